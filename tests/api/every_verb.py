@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.api.house import ONE
 from tests.escape.commands import HELLO
-from tests.store.intervals import EPOCH
+from tests.store.virtual_clock import EPOCH
 
 from lodger.engine.store.records import Schedule
 from lodger.engine.sync import Engine
@@ -67,7 +67,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
         scripts.dry_run("acme", "job", source="export default ({ action }) => action.input", params=[1]),
     )
     made = schedules.create(
-        "acme", "s", script="job", rules=["every 60", "every 60"], version=1, retry=2, expires_s=5.5, params={"a": None},
+        "acme", "s", script="job", rules=["every 60s", "every 60s"], version=1, retry=2, expires_s=5.5, params={"a": None},
         first_after=EPOCH - timedelta(hours=1), missed="all", why="because",
     )  # fmt: skip
     assert isinstance(said("schedules.create", made), Schedule)
@@ -84,9 +84,9 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("schedules.last_run", schedules.last_run("acme", "s"))
     said(
         "schedules.what_if",
-        schedules.what_if("acme", "s", rules="every 90", since=EPOCH, until=EPOCH + timedelta(minutes=9)),
+        schedules.what_if("acme", "s", rules="every 90s", since=EPOCH, until=EPOCH + timedelta(minutes=9)),
     )
-    said("schedules.preview", schedules.preview("every 90", n=3, after=EPOCH))
+    said("schedules.preview", schedules.preview("every 90s", n=3, after=EPOCH))
     asked = said(
         "actions.run_now", actions.run_now("acme", schedules.get("acme", "s").id, params=[1], request_key="once")
     )

@@ -4,13 +4,13 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.server.app import Api
@@ -78,7 +78,7 @@ class House:
         """Make a tenant with a script and a schedule."""
         self.engine.tenants.create(tenant_id)
         self.engine.scripts.put(tenant_id, "job", ONE)
-        self.engine.schedules.create(tenant_id, "s", script="job", rules="every 60")
+        self.engine.schedules.create(tenant_id, "s", script="job", rules="every 60s")
 
 
 def received(connection: socket.socket) -> bytes:
@@ -116,14 +116,12 @@ def serving(engine: Engine) -> Iterator[Server]:
 
 
 @contextmanager
-def house(
-    url: str, *, compile_schedule: Callable[..., Any] | None = compile_intervals, **settings: Any
-) -> Iterator[House]:
+def house(url: str, **settings: Any) -> Iterator[House]:
     """Open a ledger and serve it for the block."""
     clock = VirtualClock()
     wanted = Settings(**(SETTINGS | settings))
     with (
-        Engine.open(url, clock=clock, settings=wanted, compile_schedule=compile_schedule) as engine,
+        Engine.open(url, clock=clock, settings=wanted) as engine,
         serving(engine) as server,
         httpx2.Client(timeout=120, trust_env=False) as http,
     ):

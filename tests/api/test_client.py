@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 from tests.api.every_verb import answers, same
 from tests.api.house import ONE, House, house
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.client import AsyncClient, Client
@@ -63,9 +63,7 @@ def local(tmp_path: Path, lodge: House) -> list[tuple[str, str]]:
     settings = Settings(
         sqlite_synchronous="NORMAL", min_interval_s=1, secret_keys=tmp_path / "keys", concurrent_runs=100
     )
-    with Engine.open(
-        tmp_path / "here.db", clock=VirtualClock(), settings=settings, compile_schedule=compile_intervals
-    ) as engine:
+    with Engine.open(tmp_path / "here.db", clock=VirtualClock(), settings=settings) as engine:
         return answers(engine, engine)
 
 
@@ -117,7 +115,7 @@ def test_errors_are_those_of_the_engine(client: Client) -> None:
         (lambda: client.tenants.get("nobody"), NotFound, "tenant_unknown"),
         (lambda: client.tenants.create("acme"), Conflict, "tenant_exists"),
         (lambda: client.scripts.put("acme", "x", ""), InputError, "script_empty"),
-        (lambda: client.schedules.preview("every nonsense"), InputError, "rule_invalid"),
+        (lambda: client.schedules.preview("every nonsense"), InputError, "duration_invalid"),
         (lambda: client.schedules.pause("acme", "s", until=datetime(2027, 1, 1)), Exception, None),
         (lambda: client.tokens.first("x"), InputError, "verb_local"),
         (lambda: client.actions.run_now("", "s"), InputError, "name_invalid"),
@@ -127,7 +125,7 @@ def test_errors_are_those_of_the_engine(client: Client) -> None:
         assert code is None or refused.value.code == code
     with pytest.raises(InputError) as told:
         client.schedules.preview("every nonsense")
-    assert told.value.index == 0
+    assert told.value.index == len("every ")
     with pytest.raises(TypeError):
         client.tenants.create()  # type: ignore[call-arg]  # as Python itself would
     with pytest.raises(AttributeError):

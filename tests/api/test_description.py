@@ -31,7 +31,6 @@ def test_the_api_keeps_to_its_description(tmp_path: Path) -> None:
     Keyring(tmp_path / "keys").add()
     with house(
         f"sqlite:///{tmp_path / 'ledger.db'}",
-        compile_schedule=None,
         secret_keys=tmp_path / "keys",
         api_failures_per_minute=10_000,
     ) as lodge:

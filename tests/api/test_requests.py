@@ -33,14 +33,14 @@ def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
     assert lodge.ask("GET", "/tenants/acme/schedules/s").json() == shaped(lodge.engine.schedules.get("acme", "s"))
     asked = lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {"params": {"a": [1]}}).json()
     assert asked == shaped(lodge.engine.actions.get(None, asked["id"]))
-    assert lodge.ask("POST", "/preview", {"rules": ["every 60", "every 90"], "n": 2}).json()["slots"]
+    assert lodge.ask("POST", "/preview", {"rules": ["every 60s", "every 90s"], "n": 2}).json()["slots"]
     assert lodge.ask("DELETE", "/tenants/acme").status_code == 204
     assert lodge.ask("GET", "/tenants/acme").json()["code"] == "tenant_unknown"
 
 
 def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: House) -> None:
     answer = lodge.ask(
-        "PATCH", "/tenants/acme/schedules/s", {"rules": "every 120"}, role="editor", tenant="acme",
+        "PATCH", "/tenants/acme/schedules/s", {"rules": "every 120s"}, role="editor", tenant="acme",
         headers={"lodger-why": "r%C3%BChig", "x-request-id": "abc-1"},
     )  # fmt: skip
     assert answer.headers["x-request-id"] == "abc-1"
@@ -108,8 +108,8 @@ def test_a_body_that_is_not_taken(steady: House, body: bytes, status: int, code:
          "must be at most 2147483647", "send at most 2147483647"),
         ("PUT", "/tenants/acme/scripts/x", {"source": 1}, "source", "must be text or an object", "send text or an object"),
         ("PUT", "/tenants/acme/scripts/x", {"source": {"main.js": 1}}, "source", "must be text", "send text"),
-        ("POST", "/preview", {"rules": "every 60", "n": "x"}, "n", "must be a whole number", "send a whole number"),
-        ("POST", "/preview", {"rules": "every 60", "after": 5}, "after",
+        ("POST", "/preview", {"rules": "every 60s", "n": "x"}, "n", "must be a whole number", "send a whole number"),
+        ("POST", "/preview", {"rules": "every 60s", "after": 5}, "after",
          "an instant is a text such as 2027-01-01T09:00:00Z", "correct after"),
         ("GET", "/tenants/acme/actions?limit=0", None, "query/limit", "must be at least 1", "send at least 1"),
         ("GET", "/tenants/acme/actions?limit=x", None, "query/limit", "must be a whole number", "send a whole number"),
@@ -204,13 +204,13 @@ def test_a_change_is_made_to_what_was_seen_or_not_at_all(lodge: House) -> None:
     tag = read.headers["etag"]
     lodge.clock.advance(3600)
     assert lodge.ask("GET", path).headers["etag"] == tag, "a tag is not moved by the clock"
-    done = lodge.ask("PATCH", path, {"rules": "every 120"}, headers={"if-match": tag})
+    done = lodge.ask("PATCH", path, {"rules": "every 120s"}, headers={"if-match": tag})
     assert done.status_code == 200
     assert done.headers["etag"] not in {tag, None}
-    late = lodge.ask("PATCH", path, {"rules": "every 180"}, headers={"if-match": tag})
+    late = lodge.ask("PATCH", path, {"rules": "every 180s"}, headers={"if-match": tag})
     assert (late.status_code, late.json()["code"]) == (412, "precondition_failed")
     assert lodge.engine.schedules.get("acme", "s").revision == 2
-    either = lodge.ask("PATCH", path, {"rules": "every 180"}, headers={"if-match": f"{tag}, {done.headers['etag']}"})
+    either = lodge.ask("PATCH", path, {"rules": "every 180s"}, headers={"if-match": f"{tag}, {done.headers['etag']}"})
     assert either.status_code == 200
     assert lodge.ask("DELETE", path, headers={"if-match": tag}).status_code == 412
     assert lodge.ask("DELETE", path, headers={"if-match": "*"}).status_code == 200
@@ -236,7 +236,7 @@ EDITS: dict[str, object] = {
     "grants_people": {"addresses": ["a@example.com"]}, "webhooks_put": {"url": "https://example.com/other"}, "webhooks_renew": None,
     "webhooks_delete": None, "scripts_put": {"source": TWO}, "scripts_put_module": HELLO,
     "scripts_put_ping": {"url": "https://example.com/other"}, "scripts_rollback": {"version": 1},
-    "schedules_edit": {"rules": "every 120"}, "schedules_rollback": {"revision": 1}, "schedules_pause": {}, "schedules_resume": None,
+    "schedules_edit": {"rules": "every 120s"}, "schedules_rollback": {"revision": 1}, "schedules_pause": {}, "schedules_resume": None,
     "schedules_delete": None, "tokens_revoke": None,
 }  # fmt: skip
 #: Those that overwrite nothing that can be read, or do the same however often they are asked.
@@ -341,7 +341,7 @@ def test_the_same_request_is_carried_out_once(lodge: House) -> None:
 
 
 def test_a_refused_request_is_not_remembered(lodge: House) -> None:
-    body = {"name": "t", "script": "later", "rules": "every 60"}
+    body = {"name": "t", "script": "later", "rules": "every 60s"}
     assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=key("b")).status_code == 404
     lodge.engine.scripts.put("acme", "later", ONE)
     assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=key("b")).status_code == 201

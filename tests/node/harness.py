@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from tests.store.intervals import compile_intervals
-
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
@@ -81,7 +79,7 @@ async def working(
     folder: Path, script: Script, settings: Settings = SETTINGS
 ) -> AsyncIterator[tuple[Engine, Node, Signals]]:
     """An engine with a tenant, a script and a node at work."""
-    async with Engine.open(str(folder / "ledger.db"), settings=settings, compile_schedule=compile_intervals) as engine:
+    async with Engine.open(str(folder / "ledger.db"), settings=settings) as engine:
         await engine.tenants.create("acme")
         await engine.scripts.put("acme", "job", "export default () => 1")
         signals = Signals(engine)

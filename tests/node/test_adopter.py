@@ -24,15 +24,15 @@ def test_a_node_adopts_what_sql_has_inserted_and_refuses_what_cannot_be(tmp_path
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, _node, signals):
-            made = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
+            made = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
 
             async def adopted() -> bool:
-                return (await engine.schedules.get("acme", "s")).text == "Every 1 s"
+                return (await engine.schedules.get("acme", "s")).text.startswith("Every 1 second,")
 
-            await asyncio.to_thread(insert, "every 3600", "every 1", made.id)
+            await asyncio.to_thread(insert, "every 3600s", "every 1s", made.id)
             await signals.until(adopted)
             await signals.wait("finished", 2)  # its clock is armed
-            await asyncio.to_thread(insert, "every 1", "every nonsense", made.id)
+            await asyncio.to_thread(insert, "every 1s", "every nonsense", made.id)
 
             async def refused() -> bool:
                 return ((await engine.schedules.get("acme", "s")).note or "").startswith(adoption.REFUSED)

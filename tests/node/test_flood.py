@@ -46,7 +46,7 @@ def test_a_flood_of_one_tenant_lets_the_others_start(tmp_path: Path) -> None:
                 tenant = f"quiet{number}"
                 await engine.tenants.create(tenant)
                 await engine.scripts.put(tenant, "job", "export default () => 1")
-                await engine.schedules.create(tenant, "s", script="job", rules="every 1")
+                await engine.schedules.create(tenant, "s", script="job", rules="every 1s")
 
             async def enough() -> bool:
                 return sum(claim.tenant_id != "a-flood" for claim in script.seen) >= 6

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from tests.node.harness import SETTINGS, Script, Signals
-from tests.store.intervals import compile_intervals
 from tests.traces import TABLE, Traces, seen
 
 from lodger.engine import Engine
@@ -44,7 +43,7 @@ def fill(folder: Path) -> Path:
 async def working(folder: Path, script: Script) -> AsyncIterator[tuple[Engine, Node, Signals]]:
     """An engine whose runs leave a trace each, and a node at work."""
     place = str(folder / "ledger.db")
-    async with Engine.open(place, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+    async with Engine.open(place, settings=SETTINGS) as engine:
         await engine.tenants.create("acme")
         await engine.scripts.put("acme", "job", "export default () => 1")
         signals = Signals(engine)
@@ -71,7 +70,7 @@ def test_slots_that_come_due_and_runs_that_end_on_a_full_disk_are_not_lost(small
             with database.write() as connection:
                 TABLE.create(connection)
             script.traces = Traces(engine.datasets)
-            await engine.schedules.create("acme", "s", script="job", rules="every 1", overlap="allow", missed="all")
+            await engine.schedules.create("acme", "s", script="job", rules="every 1s", overlap="allow", missed="all")
             await signals.wait("started")
             filler = fill(small)
             go_on.set()

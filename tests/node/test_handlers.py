@@ -65,9 +65,9 @@ def test_it_runs_by_schedule_on_every_node_and_a_tenant_binds_what_is_offered(tm
             engine.handler("flush")(lambda call: call.node)
             engine.handler("invoice", offered=True)(lambda call: call.tenant_id)
             with pytest.raises(NotFound):
-                await engine.schedules.create("acme", "s", script="@flush", rules="every 1")
-            await engine.schedules.create(PLATFORM, "s", script="flush", rules="every 1", placement="every_node")
-            mine = await engine.schedules.create("acme", "s", script="@invoice", rules="every 1")
+                await engine.schedules.create("acme", "s", script="@flush", rules="every 1s")
+            await engine.schedules.create(PLATFORM, "s", script="flush", rules="every 1s", placement="every_node")
+            mine = await engine.schedules.create("acme", "s", script="@invoice", rules="every 1s")
             async with engine.node(Script(), "n2"):
                 await signals.until(lambda: _done(engine, mine.id))
                 await signals.until(lambda: _nodes(engine, {"n1", "n2"}))

@@ -6,7 +6,6 @@ import sqlalchemy as sa
 from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Signals
 from tests.store.abroad import Player, call
-from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
 from lodger.engine.node.executors.attempt import Attempt
@@ -40,7 +39,7 @@ async def play(attempt: Attempt) -> None:
 
 def test_who_breaks_a_late_rule_is_refused_and_nobody_else(url: str, kind: str) -> None:
     async def scenario() -> None:
-        async with Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+        async with Engine.open(url, settings=SETTINGS) as engine:
             with engine.inner.books.database.write() as connection:
                 platform.create_all(connection)
                 for number, org in ((1, "poison"), (2, "acme")):

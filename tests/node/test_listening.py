@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from tests.databases.fixtures import name, server
 from tests.databases.fixtures import server_url as url
 from tests.node.harness import SETTINGS, Script, Signals
-from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
 from lodger.engine.node.node import Node
@@ -32,10 +31,10 @@ def listener(node: Node) -> Listener:
 async def working(url: str, **more: Any) -> AsyncIterator[tuple[SyncEngine, Node, Signals]]:
     """A node that looks once a minute, and an engine of another process: it shares nothing with the node's."""
     settings = SETTINGS.model_copy(update={"poll_s": NEVER_S, "lease_s": 300.0} | more)
-    with SyncEngine.open(url, settings=SETTINGS, compile_schedule=compile_intervals) as other:
+    with SyncEngine.open(url, settings=SETTINGS) as other:
         other.tenants.create("acme")
         other.scripts.put("acme", "job", "export default () => 1")
-        async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
+        async with Engine.open(url, settings=settings) as engine:
             signals = Signals(engine)
             async with engine.node(Script(), "n1") as node:
                 yield other, node, signals
@@ -48,7 +47,7 @@ def test_what_another_process_asks_for_starts_at_once(url: str) -> None:
             for number in range(1, 4):
                 await asyncio.to_thread(other.run_in, "acme", "job", 0)
                 await signals.wait("finished", number)
-            await asyncio.to_thread(other.schedules.create, "acme", "s", script="job", rules="every 1")
+            await asyncio.to_thread(other.schedules.create, "acme", "s", script="job", rules="every 1s")
             await signals.wait("ticked")
 
     asyncio.run(scenario())

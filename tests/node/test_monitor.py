@@ -35,7 +35,7 @@ def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, m
 
     async def scenario() -> None:
         async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
+            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
             asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
             (slow,) = await signals.wait("slow")
             assert (slow.action_id, slow.details["took_ms"], slow.details["median_ms"]) == (asked.id, 4000.0, 500.0)
@@ -55,7 +55,7 @@ def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pyt
 
     async def scenario() -> None:
         async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
+            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
             asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
             await signals.wait("started")
             with engine.books.database.write() as connection:
@@ -97,7 +97,7 @@ def test_what_is_overdue_is_told(tmp_path: Path) -> None:
 def test_a_node_counts_what_it_does(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, _node, signals):
-            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            await engine.schedules.create("acme", "s", script="job", rules="every 1s")
             await signals.wait("finished", 2)
             assert _value(engine, "lodger_slots_total", "run") >= 2
             assert _value(engine, "lodger_attempts_total", "ok") >= 2

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 from tests.node.harness import OK, SETTINGS, Script, working
-from tests.store.intervals import compile_intervals
 from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us, to_us
@@ -22,7 +21,7 @@ from lodger.sandbox.outcome import Outcome
 def test_slots_run_on_time_and_the_next_one_is_told(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, _node, signals):
-            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            await engine.schedules.create("acme", "s", script="job", rules="every 1s")
             finished = await signals.wait("finished", 2)
             finished = sorted(finished[:2], key=lambda event: event.details["slot_us"])
             one, two = (event.details["slot_us"] for event in finished)
@@ -126,7 +125,7 @@ def test_one_bad_round_does_not_end_the_service(tmp_path: Path, monkeypatch: pyt
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, _node, signals):
-            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            await engine.schedules.create("acme", "s", script="job", rules="every 1s")
             await signals.wait("fault", 2)
             await signals.wait("finished")
             assert {event.details["service"] for event in signals.events if event.kind == "fault"} == {"ticker"}
@@ -225,7 +224,7 @@ def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
 def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
     script = Script()
     settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05, min_interval_s=1)
-    with SyncEngine.open(str(tmp_path / "l.db"), settings=settings, compile_schedule=compile_intervals) as engine:
+    with SyncEngine.open(str(tmp_path / "l.db"), settings=settings) as engine:
         engine.tenants.create("acme")
         engine.scripts.put("acme", "job", "1")
         ended: list[str] = []

@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import Column, Connection, Dialect, Identity, Integer, MetaData, Table, Text
 from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Script, Signals
-from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
@@ -90,7 +89,7 @@ def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, pois
 
     async def scenario() -> None:
         settings = SETTINGS.model_copy(update={"slots": 4})
-        async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
+        async with Engine.open(url, settings=settings) as engine:
             for tenant in ("poison", "acme"):
                 await engine.tenants.create(tenant)
                 await engine.scripts.put(tenant, "job", "export default () => 1")

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Signals
 from tests.store.abroad import Player, call
-from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
@@ -68,7 +67,7 @@ class Group(Player):
 async def played(url: str, asked: list[str], database: object = None) -> tuple[list[Action], list[str], list[str]]:
     """Run these in one group; give what became of each, what lies on the shelf, and what keys there are."""
     settings = SETTINGS.model_copy(update={"slots": 8})
-    async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
+    async with Engine.open(url, settings=settings) as engine:
         inner = engine.inner
         where = inner.books.database.engine
         attached = None

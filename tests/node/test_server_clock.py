@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Script
-from tests.store.intervals import compile_intervals
 
 from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.node.context import ServerClock
@@ -32,7 +31,7 @@ class Shifted(SystemClock):
 def engine(url: str, kind: str) -> Iterator[Engine]:
     if kind == "sqlite":
         pytest.skip("SQLite's time is this machine's")
-    with Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+    with Engine.open(url, settings=SETTINGS) as engine:
         engine.tenants.create("acme", limits={"concurrent_runs": 5})
         engine.scripts.put("acme", "job", "export default () => 1")
         yield engine

@@ -10,7 +10,6 @@ from typing import TypeVar
 import pytest
 from sqlalchemy import update
 from tests.node.harness import OK, SETTINGS
-from tests.store.intervals import compile_intervals
 from tests.traces import TABLE, Traces, seen
 
 from lodger.engine import Engine
@@ -89,7 +88,7 @@ class Bench:
 @asynccontextmanager
 async def bench(folder: Path) -> AsyncIterator[Bench]:
     place = str(folder / "ledger.db")
-    async with Engine.open(place, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+    async with Engine.open(place, settings=SETTINGS) as engine:
         await engine.tenants.create("acme", limits={"concurrent_runs": 8})
         await engine.scripts.put("acme", "job", "export default () => 1")
         made = Bench(engine)
@@ -107,7 +106,7 @@ def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
             assert await ticker.round() > 0, "nothing is due"
             assert not ticked
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
-            await alone.engine.schedules.create("acme", "s", script="job", rules="every 900", first_after=owed)
+            await alone.engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
             ticker.nudge()
             await ticker.round()
             assert len(ready) == len(ticked) == 1

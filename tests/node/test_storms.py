@@ -22,7 +22,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
             made = [
-                await engine.schedules.create("acme", f"s{n}", script="job", rules="every 86400") for n in range(60)
+                await engine.schedules.create("acme", f"s{n}", script="job", rules="every 86400s") for n in range(60)
             ]
             book, keys = engine.inner.books.rulebook, [("acme", each.id, each.revision, 0) for each in made]
             book._kept.clear()
@@ -74,7 +74,7 @@ def test_a_tick_that_came_back_full_says_that_more_is_due(tmp_path: Path) -> Non
         async with working(tmp_path, Script(), settings) as (engine, node, _signals):
             await node.ticker.stop()
             for number in range(7):
-                await engine.schedules.create("acme", f"s{number}", script="job", rules="every 900")
+                await engine.schedules.create("acme", f"s{number}", script="job", rules="every 900s")
             with engine.books.database.write() as connection:
                 connection.execute(update(schedule_clock).values(next_at=node.clock.now_us()))
             behind = []

@@ -13,7 +13,6 @@ from tests.databases.fixtures import kind, url
 from tests.escape.commands import HELLO, LOOP, command
 from tests.escape.standing import status
 from tests.node.harness import Signals
-from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
 from lodger.engine.core.settings import Settings
@@ -55,7 +54,7 @@ async def at_work(url: str, folder: Path, **told: object) -> AsyncIterator[World
     baked = artefact.ensure().module.parent  # two seconds of work that each test's own cache need not repeat
     if not (folder / baked.name).exists():
         shutil.copytree(baked, folder / baked.name)
-    async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
+    async with Engine.open(url, settings=settings) as engine:
         executor = SandboxExecutor.of(engine.inner.host, workers=1)
         if not await engine.tenants.list():
             await engine.tenants.create("acme")
@@ -83,7 +82,7 @@ def test_slots_of_a_schedule(url: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with at_work(url, tmp_path) as world:
             await world.engine.scripts.put("acme", "m", LENGTH)
-            await world.engine.schedules.create("acme", "s", script="m", rules="every 1", params="12345")
+            await world.engine.schedules.create("acme", "s", script="m", rules="every 1s", params="12345")
             await world.signals.wait("finished", 2)
             done = [each for each in await world.engine.actions.list("acme") if each.state == "done"]
             assert len(done) >= 2
@@ -100,7 +99,7 @@ def test_steps_of_both_kinds_hand_on_their_results(url: str, tmp_path: Path) -> 
             await put("acme", "measure", LENGTH)
             await put("acme", "tell", "export default ({ action }) => ({ length: action.input })")
             await world.engine.schedules.create(
-                "acme", "s", script=["make", "measure", "tell"], rules="every 31536000", params=10
+                "acme", "s", script=["make", "measure", "tell"], rules="every 31536000s", params=10
             )
             asked = await world.engine.actions.run_now("acme", "s")
 

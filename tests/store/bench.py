@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sqlalchemy import text
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.databases.fixtures import empty_url, kind, name, relay, server, url
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine

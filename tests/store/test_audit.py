@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from tests.store.bench import Bench
-from tests.store.intervals import EPOCH
+from tests.store.virtual_clock import EPOCH
 
 from lodger.engine.core.access.audit_context import acting
 from lodger.engine.core.errors import InputError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.store.archives import MAIL, bent, cell, contents, elsewhere, furnish
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.settings import Settings

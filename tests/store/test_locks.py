@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from tests.store.bench import Bench
-from tests.store.intervals import EPOCH
+from tests.store.virtual_clock import EPOCH
 
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.core.clock import from_us

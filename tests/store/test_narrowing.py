@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.bench import Bench
-from tests.store.intervals import EPOCH
+from tests.store.virtual_clock import EPOCH
 
 from lodger.engine.core.access.audit_context import acting
 from lodger.engine.core.errors import InputError, NotFound

@@ -20,7 +20,7 @@ import pytest
 from tests.databases.server import Server, _die_with_parent
 from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine
 from lodger.engine.store.connection.database import Database

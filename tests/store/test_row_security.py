@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from tests.databases.server import Server
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine

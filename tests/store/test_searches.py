@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import event
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError

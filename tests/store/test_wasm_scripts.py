@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 from tests.escape.commands import HELLO, LADDER_OF_IFS, command
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.errors import InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
+from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.settings import Settings

@@ -4,8 +4,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.store.intervals import Every
-
 from lodger.engine.policy.budgets import ALLOWANCES
 from lodger.engine.policy.defaults import POLICIES
 from lodger.engine.policy.plan import (
@@ -20,6 +18,7 @@ from lodger.engine.policy.plan import (
     parse_overlap,
     plan,
 )
+from lodger.engine.recurrence.every import Every
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "policies.md").read_text()
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
