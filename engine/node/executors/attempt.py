@@ -123,7 +123,7 @@ class Attempt:
         self._on_log = on_log
         self._over = False
         self._turn = asyncio.Lock()
-        self._session = Session(
+        self.session = Session(
             tenant_id=claim.tenant_id,
             schedule_id=claim.schedule_id,
             scope=Scope(claim.tenant_id),
@@ -196,7 +196,7 @@ class Attempt:
         """Hold as much of the tenant's day as a call may use, before it uses it."""
         counted = [name for name in names if name in self.counters.day and not BY_NAME[name].effect]
         if not counted:
-            yield self._session
+            yield self.session
             return
         share = Share(self.counters, {name: BY_NAME[name].need * times for name in counted})
         share.take()
@@ -205,7 +205,7 @@ class Attempt:
                 if self.counters.lacking(name):
                     async with self._drawing:
                         await self._draw(name)
-            yield replace(self._session, budgets=share)
+            yield replace(self.session, budgets=share)
         finally:
             share.leave()
 

@@ -176,7 +176,8 @@ def python_zone(key: str) -> ZoneInfo:
 
 
 @cache
-def _load(key: str) -> Zone:
+def load(key: str) -> Zone:
+    """Parse the zone of a known IANA name; each is parsed once."""
     return _parse(key, _stored("zoneinfo", *key.split("/")))
 
 
@@ -196,7 +197,7 @@ def zone(key: str, index: int | None = None) -> Zone:
             fix=f"did you mean {near[0]}?" if near else "write a name such as Europe/Berlin or UTC",
             index=index,
         )
-    return _load(key)
+    return load(key)
 
 
 def _parse(key: str, data: bytes) -> Zone:
