@@ -15,7 +15,7 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import Books
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
-from lodger.engine.store.schema.platform import audit
+from lodger.engine.store.schema.access import audit
 
 #: The platform's own rows belong to no tenant.
 PLATFORM = ""

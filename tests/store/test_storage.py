@@ -10,11 +10,11 @@ from sqlalchemy import Connection, delete, insert, text, update
 from tests.store.bench import Bench
 from tests.store.spending import Spender, mail, say
 
-from lodger.engine.effects import ceilings
+from lodger.engine.effects import budget_checks
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import retention
 from lodger.engine.store.migrations.upgrade import downgrade, upgrade
-from lodger.engine.store.schema.data import documents, kv
+from lodger.engine.store.schema.script_data import documents, kv
 from lodger.engine.store.usage import storage_usage
 from lodger.engine.store.usage.storage_usage import Stored
 from lodger.sandbox.job import LogLine, Usage
@@ -141,7 +141,7 @@ def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
 def test_what_would_not_fit_is_refused_and_what_removes_is_not(
     spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ceilings, "LARGEST", 64 * 1024 if guarded else 0)
+    monkeypatch.setattr(budget_checks, "LARGEST", 64 * 1024 if guarded else 0)
     spender.tenant(storage_bytes=2000)
     claims = spender.asked(5)
     plays = [setting("a", 400), setting("b", 400), setting("c", 400), setting("a", 1), setting("c", 400)]

@@ -25,7 +25,7 @@ from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import inputs
+from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -76,7 +76,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": inputs.given(books, connection, tenant_id, request.params),
+            "params": param_checks.given(books, connection, tenant_id, request.params),
             "request_key": request.request_key,
             "requires": script.requires,
         },
@@ -129,7 +129,7 @@ def run_now(
             "script_id": script.script_id,
             "script_version": version_pins.first(revision.steps, script.version),
             "steps": version_pins.pinned(connection, tenant_id, revision.steps),
-            "params": inputs.given(books, connection, tenant_id, params, revision.limits_of(0)),
+            "params": param_checks.given(books, connection, tenant_id, params, revision.limits_of(0)),
             "request_key": request_key,
             "node_key": key,
             "requires": requires,

@@ -71,7 +71,7 @@ outbox = Table(
 )
 
 #: Attempts past the point of return: they have succeeded, and their effects in a platform's own database are on their way.
-#: ``docket`` is what is written there and ``own`` what is written here (:mod:`lodger.engine.effects.codec`), ``ended`` the
+#: ``docket`` is what is written there and ``own`` what is written here (:mod:`lodger.engine.effects.write_set_codec`), ``ended`` the
 #: attempt's end as JSON. Whoever moves ``next_us`` on may try next.
 sealed = Table(
     "lodger_sealed",
