@@ -28,6 +28,7 @@ from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
+from lodger.engine.store.usage import storage_usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -159,6 +160,7 @@ def store(books: Books, connection: Connection, values: dict[str, Any]) -> Actio
     """Store a request that may start when it is due."""
     action_id = books.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
+    storage_usage.grow(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
     ready_queue.widen(connection, [(values["tenant_id"], values["requires"])])
     ready_queue.refresh(connection, [values["tenant_id"]])
     return get(connection, action_id, values["tenant_id"])

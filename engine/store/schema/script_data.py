@@ -194,6 +194,7 @@ storage = Table(
     Column("tenant_id", String(200), primary_key=True),
     Column("kept_bytes", BigInteger, nullable=False),
     Column("history_bytes", BigInteger, nullable=False),
+    Column("audit_bytes", BigInteger, nullable=False, server_default="0"),
 )
 
 #: All that a database needs for scripts to work on, without a ledger.
