@@ -120,13 +120,14 @@ def _belongings(worker_uid: int) -> dict[str, str]:
     if (
         worker_uid != os.geteuid()
     ):  # otherwise nobody can tell whose they are: other programs of this user make them too
-        own["shared memory of a worker"] = " ".join(_owned(Path("/dev/shm"), worker_uid))  # noqa: S108 - looked at only
+        own["shared memory of a worker"] = " ".join(files_owned_by(Path("/dev/shm"), worker_uid))  # noqa: S108 - looked at only
         for kind in ("shm", "sem", "msg"):
             own[f"System V {kind} of a worker"] = str(_rows(Path("/proc/sysvipc") / kind, worker_uid))
     return own
 
 
-def _owned(folder: Path, uid: int) -> list[str]:
+def files_owned_by(folder: Path, uid: int) -> list[str]:
+    """Sorted names in a folder that belong to a user id; empty when there is no such folder."""
     if not folder.is_dir():
         return []
     owned = []

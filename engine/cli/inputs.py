@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.output.answer import visible
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import visible
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine

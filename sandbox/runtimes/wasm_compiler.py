@@ -8,8 +8,8 @@ import ctypes
 
 from lodger.sandbox.frames import ARTEFACT, DONE, FAIL
 from lodger.sandbox.runtimes.answer import quoted
-from lodger.sandbox.runtimes.command.engine import MAGIC
 from lodger.sandbox.runtimes.command.machine import ModuleMachine, Unsuitable
+from lodger.sandbox.runtimes.command.wasm_engine import MAGIC
 from lodger.sandbox.runtimes.libwasmtime import WasmFault
 
 TYPE_CHECKING = False
@@ -29,17 +29,17 @@ class CompilerRealm:
 
     def __init__(self, machines: dict[bool, ModuleMachine]) -> None:
         self._machines = machines
-        self._limits: dict[str, int] = {}
+        self.limits: dict[str, int] = {}
 
     def bound(self, limits: dict[str, int]) -> None:
         """Note the numbers: a module for metered runs is compiled otherwise."""
-        self._limits = limits
+        self.limits = limits
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the module that is the bundle; answer by ARTEFACT frames and DONE, or by FAIL."""
         try:
             _check_start(bundle)
-            machine = self._machines[bool(self._limits["fuel"])]
+            machine = self._machines[bool(self.limits["fuel"])]
             module = machine.lib.module(machine.engine, bundle)
             machine.examine(module)
             machine.joined(module)
@@ -51,7 +51,7 @@ class CompilerRealm:
             channel.answer(FAIL, b"\x0dcompile_error" + body)
             return
         code = machine.lib.machine_code(module)
-        step = self._limits["frame_bytes"]
+        step = self.limits["frame_bytes"]
         for at in range(0, code.size, step):
             channel.send(ARTEFACT, ctypes.string_at(code.data + at, min(step, code.size - at)))
         channel.answer(DONE, b"%d" % code.size)

@@ -64,7 +64,7 @@ class WasmPool:
         self._minimum = minimum
         self._cgroup = cgroup
         self._now_us = now_us
-        self._code_cache = code_cache or CodeCache()
+        self.code_cache = code_cache or CodeCache()
         self._factory = self.compilers_type(
             runtime="wasm_compiler",
             size=1,
@@ -74,7 +74,7 @@ class WasmPool:
             cgroup=cgroup,
             now_us=now_us,
         )
-        self.compiler = Compiler(self._factory, self._code_cache, compile_limits)
+        self.compiler = Compiler(self._factory, self.code_cache, compile_limits)
         self._gate = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
         self._starting = asyncio.Lock()
         self._raising = asyncio.Lock()  # apart: a stop waits for runs, and a run may be raising a new zygote
@@ -250,7 +250,7 @@ class WasmPool:
             self._quiet = asyncio.get_running_loop().create_future()
             await self._quiet
             self._quiet = None
-        self._code_cache.close()
+        self.code_cache.close()
 
 
 def _drop(worker: WorkerEnd) -> None:

@@ -25,7 +25,7 @@ _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
 #: Answers that a worker does not take lie here, each as large as a frame: more of them, with the copies that are made on the way, would
 #: let one attempt grow this process past its promise of 8 MiB.
-_CALLS_IN_FLIGHT = 5
+MAX_CALLS_IN_FLIGHT = 5
 #: Values, keys counted, that the arguments of one call may hold: a megabyte of brackets or quotes is not looked at to its end.
 _CALL_VALUES = 250_000
 #: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
@@ -288,7 +288,7 @@ class Attempt:
 
     def _room(self) -> bool:
         """Whether one more call may begin."""
-        return len(self._calls) < _CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
+        return len(self._calls) < MAX_CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
 
     def _readable(self) -> None:
         try:

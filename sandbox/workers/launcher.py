@@ -73,7 +73,7 @@ class WorkerEnd:
         self.inner_pid = inner_pid
         self.socket = end
         self.pidfd = pidfd
-        self.pid = _pid_of(pidfd)
+        self.pid = pid_of(pidfd)
         self.death: Death | None = None
         self.lost = False
         #: Called when its death is known.
@@ -132,18 +132,19 @@ class WorkerEnd:
         return self.over
 
 
-def _pid_of(pidfd: int) -> int:
-    """Give the pid in our own namespace; the worker's own is another one."""
+def pid_of(pidfd: int) -> int:
+    """Process id in this process's own PID namespace. Raises OSError, ValueError or IndexError: no pidfd."""
     asked = bytearray(_PIDFD_INFO)
     try:
         fcntl.ioctl(pidfd, _PIDFD_GET_INFO, asked)
     except OSError:  # before Linux 6.13
-        return _pid_in_text(pidfd)
+        return pid_in_text(pidfd)
     (pid,) = _PID_AT.unpack_from(asked, 16)  # struct pidfd_info: mask, cgroupid, pid, …
     return int(pid)
 
 
-def _pid_in_text(pidfd: int) -> int:
+def pid_in_text(pidfd: int) -> int:
+    """The same as :func:`pid_of`, read from ``/proc/self/fdinfo``."""
     info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
     try:
         return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
@@ -183,7 +184,7 @@ class Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready: asyncio.Future[None] | None = None
-        self._living: dict[int, WorkerEnd] = {}
+        self.workers: dict[int, WorkerEnd] = {}
         self.walls: dict[str, str] = {}
         self.modules: tuple[str, ...] = ()
 
@@ -382,12 +383,12 @@ class Zygote:
         end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=rights[0])
         end.setblocking(False)
         worker = WorkerEnd(PID.unpack(message)[0], end, rights[1])
-        self._living[worker.inner_pid] = worker
+        self.workers[worker.inner_pid] = worker
         self._on_worker(worker)
 
     def _bury(self, message: bytes) -> None:
         pid, status, user_us, system_us, peak_bytes, minor_faults = DEATH.unpack(message)
-        worker = self._living.pop(pid, None)
+        worker = self.workers.pop(pid, None)
         if worker is not None:
             worker.ended(Death(status, user_us + system_us, peak_bytes, minor_faults))
 
@@ -402,7 +403,7 @@ class Zygote:
         if control is not None:
             asyncio.get_running_loop().remove_reader(control.fileno())
             control.close()
-        living, self._living = self._living, {}
+        living, self.workers = self.workers, {}
         for worker in living.values():
             worker.kill()
             worker.ended(None)

@@ -93,7 +93,7 @@ class WarmPool:
         self._warming: dict[WorkerEnd, asyncio.TimerHandle] = {}
         self._ready: deque[WorkerEnd] = deque()
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
-        self._failures = self._restarts = 0
+        self.failures = self._restarts = 0
         self._last_words = ""
         self._around = Surroundings(0, {}, now_us)
         self._running = 0
@@ -234,7 +234,7 @@ class WarmPool:
             return
         handle.cancel()
         if said == _READY:
-            self._failures = 0
+            self.failures = 0
             self._restarts = 0
             if self._first is not None and not self._first.done():
                 self._first.set_result(None)
@@ -244,21 +244,21 @@ class WarmPool:
             self._refill()
             return
         _drop(worker)
-        self._failures += 1
+        self.failures += 1
         self._last_words = (
             said[frames.HEAD.size + 5 :].decode("utf-8", "replace") or "it ended without a word while warming up"
         )
-        if self._failures >= _HOPELESS:
+        if self.failures >= _HOPELESS:
             self._despair(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_words))
-        back_off = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S) - 1)]
+        back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _refused(self) -> None:
         # The kernel had no process, no memory or no descriptor for one more: what runs now will give some back. Who waits has patience.
         self._asked -= 1
-        self._failures += 1
+        self.failures += 1
         self._last_words = "the kernel has no room for one more process"
-        back_off = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S) - 1)]
+        back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _despair(self, problem: ZygoteFailed) -> None:

@@ -192,7 +192,7 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
         return pulses(connection, keys)
 
     def looking(hearing: running_lines.Hearing, connection: Connection) -> Any:
-        looks[hearing._action_id] += 1
+        looks[hearing.action_id] += 1
         return look(hearing, connection)
 
     monkeypatch.setattr(live, "pulses", asking)

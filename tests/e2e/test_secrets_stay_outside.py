@@ -19,6 +19,7 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.service.async_engine import Engine
 from lodger.engine.vault.keyring import Keyring
+from lodger.sandbox import pool as sandbox_pool
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import attempt as sandbox_attempt
 
@@ -98,19 +99,18 @@ def play(
     Keyring(keys).add()
     frames: list[bytes] = []
     looked: list[bytes] = []
-    begin, call = sandbox_attempt.Attempt.__init__, sandbox_attempt.Attempt._call
 
-    def noted(self: Any, *arguments: Any) -> None:
-        begin(self, *arguments)
-        self._socket = Tapped(self._socket, frames)
+    class Watched(sandbox_attempt.Attempt):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self._socket: Any = Tapped(self._socket, frames)
 
-    def watched(self: Any, payload: bytes) -> None:
-        if b"pause" in payload:
-            looked.append(memory(self._worker.pid))
-        call(self, payload)
+        def _call(self, payload: bytes) -> None:
+            if b"pause" in payload:
+                looked.append(memory(self._worker.pid))
+            super()._call(payload)
 
-    monkeypatch.setattr(sandbox_attempt.Attempt, "__init__", noted)
-    monkeypatch.setattr(sandbox_attempt.Attempt, "_call", watched)
+    monkeypatch.setattr(sandbox_pool, "Attempt", Watched)
 
     async def go() -> tuple[Finished, Any]:
         ended: list[Finished] = []

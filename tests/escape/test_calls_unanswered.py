@@ -10,7 +10,7 @@ from tests.escape.probing import Echo, probe
 
 from lodger.sandbox import Outcome
 from lodger.sandbox.job import Reply
-from lodger.sandbox.workers.attempt import _CALLS_IN_FLIGHT as MOST
+from lodger.sandbox.workers.attempt import MAX_CALLS_IN_FLIGHT
 
 #: Nobody waits for these on purpose: an attempt that is not watched would end by them.
 LONG = {"wall_ms": 60_000, "cpu_ms": 10_000}
@@ -36,7 +36,7 @@ def asking(number: int, then: str) -> str:
     return f'for i in range({number}): ask(i, "a", "[]")\n{then}'
 
 
-@pytest.mark.parametrize("number", [1, MOST - 1, MOST])
+@pytest.mark.parametrize("number", [1, MAX_CALLS_IN_FLIGHT - 1, MAX_CALLS_IN_FLIGHT])
 def test_a_flood_of_lines_meets_its_limit(number: int) -> None:
     host = Never()
     report = probe(asking(number, 'while True: log("x" * 100)'), host=host, **LONG)
@@ -49,31 +49,33 @@ def test_a_flood_of_calls_and_lines_behind_them_meets_the_wall() -> None:
     """What comes after a call that has to wait waits with it, in the worker's own memory."""
     host = Never()
     flood = 'n = 99\nwhile True:\n    n += 1; ask(n, "b", chr(34) + "x" * 100_000 + chr(34)); log("y")'
-    report = probe(asking(MOST, flood), host=host, wall_ms=300, cpu_ms=10_000)
+    report = probe(asking(MAX_CALLS_IN_FLIGHT, flood), host=host, wall_ms=300, cpu_ms=10_000)
     assert report.outcome is Outcome.WALL_LIMIT
-    assert len(host.asked) == host.let_go == MOST
+    assert len(host.asked) == host.let_go == MAX_CALLS_IN_FLIGHT
     assert not report.logs
 
 
-@pytest.mark.parametrize("number", [MOST, MOST + 3])
+@pytest.mark.parametrize("number", [MAX_CALLS_IN_FLIGHT, MAX_CALLS_IN_FLIGHT + 3])
 def test_an_end_is_seen_at_once(number: int) -> None:
-    """Of ``MOST + 3`` calls three lie in the socket before the end."""
+    """Of ``MAX_CALLS_IN_FLIGHT + 3`` calls three lie in the socket before the end."""
     host = Never()
     report = probe(asking(number, "os._exit(3)"), host=host, **LONG)
     assert report.outcome is Outcome.CRASHED
     assert report.error is not None
     assert "exit code 3" in report.error.message
-    assert len(host.asked) == host.let_go <= MOST, "none begins for who is gone already"
+    assert len(host.asked) == host.let_go <= MAX_CALLS_IN_FLIGHT, "none begins for who is gone already"
 
 
 def test_a_result_is_taken_though_nobody_answers() -> None:
-    report = probe(asking(MOST, 'done("7"); hear()'), host=Never(), **LONG)
+    report = probe(asking(MAX_CALLS_IN_FLIGHT, 'done("7"); hear()'), host=Never(), **LONG)
     assert (report.outcome, report.result) == (Outcome.OK, "7")
 
 
 @pytest.mark.parametrize("wrong", [b"\xff" * 100, b"\xff\xff\xff\xff\x05"], ids=["garbage", "a frame without end"])
 def test_what_is_no_protocol_is_seen(wrong: bytes) -> None:
-    report = probe(asking(MOST, f"os.write(channel._descriptor, {wrong!r})\nhear()"), host=Never(), **LONG)
+    report = probe(
+        asking(MAX_CALLS_IN_FLIGHT, f"os.write(channel._descriptor, {wrong!r})\nhear()"), host=Never(), **LONG
+    )
     assert report.outcome is Outcome.PROTOCOL_ERROR
 
 
@@ -85,7 +87,7 @@ def test_calls_that_had_to_wait_are_answered_in_their_turn() -> None:
 
         async def call(self, name: str, arguments: str) -> Reply:
             reply = await super().call(name, arguments)
-            if len(self.asked) == MOST:
+            if len(self.asked) == MAX_CALLS_IN_FLIGHT:
                 self.full.set()
             await self.full.wait()
             return reply
@@ -99,11 +101,11 @@ def test_calls_that_had_to_wait_are_answered_in_their_turn() -> None:
 def test_a_failure_behind_calls_that_wait_is_taken_with_its_lines() -> None:
     """A script that asks for much, waits for nothing and is stopped says so, and then it is gone."""
     host = Never()
-    code = asking(MOST + 30, "log('one'); log('two'); fail('cpu_limit', '{}'); os._exit(0)")
+    code = asking(MAX_CALLS_IN_FLIGHT + 30, "log('one'); log('two'); fail('cpu_limit', '{}'); os._exit(0)")
     report = probe(code, host=host, **LONG)
     assert report.outcome is Outcome.CPU_LIMIT
     assert [line.text for line in report.logs] == ["one", "two"]
-    assert len(host.asked) == host.let_go <= MOST
+    assert len(host.asked) == host.let_go <= MAX_CALLS_IN_FLIGHT
 
 
 def test_a_result_behind_calls_that_wait_is_worth_these_calls() -> None:
@@ -113,6 +115,6 @@ def test_a_result_behind_calls_that_wait_is_worth_these_calls() -> None:
             return await super().call(name, arguments)
 
     host = Slow()
-    report = probe(asking(MOST + 30, "done('7'); os._exit(0)"), host=host, **LONG)
+    report = probe(asking(MAX_CALLS_IN_FLIGHT + 30, "done('7'); os._exit(0)"), host=host, **LONG)
     assert (report.outcome, report.result) == (Outcome.OK, "7")
     assert len(host.asked) >= 30, "whatever was asked for before it has had its turn"

@@ -224,7 +224,7 @@ def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> 
                 for _ in range(4):
                     assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
                 waiting = asyncio.create_task(pool.run(probe_job("done('2')"), Echo()))
-                while not pool._failures:  # noqa: ASYNC110 - the same
+                while not pool.failures:  # noqa: ASYNC110 - the same
                     await asyncio.sleep(0.01)
                 assert pool.zygote is not None, "it goes on"
                 assert not waiting.done()

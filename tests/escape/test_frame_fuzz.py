@@ -3,8 +3,10 @@
 import pytest
 from tests.e2e.command import lodger
 
+from lodger.bench import frames
 from lodger.bench.frames import MOST_GROWN_BYTES, SLOWEST_S, fuzz
 from lodger.sandbox.workers import attempt
+from lodger.sandbox.workers.verdict import Verdict
 
 
 def test_short_run() -> None:
@@ -17,23 +19,22 @@ def test_short_run() -> None:
 
 
 def test_a_parent_that_goes_on_after_the_first_error_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lenient(self: attempt.Attempt, found: object) -> None:
-        if found is None or getattr(found, "outcome", None) != "protocol_error":
-            real(self, found)  # type: ignore[arg-type]  # what it is given it hands on
+    class Lenient(attempt.Attempt):
+        def _decide(self, found: Verdict | None) -> None:
+            if found is None or found.outcome != "protocol_error":
+                super()._decide(found)
 
-    real = attempt.Attempt._decide
-    monkeypatch.setattr(attempt.Attempt, "_decide", lenient)
+    monkeypatch.setattr(frames, "Attempt", Lenient)
     assert not fuzz(3_000).outcomes["protocol_error"]
 
 
 def test_a_parent_that_still_calls_after_its_verdict_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = attempt.Attempt._end
+    class Late(attempt.Attempt):
+        def _end(self) -> None:
+            super()._end()
+            self._host.asked.append(("late", "1"))  # type: ignore[attr-defined]  # the suite's own host
 
-    def late(self: attempt.Attempt) -> None:
-        real(self)
-        self._host.asked.append(("late", "1"))  # type: ignore[attr-defined]  # the suite's own host
-
-    monkeypatch.setattr(attempt.Attempt, "_end", late)
+    monkeypatch.setattr(frames, "Attempt", Late)
     assert any("judged" in fault for fault in fuzz(500).faults)
 
 

@@ -382,13 +382,13 @@ def test_a_pid_is_told_by_the_kernel_in_either_way() -> None:
 
     pidfd = os.pidfd_open(os.getpid())
     try:
-        assert launcher._pid_of(pidfd) == launcher._pid_in_text(pidfd) == os.getpid()
+        assert launcher.pid_of(pidfd) == launcher.pid_in_text(pidfd) == os.getpid()
     finally:
         os.close(pidfd)
     reading, writing = os.pipe()
     try:
         with pytest.raises((OSError, IndexError, ValueError)):
-            launcher._pid_of(reading)
+            launcher.pid_of(reading)
     finally:
         os.close(reading)
         os.close(writing)

@@ -8,7 +8,9 @@ import pytest
 
 import lodger.sandbox
 from lodger.escape import evidence, invariants
+from lodger.escape.arena import COMPILE_LIMITS
 from lodger.escape.case import Case
+from lodger.escape.cases import all_cases
 from lodger.escape.evidence import Escaped, Slow, Trial
 from lodger.escape.judge import Finding
 from lodger.escape.report import as_json, as_junit, passed
@@ -36,6 +38,23 @@ def test_a_time_carries_a_margin_of_four(figure: str, bound: float, beyond: floa
             evidence.within_limits(trial(**{figure: just_slow}))
     with pytest.raises(Escaped):
         evidence.within_limits(trial(**{figure: bound + 4 * beyond + 1}))
+
+
+def test_a_compilation_is_judged_by_its_memory_and_by_the_share_of_its_cpu_limit() -> None:
+    """Without the limits a fast host meets the larger memory limit first: memory is a count that no speed changes."""
+    (bomb,) = (case for case in all_cases() if case.id == "I130-calls")
+    cpu_ms, memory = COMPILE_LIMITS.cpu_ms, COMPILE_LIMITS.memory_bytes
+
+    def stopped(**usage: float) -> str:
+        return bomb.seen(Trial((Report(Outcome.MEMORY_LIMIT, usage=Usage(**usage)),), Limits()))
+
+    assert stopped(cpu_ms=2 * cpu_ms, memory_peak_bytes=memory)
+    with pytest.raises(Escaped, match="CPU time in the compiler"):
+        stopped(cpu_ms=3 * cpu_ms)
+    with pytest.raises(Escaped, match="bytes of memory"):
+        stopped(cpu_ms=cpu_ms, memory_peak_bytes=4 * memory)
+    with pytest.raises(Escaped, match="to its end"):
+        bomb.seen(Trial((Report(Outcome.OK, usage=Usage()),), Limits()))
 
 
 def test_page_tables_are_memory() -> None:

@@ -104,7 +104,7 @@ def test_nothing_but_a_compiler_may_send_code() -> None:
 def test_forged_code_does_not_load_and_is_thrown_away(code: bytes) -> None:
     wasm = Commands()
     try:
-        code_cache = wasm.pool._code_cache
+        code_cache = wasm.pool.code_cache
         binding = CodeCache.binding("acme", HELLO, fuel=False)
         sealing = code_cache.begin(binding)
         sealing.write(code or b"\0")

@@ -95,12 +95,12 @@ def test_of_a_tenant_only_and_taken_off_again() -> None:
 
 def test_one_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     told = threading.Semaphore(0)
-    made = Hooks(EventBus(), Meters(), 10)
+    events = EventBus()
+    made = Hooks(events, Meters(), 10)
 
     def wrong(_event: Event) -> None:
         raise OSError("the platform's own")
 
-    events = made._events
     made.add("started", wrong)
     made.add("started", lambda _event: told.release())
     for _ in range(2):
@@ -145,8 +145,7 @@ def test_one_that_hangs_holds_up_no_end(monkeypatch: pytest.MonkeyPatch, caplog:
         go.wait(60)
 
     made.add("started", hangs)
-    thread = made._thread
-    assert thread is not None
+    (thread,) = [each for each in threading.enumerate() if each.name == "lodger-hooks"]
     events.publish(Event("started", 0, details={"lateness_ms": 0}))
     assert begun.wait(120)
     made.close()

@@ -199,7 +199,7 @@ def test_a_killed_zygote_is_our_fault_and_the_run_is_done_again(tmp_path: Path) 
             pool = await world.modules()
 
             def armed() -> bool:
-                workers = pool.zygote._living.values() if pool.zygote else ()
+                workers = pool.zygote.workers.values() if pool.zygote else ()
                 return any(status(worker.pid).get("Seccomp_filters") == "2" for worker in workers)
 
             async with asyncio.timeout(120):

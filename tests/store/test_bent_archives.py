@@ -16,7 +16,7 @@ from tests.store.virtual_clock import VirtualClock
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive import validation
-from lodger.engine.service.archive.restore import _Arrival, _pages
+from lodger.engine.service.archive.restore import Arrival, in_chunks
 from lodger.engine.store.context import Books
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine
@@ -173,7 +173,7 @@ def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
 ) -> None:
     """What is unfinished of a schedule is found by its id alone: who knows one could bring in a schedule of that id, and be busy."""
     if not walled:
-        monkeypatch.setattr(_Arrival, "_check_owners", lambda _self: None)
+        monkeypatch.setattr(Arrival, "_check_owners", lambda _self: None)
     elsewhere.tenant("victim")
     theirs = elsewhere.schedule("every 60s", "victim", "theirs")
     bench.tenant()
@@ -252,11 +252,11 @@ def test_rows_take_no_more_memory_than_a_few_of_them(bench: Bench) -> None:
             bench.engine.tenants.restore("acme", gzip.compress(line))
         text = "[" + "{}," * validation.CELL_VALUES + "1]"
         with pytest.raises(InputError):
-            validation._json(actions, "params", text)
+            validation.parse_cell(actions, "params", text)
         assert tracemalloc.get_traced_memory()[1] < 5 * len(text)
     finally:
         tracemalloc.stop()
-    assert [len(each) for each in _pages({"a": "x" * 3_000_000} for _ in range(5))] == [2, 2, 1]
+    assert [len(each) for each in in_chunks({"a": "x" * 3_000_000} for _ in range(5))] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(

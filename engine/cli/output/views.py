@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from lodger.engine.cli.output.answer import say, table, visible, zulu
 from lodger.engine.cli.output.humanize import span
+from lodger.engine.cli.output.result_output import say, table, visible, zulu
 from lodger.engine.core.serialization import shaped
 
 if TYPE_CHECKING:

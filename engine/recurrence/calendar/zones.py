@@ -18,7 +18,7 @@ import tzdata
 from lodger.engine.recurrence.calendar.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.calendar.posix_tz import PosixRule, parse_posix
 from lodger.engine.recurrence.calendar.yeardays import KIND_OF, YEAR_OF
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 FAR = 1 << 62
 _CYCLE_S = CYCLE_DAYS * DAY_S
@@ -176,7 +176,8 @@ def python_zone(key: str) -> ZoneInfo:
 
 
 @cache
-def _load(key: str) -> Zone:
+def load(key: str) -> Zone:
+    """Parse the zone of a known IANA name; each is parsed once."""
     return _parse(key, _stored("zoneinfo", *key.split("/")))
 
 
@@ -196,7 +197,7 @@ def zone(key: str, index: int | None = None) -> Zone:
             fix=f"did you mean {near[0]}?" if near else "write a name such as Europe/Berlin or UTC",
             index=index,
         )
-    return _load(key)
+    return load(key)
 
 
 def _parse(key: str, data: bytes) -> Zone:

@@ -39,7 +39,11 @@ PAGE, PAGE_BYTES = 500, 4 * 1024**2
 #: States of an action in which nobody holds it.
 _STATES = {"ready", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"}
 _CLOCKS = {"suspended", "paused", "ended", "deleted"}
-_HISTORY = {"lodger_actions": ("result",), "lodger_attempts": ("error", "effects"), "lodger_attempt_logs": ("lines",)}
+_HISTORY = {
+    "lodger_actions": ("result", "params"),
+    "lodger_attempts": ("error", "effects"),
+    "lodger_attempt_logs": ("lines",),
+}
 
 
 def bring_in(books: Books, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:
@@ -53,7 +57,7 @@ def bring_in(books: Books, connection: Connection, tenant_id: str, archive: byte
     head = _head(lines, tenant_id, current(connection))
     try:
         with savepoint(connection):
-            return _Arrival(books, connection, tenant_id).through(head, lines, now_us)
+            return Arrival(books, connection, tenant_id).through(head, lines, now_us)
     except (IntegrityError, DataError) as error:
         raise bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error
 
@@ -111,7 +115,9 @@ def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
     return list(head["row"])
 
 
-class _Arrival:
+class Arrival:
+    """One archive on its way into a tenant's ledger, inside one transaction."""
+
     def __init__(self, books: Books, connection: Connection, tenant_id: str) -> None:
         self._books, self._connection, self._tenant = books, connection, tenant_id
         #: Ids of bound scripts of the platform: as they were there, and as they are here with their newest version.
@@ -121,10 +127,11 @@ class _Arrival:
         self._history = 0
 
     def through(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
+        """Insert all rows, check what they refer to, and return the tenant. Raises InputError."""
         self._tenant_row(head, now_us)
         tally = Tally()
         for table, rows in _by_table(lines):
-            for some in _pages(self._read(table, row) for row in rows):
+            for some in in_chunks(self._read(table, row) for row in rows):
                 insert_many(self._connection, table, some)
                 tally.add(len(some))
         self._check_owners()
@@ -312,7 +319,8 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
 _LONG = (str, bytes)
 
 
-def _pages(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def in_chunks(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Group rows into lists of at most ``PAGE`` rows; a list ends when its texts exceed ``PAGE_BYTES``."""
     some: list[dict[str, Any]] = []
     held = 0
     for row in rows:

@@ -81,7 +81,7 @@ def read(table: Table, cells: list[Any]) -> Row:
     if len(cells) != len(form.columns):
         raise bad(f"a row of {table.name} has {len(cells)} cells")
     row = {name: check(cell) for (name, check), cell in zip(form.columns, cells, strict=True)}
-    told = {name: _json(table, name, row[name]) for name in form.json if row[name] is not None}
+    told = {name: parse_cell(table, name, row[name]) for name in form.json if row[name] is not None}
     if form.look is not None:
         try:
             form.look(row, told)
@@ -90,7 +90,8 @@ def read(table: Table, cells: list[Any]) -> Row:
     return row
 
 
-def _json(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
+def parse_cell(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the JSON value of a cell, within its bounds of depth and size. Raises InputError."""
     try:
         if len(text) > _SHORT or text.count("[") + text.count("{") > CELL_DEPTH:
             demand(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, delete, func, select, tuple_
 
 from lodger.engine.store.bulk import insert_absent
-from lodger.engine.store.schema.platform import running_lines
+from lodger.engine.store.schema.access import running_lines
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.sandbox.job import LogLine
 
@@ -112,19 +112,19 @@ class Hearing:
 
     def __init__(self, tenant_id: str, action_id: str) -> None:
         self._tenant_id = tenant_id
-        self._action_id = action_id
+        self.action_id = action_id
         self._stored: set[Key] = set()
         self._told: dict[Key, Counter[tuple[int, str]]] = {}
         self._numbers: dict[Key, int] = {}
 
     def look(self, connection: Connection) -> list[LogLine]:
         """Give what was said since the look before, in order."""
-        mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self._action_id)
+        mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self.action_id)
         found: dict[Key, list[LogLine]] = {}
         for step, n in connection.execute(select(attempt_logs.c.step, attempt_logs.c.n).where(*mine)).all():
             if (step, n) not in self._stored:
                 found[step, n] = self._rest(connection, (step, n), mine)
-        said = (_c.tenant_id == self._tenant_id, _c.action_id == self._action_id)
+        said = (_c.tenant_id == self._tenant_id, _c.action_id == self.action_id)
         newest = select(_c.step, _c.n, func.max(_c.number)).where(*said).group_by(_c.step, _c.n)
         for step, n, number in connection.execute(newest).all():
             heard = self._numbers.get((step, n), -1)

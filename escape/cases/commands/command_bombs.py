@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from lodger.escape.arena import COMPILE_LIMITS
 from lodger.escape.case import COMMANDS, Case
-from lodger.escape.evidence import Escaped, Trial, both, ends_as, survives
+from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
 from lodger.escape.modules import assembled, command, compiled, functions, leb, section
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
@@ -22,7 +22,10 @@ def _compiled_in_time(trial: Trial) -> str:
     for report in trial.reports:
         if report.outcome is Outcome.OK:
             raise Escaped(f"it was compiled to its end, in {trial.took_ms:.0f} ms")
+    max_bytes = COMPILE_LIMITS.memory_bytes + MEMORY_SLACK_BYTES
     for report in trial.reports:
+        if report.usage.memory_peak_bytes > max_bytes:
+            raise Escaped(f"{report.usage.memory_peak_bytes} bytes of memory in the compiler, at most {max_bytes}")
         # The kernel's timer counts CPU time: what a compilation uses is the same share of its limit on a fast and on a slow host.
         if report.usage.cpu_ms > MAX_CPU_RATIO * COMPILE_LIMITS.cpu_ms:
             raise Escaped(f"{report.usage.cpu_ms:.0f} ms of CPU time in the compiler, limit {COMPILE_LIMITS.cpu_ms} ms")

@@ -2,8 +2,8 @@
 
 from ctypes import byref, c_void_p
 
-from lodger.sandbox.runtimes.command.engine import COMMANDS, FUNCTION, MEMORY, ModuleLibrary
 from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE, Wasi, unsigned
+from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS, FUNCTION, MEMORY, ModuleLibrary
 from lodger.sandbox.runtimes.libwasmtime import Callback, slots
 
 
@@ -26,7 +26,7 @@ class ModuleMachine:
         self.wasi = Wasi()
         self.fault: BaseException | None = None
         self._callbacks: list[object] = []
-        self._linker = self._link()
+        self.linker = self._link()
 
     def _link(self) -> int:
         at = self.lib.at
@@ -86,5 +86,5 @@ class ModuleMachine:
     def joined(self, module: c_void_p) -> c_void_p:
         """Join module and imports. Raises WasmFault when a type differs."""
         pre = c_void_p()
-        self.lib.check(self.lib.at["wasmtime_linker_instantiate_pre"](self._linker, module, byref(pre)))
+        self.lib.check(self.lib.at["wasmtime_linker_instantiate_pre"](self.linker, module, byref(pre)))
         return pre

@@ -36,6 +36,7 @@ GLOBALS = (
     "event.js",
     "signal.js",
     "locale.js",
+    "regexp.js",
     "text.js",
     "clone.js",
     "search.js",

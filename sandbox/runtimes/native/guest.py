@@ -43,14 +43,14 @@ class NativeGuest:
         self.host: Host = NativeHost()
         self.most = 1 << 20  # longest text that is taken out, in letters
         self._refusal: type[Exception] = engine.JSException
-        self._context = engine.Context()
-        self._context.set_max_stack_size(stack_bytes)
-        self._context.add_callable("$host", self._asked)
+        self.context = engine.Context()
+        self.context.set_max_stack_size(stack_bytes)
+        self.context.add_callable("$host", self._asked)
         self._evaluate(_joined(sources))
-        self._rejections = Rejections(engine, self._context, "$n")
+        self._rejections = Rejections(engine, self.context, "$n")
         self.entries: dict[str, Any] = self._take("$lodger.host", ENTRIES)
         door = self._take("$native", _DOOR)
-        self._entered, self._refused, self._clock, self._seed = (door[name] for name in _DOOR)
+        self._entered, self._refused, self._clock, self.seed = (door[name] for name in _DOOR)
         self._evaluate("delete globalThis.$lodger; delete globalThis.$native; delete globalThis.$n;")
         self._wanted: bytes | None = None
         self._resident = 0
@@ -58,13 +58,13 @@ class NativeGuest:
             pass
 
     def _evaluate(self, text: str) -> None:
-        self._context.eval(text + "\n;undefined")
+        self.context.eval(text + "\n;undefined")
 
     def _take(self, place: str, names: "tuple[str, ...]") -> "dict[str, Any]":
         functions = {}
         for name in names:
             self._evaluate(f"globalThis.$taken = $native.mute({place}.{name})")
-            functions[name] = self._context.get("$taken")
+            functions[name] = self.context.get("$taken")
         self._evaluate("delete globalThis.$taken")
         return functions
 
@@ -73,7 +73,7 @@ class NativeGuest:
     def limit(self, memory_bytes: int) -> None:
         """Set what the engine may allocate, all together."""
         self._resident = _peak_bytes()
-        self._context.set_memory_limit(memory_bytes)
+        self.context.set_memory_limit(memory_bytes)
 
     def size(self) -> int:
         """Give the most memory that was held since :meth:`limit`, by the kernel's figure."""
@@ -85,7 +85,7 @@ class NativeGuest:
 
     def reseed(self) -> None:
         """Give Math.random its own state."""
-        self._seed(os.urandom(16).hex())
+        self.seed(os.urandom(16).hex())
 
     def set_clock(self, milliseconds: int) -> None:
         """Let the script's clock start here, now."""
@@ -102,7 +102,7 @@ class NativeGuest:
         """Run promise jobs until there are none, then evaluate the author's file if the bootstrap asked for it; 0 when nothing was done."""
         done = 0
         try:
-            while self._context.execute_pending_job():
+            while self.context.execute_pending_job():
                 done += 1
         except self._refusal:
             raise Thrown("a job of the engine's own threw") from None
@@ -110,7 +110,7 @@ class NativeGuest:
             return done
         source, self._wanted = self._wanted, None
         try:
-            evaluation = self._context.module(source.decode())
+            evaluation = self.context.module(source.decode())
         except self._refusal as refused:
             assert isinstance(self.host, NativeHost)
             self._go_in(self._refused, self.host.uncompiled(str(refused)))

@@ -138,7 +138,7 @@ class CarelessHost(TenantHost):
         super().__init__(limits, **other)
         self._without = without
         if "tenant_predicate" in without:
-            self.attempt._session = replace(self.attempt._session, scope=_AnyTenant(MINE))
+            self.attempt.session = replace(self.attempt.session, scope=_AnyTenant(MINE))
 
     async def answer(self, name: str, arguments: str) -> Reply:
         """Answer carelessly where a layer is missing, else as the real host does."""

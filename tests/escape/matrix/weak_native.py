@@ -29,7 +29,7 @@ class WeakNativeRealm(native_realm.NativeRealm):
     def reseed(self) -> None:
         """Give every fork the same randomness."""
         if "same_seed" in self.switches:
-            self.guest._seed(_SEED)
+            self.guest.seed(_SEED)
         else:
             super().reseed()
 
@@ -43,7 +43,7 @@ class WeakNativeRealm(native_realm.NativeRealm):
         if "no_engine_memory" in self.switches:
             self.guest.limit(limits["memory_bytes"] + self.excess)
         if "no_engine_stack" in self.switches:
-            self.guest._context.set_max_stack_size(_ENDLESS_STACK)
+            self.guest.context.set_max_stack_size(_ENDLESS_STACK)
         if "careless_birth" in self.switches:
             careless_birth.in_worker()
 
@@ -63,7 +63,7 @@ class WeakNativeRealm(native_realm.NativeRealm):
                 text = believed(text)
         if text is not None and operation == ord("d") and not self._rehearsal:
             if "converts" in self.switches:
-                value = self.guest._context.get("$converted")
+                value = self.guest.context.get("$converted")
                 text = b"0 " + json.dumps(value if isinstance(value, (str, int, float, bool)) else str(value)).encode()
             if "goes_on" in self.switches:
                 assert self._channel is not None

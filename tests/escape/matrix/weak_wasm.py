@@ -15,7 +15,7 @@ from lodger.sandbox.runtimes import wasm, wasm_compiler
 from lodger.sandbox.runtimes.command import machine as module_machine
 from lodger.sandbox.runtimes.command import realm as module_realm
 from lodger.sandbox.runtimes.command import wasi
-from lodger.sandbox.runtimes.command.engine import COMMANDS
+from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
 from lodger.sandbox.runtimes.libwasmtime import Switches
 
 TYPE_CHECKING = False
@@ -79,9 +79,9 @@ def _joined(machine: "module_machine.ModuleMachine", module: c_void_p) -> c_void
     define = lib.dll["wasmtime_linker_define_unknown_imports_as_default_values"]
     define.argtypes, define.restype = (c_void_p, c_void_p, c_void_p), c_void_p
     store = lib.at["wasmtime_store_new"](machine.engine, None, None)
-    lib.check(define(machine._linker, lib.at["wasmtime_store_context"](store), module))
+    lib.check(define(machine.linker, lib.at["wasmtime_store_context"](store), module))
     pre = c_void_p()
-    lib.check(lib.at["wasmtime_linker_instantiate_pre"](machine._linker, module, byref(pre)))
+    lib.check(lib.at["wasmtime_linker_instantiate_pre"](machine.linker, module, byref(pre)))
     return pre
 
 
@@ -89,7 +89,7 @@ def _passed_on(realm: "wasm_compiler.CompilerRealm", bundle: bytes, channel: "An
     """Take a tenant's compiled code for ours."""
     from lodger.sandbox.frames import ARTEFACT, DONE
 
-    step = realm._limits["frame_bytes"]
+    step = realm.limits["frame_bytes"]
     for at in range(0, len(bundle), step):
         channel.send(ARTEFACT, bundle[at : at + step])
     channel.send(DONE, b"%d" % len(bundle))

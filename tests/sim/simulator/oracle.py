@@ -56,13 +56,13 @@ class Wall:
         """Give the first slot after an instant."""
         day = us // _DAY
         while True:
-            slots = self._on(day)
+            slots = self.slots_on(day)
             at = bisect_right(slots, us)
             if at < len(slots):
                 return slots[at]
             day += 1
 
-    def _on(self, day: int) -> list[int]:
+    def slots_on(self, day: int) -> list[int]:
         """Every slot of one UTC day, ascending."""
         kept = self._days.get(day)
         if kept is None:
@@ -129,7 +129,7 @@ def count(oracle: Oracle, first: int, last: int) -> int:
     if isinstance(oracle, Wall):
         number = 0
         for day in range(first // _DAY, last // _DAY + 1):
-            slots = oracle._on(day)
+            slots = oracle.slots_on(day)
             number += bisect_right(slots, last) - bisect_left(slots, first)
         return number
     number, slot = 0, oracle.after(first - 1)
