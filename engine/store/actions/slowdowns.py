@@ -9,11 +9,11 @@ from sqlalchemy import Connection, func, select, update
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.slowdown import Baseline, Slowdown, review
 from lodger.engine.store.actions.monitoring import timings
-from lodger.engine.store.queue import events
+from lodger.engine.store.queue import webhook_events
 from lodger.engine.store.schema.scheduling import schedules
 
 #: The webhook event of a slow-down.
-EVENT = events.ENGINE_PREFIX + "schedule.slowed"
+EVENT = webhook_events.ENGINE_PREFIX + "schedule.slowed"
 #: Number of its message among an action's effects: beneath those of attempts, which are below 0 by their number.
 PLACE = -(1 << 30)
 _c = schedules.c
@@ -63,7 +63,7 @@ def keep(connection: Connection, reviews: Iterable[Review], now_us: int) -> list
         if written.rowcount and each.slowdown is not None:
             begun.append(each)
             place = (claim.action_id, claim.step, PLACE)
-            events.enqueue(connection, claim.tenant_id, EVENT, _event_data(each, each.slowdown), place, now_us)
+            webhook_events.enqueue(connection, claim.tenant_id, EVENT, _event_data(each, each.slowdown), place, now_us)
     return begun
 
 

@@ -14,8 +14,8 @@ from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, webhook_events
-from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.queue.stops import SUPERSEDED
+from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.engine.store.schema.script_data import webhooks as webhook_rows
