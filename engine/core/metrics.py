@@ -47,6 +47,7 @@ METERS: tuple[MeterSpec, ...] = (
     MeterSpec("lodger_rescued_total", "counter", "actions that this process took from silent nodes"),
     MeterSpec("lodger_expired_total", "counter", "actions that this process found expired"),
     MeterSpec("lodger_slow_total", "counter", "runs that took longer than is usual for their schedule"),
+    MeterSpec("lodger_slowdowns_total", "counter", "schedules whose runs have become slower", ("onset",)),
     MeterSpec(
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were tried again", ("service",)
     ),

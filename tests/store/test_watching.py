@@ -51,6 +51,8 @@ def test_what_runs_is_shown_with_what_it_used_to_take(bench: Bench) -> None:
     (ended,) = bench.engine.actions.compared(None, claim.action_id)
     assert (ended.times, ended.slow, ended.pace.runs) == (1.25, False, 6), "a run is not compared with itself"
     assert schedule.id == now.schedule_id
+    _history(bench, [9000.0] * 8)
+    assert bench.engine.actions.compared(None, claim.action_id) == [ended], "a run is compared with earlier ones only"
 
 
 @pytest.mark.parametrize(
