@@ -27,7 +27,7 @@ class DbExecutor:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.timeouts.adopt)
         self._watcher = database.file_watcher()
         self._server_watcher = database.server_watcher()
-        # A look waits for nobody, and nobody for it: a server that is silent is silent to each by itself.
+        # In a thread of its own: a server that does not answer delays neither reads nor writes.
         self._poller = ThreadPoolExecutor(1, thread_name_prefix="lodger-commits", initializer=self.timeouts.adopt)
         self._polling: asyncio.Future[int | None] | None = None
         self._seen: int | None = None
@@ -60,9 +60,9 @@ class DbExecutor:
         return await asyncio.get_running_loop().run_in_executor(self._reader, transaction)
 
     async def poll_version(self, patience_s: float) -> None:
-        """Ask a server whether anybody has committed since the last look; what can tell at any time needs none.
+        """Ask a database server for its latest commit; does nothing where :meth:`version` knows without asking.
 
-        When no answer comes for so long nobody can tell, until one comes.
+        Without an answer within ``patience_s`` the version is unknown until one comes.
         """
         if self._server_watcher is None:
             return
@@ -74,7 +74,7 @@ class DbExecutor:
             self._polling = None
 
     def invalidate(self) -> None:
-        """Drop what :meth:`cached_read` keeps: somebody may have committed."""
+        """Drop the answers that :meth:`cached_read` keeps: there may have been a commit."""
         self._invalidations += 1
 
     @property
@@ -84,20 +84,20 @@ class DbExecutor:
 
     @property
     def sees_commits(self) -> bool:
-        """Whether :meth:`version` tells of commits."""
+        """Whether :meth:`version` is known."""
         return self._watcher is not None or self._seen is not None
 
     def version(self) -> object | None:
-        """Give what changes with every commit of anybody, another process's at the next look; None when nobody can tell."""
+        """Return a value that changes with every commit, another process's at the next poll; None while it is unknown."""
         if self._watcher is not None:
             return self._watcher.version()
         return None if self._seen is None else (self._seen, self._database.written, self._invalidations)
 
     async def cached_read(self, key: object, work: Callable[[Connection], T]) -> T:
-        """Read what only a commit can change: asked anew when there was one, or when nobody can tell.
+        """Read what only a commit can change: asked anew after one, or while the version is unknown.
 
         Args:
-            key: stands for the question, with all that the answer depends on beside the ledger; no two questions share one.
+            key: identifies the question, with all that its answer depends on beside the ledger.
         """
         version = self.version()
         stood = self._cached.get(key)
@@ -109,7 +109,7 @@ class DbExecutor:
         return answer
 
     async def refresh(self) -> None:
-        """Ask every question of :meth:`cached_read` again whose answer stands no more, all in one transaction."""
+        """Ask again, in one transaction, every question of :meth:`cached_read` with an outdated answer."""
         version = self.version()
         stale = {key: work for key, (stood, _answer, work) in self._cached.items() if stood != version}
         if version is None or not stale:

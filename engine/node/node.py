@@ -110,7 +110,7 @@ class Node:
         await self._retime()
 
     def _wire(self) -> None:
-        """Make the services; who publishes and who subscribes to what stands in their constructors."""
+        """Make the services; each subscribes to its events in its constructor."""
         host, store, settings, bus = self.host, self.host.store, self.host.store.settings, EventBus()
         self.db = DbExecutor(store.database, settings.database_patience_s)
         self.context = context = NodeContext(store, self.clock, settings, self.db, bus, self.identity)

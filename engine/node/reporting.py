@@ -59,7 +59,7 @@ class Reporter:
         self._events.publish(self._context.event(kind, action, **details))
 
     @property
-    def _heard(self) -> bool:
+    def _has_subscribers(self) -> bool:
         return self._events.has_subscribers(Event)
 
     def _fault(self, event: Fault) -> None:
@@ -78,7 +78,7 @@ class Reporter:
         ticked, count = event.schedules, self._meters.count
         count("lodger_slots_total", "run", by=sum(len(each.runs) for each in ticked))
         count("lodger_slots_total", "skipped", by=sum(len(each.skipped) for each in ticked))
-        if not self._heard:
+        if not self._has_subscribers:
             return
         for each in ticked:
             for action_id, slot in each.runs:
@@ -96,7 +96,7 @@ class Reporter:
             self._day_spent(tenant_id, reason)
         late_s = [max(0, event.now_us - claim.due_us) / 1_000_000 for claim in event.claims if claim.origin == "slot"]
         self._meters.observe("lodger_lateness_seconds", late_s)
-        if not self._heard:
+        if not self._has_subscribers:
             return
         for claim in event.claims:
             self._report(
@@ -127,7 +127,7 @@ class Reporter:
         if committed.lost:
             meters.count("lodger_lost_commits_total", by=len(committed.lost))
         self._warned(BudgetsWarned(committed.warned))
-        if not self._heard:
+        if not self._has_subscribers:
             return
         for claim, finished in batch:
             for name, limit, used in finished.nearly:

@@ -27,7 +27,7 @@ class Service:
         self.context = context
         self.clock = context.clock
         self._task: asyncio.Task[None] | None = None
-        self._nudged = asyncio.Event()
+        self._woken_up = asyncio.Event()
 
     async def start(self) -> None:
         """Begin the loop."""
@@ -41,9 +41,9 @@ class Service:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """End the present wait now."""
-        self._nudged.set()
+        self._woken_up.set()
 
     def wake_on(self, *kinds: type[Any]) -> None:
         """End the present wait at each event of these types."""
@@ -51,20 +51,20 @@ class Service:
             self.context.bus.subscribe(kind, self._wake)
 
     def _wake(self, _event: object) -> None:
-        self.nudge()
+        self.wake()
 
     def fault(self, error: Exception) -> None:
         """Publish that something of this service failed; it is tried again."""
         self.context.bus.publish(Fault(self.name, error))
 
     async def round(self) -> float:
-        """Do what is to do; return how many seconds to wait before the next round, unless nudged."""
+        """Do what is to do; return how many seconds to wait before the next round, unless woken."""
         raise NotImplementedError
 
     async def _loop(self) -> None:
         backoff = BACKOFF_S
         while True:
-            self._nudged.clear()
+            self._woken_up.clear()
             try:
                 wait = await self.round()
                 backoff = BACKOFF_S
@@ -80,11 +80,11 @@ class Service:
                 await asyncio.sleep(0)
 
     async def wait(self, seconds: float) -> None:
-        """Wait that long on the clock, or until nudged."""
+        """Wait that long on the clock, or until woken."""
         nap = asyncio.ensure_future(self.clock.sleep(seconds))
         nap.add_done_callback(self._rung)
         try:
-            await self._nudged.wait()
+            await self._woken_up.wait()
         finally:
             if not nap.done():
                 nap.cancel()
@@ -93,7 +93,7 @@ class Service:
     def _rung(self, nap: asyncio.Future[None]) -> None:
         if not nap.cancelled():
             nap.exception()  # a clock that cannot wait is no reason to stop
-            self._nudged.set()
+            self._woken_up.set()
 
 
 async def either(*waits: Awaitable[object]) -> None:

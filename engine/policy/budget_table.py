@@ -17,11 +17,11 @@ class BudgetSpec:
 
     Attributes:
         name: with ``_per_day`` behind it, the tenant's limit of a day.
-        attempt: most of an attempt, None where a limit of the process bounds it.
-        day: most of a tenant's day when nobody says, None for any number.
+        attempt: limit of an attempt, None where a limit of the process bounds it.
+        day: default limit of a tenant's day, None for no limit.
         effect: counted when the run is committed, for only then it happens; everything else counts whatever becomes of the run.
         help: what is counted.
-        need: most that one call uses, of what counts whatever becomes of the run; ``lot``: how much an attempt takes of the day at once.
+        need: maximum that one call uses, of what counts whatever becomes of the run; ``lot``: how much an attempt takes of the day at once.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Overdrawn:
     asked: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the row as the error's details show it."""
+        """Return the row as the details of the error show it."""
         return {"budget": self.name, "per": self.per, "limit": self.limit, "used": self.used, "asked": self.asked}
 
     @property
@@ -96,7 +96,7 @@ STORAGE_HELP = "bytes that documents, keyed values, results, errors, logs and me
 
 
 def given(limits: Mapping[str, Any]) -> dict[str, int]:
-    """Give the budgets of an attempt that some limits name.
+    """Return the budgets of an attempt that some limits name.
 
     Raises:
         InputError: limit_out_of_range.
@@ -114,17 +114,17 @@ def given(limits: Mapping[str, Any]) -> dict[str, int]:
 
 
 def lowered(allowed: Mapping[str, int], wished: Mapping[str, int]) -> dict[str, int]:
-    """Give every budget of an attempt: what is allowed, or what is wished where that is less."""
+    """Return every budget of an attempt: the allowed value, or the wished one where that is lower."""
     made: dict[str, int] = {}
     for spec in BUDGETS:
         if spec.attempt is not None:
-            most = allowed.get(spec.name, spec.attempt)
-            made[spec.name] = min(most, wished.get(spec.name, most))
+            limit = allowed.get(spec.name, spec.attempt)
+            made[spec.name] = min(limit, wished.get(spec.name, limit))
     return made
 
 
 def crossed(limit: int | None, before: int, after: int) -> bool:
-    """Whether this use is the one after which a holder is to be warned."""
+    """Whether this use brings the total to WARNED_PERCENT of the limit."""
     if limit is None or limit <= 0:
         return False
     mark = limit * WARNED_PERCENT
@@ -132,7 +132,7 @@ def crossed(limit: int | None, before: int, after: int) -> bool:
 
 
 def of_effects(effects: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Count mails of a described journal, for whoever counts nothing else."""
+    """Count the mails among described effects, where nothing else is known of what an attempt used."""
     return {"mails": sum(len(effect["to"]) for effect in effects if effect.get("effect") == "mail")}
 
 
@@ -170,7 +170,7 @@ ALLOWANCE_NAMES = frozenset(spec.name for spec in ALLOWANCES)
 class Allowance:
     """What one tenant is allowed: the operator's settings, with what the tenant's own limits say instead.
 
-    None in a daily budget means that nobody counts.
+    None in a daily budget means no limit.
     """
 
     concurrent_runs: int
@@ -194,12 +194,12 @@ class Allowance:
     storage_bytes: int = 1 << 30
 
     def of_day(self, name: str) -> int | None:
-        """Give the most of a budget (:mod:`lodger.engine.policy.budget_table`) in a day, None for any number."""
-        most: int | None = getattr(self, f"{name}_per_day")
-        return most
+        """Return the daily limit of a budget by its name; None for no limit."""
+        limit: int | None = getattr(self, f"{name}_per_day")
+        return limit
 
     def instead(self, limits: Mapping[str, Any]) -> "Allowance":
-        """Give this allowance with a tenant's own values, which may be higher or lower: the operator gave both.
+        """Return this allowance with a tenant's own values in place of the operator's; they may be higher or lower.
 
         Raises:
             InputError: limit_out_of_range.

@@ -15,24 +15,24 @@ from lodger.engine.policy.defaults import number, whole, word
 _PARTS = 1 << 32
 
 
-def share(seed: str) -> int:
-    """Give the seed's place in [0, 2**32): the same on every machine and in every release of Python."""
+def hash_fraction(seed: str) -> int:
+    """Hash a seed to a number in [0, 2**32) that is the same on every machine and in every release of Python."""
     return int.from_bytes(blake2b(seed.encode(), digest_size=4).digest(), "big")
 
 
-def delay(seed: str, most: timedelta, slot: datetime, following: datetime | None) -> timedelta:
-    """Give how long after its slot an action is due, always before the following slot.
+def delay(seed: str, jitter: timedelta, slot: datetime, following: datetime | None) -> timedelta:
+    """Return how long after its slot an action is due; that is always before the following slot.
 
-    Regular slots stay regular, because the share depends on the schedule alone; order is kept, because no delay reaches
+    Regular slots stay regular, because the delay depends on the schedule alone; order is kept, because no delay reaches
     the following slot.
 
     Args:
         seed: the schedule's id.
-        most: the schedule's jitter.
+        jitter: the longest delay.
         following: the slot after this one; None when this is the last.
     """
-    room = most if following is None else min(most, following - slot)
-    return timedelta(microseconds=share(seed) * (room // timedelta(microseconds=1)) // _PARTS)
+    room = jitter if following is None else min(jitter, following - slot)
+    return timedelta(microseconds=hash_fraction(seed) * (room // timedelta(microseconds=1)) // _PARTS)
 
 
 #: Longest jitter and longest wait before an action expires, seconds.
@@ -42,7 +42,7 @@ MAX_PAUSE_AFTER = 10_000
 
 
 class Priority(IntEnum):
-    """Who goes first inside a tenant. Between tenants priority means nothing: that is fairness's."""
+    """Order of a tenant's waiting actions. It means nothing between tenants, which take turns."""
 
     HIGH = -1
     NORMAL = 0
@@ -141,7 +141,7 @@ class Conduct:
         return int(parse_priority(self.priority))
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the policies as a JSON-able object."""
+        """Return the policies as a JSON object."""
         return asdict(self) | {"labels": list(self.labels), "placement": self.placement.value}
 
     def stops(self, failures: int) -> bool:
@@ -165,9 +165,9 @@ def parse_conduct(wish: "Conduct | Mapping[str, Any] | None") -> Conduct:
     return Conduct(**wish)
 
 
-def _within(name: str, value: object, most: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        raise _refused(name, value, f"a number from 0 to {most:g}")
+def _within(name: str, value: object, maximum: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= maximum:
+        raise _refused(name, value, f"a number from 0 to {maximum:g}")
 
 
 def _refused(name: str, value: object, rule: str) -> InputError:

@@ -1,4 +1,4 @@
-"""One table of everything a schedule decides for itself when nobody says otherwise; documentation and tests read it."""
+"""Table of the policies' defaults; documentation and tests read it."""
 
 from dataclasses import dataclass
 
@@ -44,15 +44,15 @@ _BY_NAME = {spec.name: spec for spec in POLICIES}
 
 
 def whole(name: str) -> int:
-    """Give a default that is a whole number."""
+    """Return a default that is a whole number."""
     return int(_BY_NAME[name].default)
 
 
 def number(name: str) -> float:
-    """Give a default that is a number."""
+    """Return a default that is a number."""
     return float(_BY_NAME[name].default)
 
 
 def word(name: str) -> str:
-    """Give a default that is a word."""
+    """Return a default that is a word."""
     return str(_BY_NAME[name].default)

@@ -43,7 +43,7 @@ class Pace:
 
 
 def pace(durations_ms: Sequence[float]) -> Pace:
-    """Give the pace of earlier runs."""
+    """Return median and median deviation of durations; zeros for none."""
     if not durations_ms:
         return Pace(0, 0.0, 0.0)
     middle = median(durations_ms)

@@ -1,7 +1,7 @@
-"""What a run takes of a node (a slot, reserved memory, one of the slots for long runs), and how much a node holds back.
+"""What a run takes of a node (a slot, reserved memory, one of the slots for long runs), and how many slots a node in trouble uses.
 
 A node that hardly keeps its lease uses half as many slots after each late renewal or lost lease, and twice as many again after each
-renewal in time: its own runs may be what starves it of its processor.
+renewal in time: its own runs may be what takes its CPU time.
 """
 
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class Room:
         return limits.memory_bytes * number <= self.memory_bytes and (limits.wall_ms <= LONG_MS or number <= self.long)
 
     def without(self, number: int, limits: Limits) -> "Room":
-        """Give what is left when so many runs with these limits have started."""
+        """Return what is left when so many runs with these limits have started."""
         return replace(
             self,
             slots=self.slots - number,
@@ -53,7 +53,7 @@ class Room:
 
 
 def unbounded(slots: int) -> Room:
-    """Give the room of a node whose memory nobody counts."""
+    """Return the room of a node with so many slots and unlimited memory."""
     return Room(slots, slots, 1 << 62)
 
 
@@ -62,27 +62,27 @@ LATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Restraint:
-    """By how much a node holds itself back: ``halvings`` of its slots."""
+class SlotReduction:
+    """How often a node has halved the number of slots that it uses."""
 
     halvings: int = 0
 
     def of(self, slots: int) -> int:
-        """Give how many of so many slots it uses, at least one."""
+        """Return how many of so many slots it uses, at least one."""
         return max(1, slots >> self.halvings)
 
-    def troubled(self, slots: int) -> "Restraint":
-        """Give the restraint after a renewal that came late, or after a lost lease."""
-        return Restraint(min(self.halvings + 1, max(0, slots.bit_length() - 1)))
+    def troubled(self, slots: int) -> "SlotReduction":
+        """Return the reduction after a renewal that came late, or after a lost lease."""
+        return SlotReduction(min(self.halvings + 1, max(0, slots.bit_length() - 1)))
 
-    def renewed(self, after_s: float, kept_s: float, slots: int) -> "Restraint":
-        """Give the restraint after a renewal.
+    def renewed(self, after_s: float, kept_s: float, slots: int) -> "SlotReduction":
+        """Return the reduction after a renewal.
 
         Args:
             after_s: since the one before.
             kept_s: how long after a renewal the node would have given up.
         """
-        return self.troubled(slots) if after_s > kept_s * LATE else Restraint(max(0, self.halvings - 1))
+        return self.troubled(slots) if after_s > kept_s * LATE else SlotReduction(max(0, self.halvings - 1))
 
 
 #: A node whose event loop runs later than so many seconds is short of CPU time, whatever slots it has left.

@@ -21,7 +21,7 @@ _PART = re.compile(r"(\d+)\s*([smhd])")
 
 
 class MissedKind(StrEnum):
-    """The four ways."""
+    """What becomes of slots that were not ticked in time."""
 
     SKIP = "skip"  # none of them runs
     LATEST = "latest"  # the latest runs, the rest is one gap row
@@ -110,10 +110,10 @@ def parse_overlap(text: str) -> Overlap:
 DID_NOT_RUN = frozenset({"skipped", "expired", "cancelled"})
 
 
-def chosen(
+def slots_to_backfill(
     slots: Iterable[datetime], states: Mapping[datetime, str], backfilled: frozenset[datetime]
 ) -> tuple[list[datetime], int]:
-    """Give the slots to run, ascending, and how many are left alone.
+    """Return the slots that a backfill runs, ascending, and the number of those that it does not.
 
     Args:
         slots: of the range, ascending, all of them accounted.
@@ -146,8 +146,8 @@ _OVERLAP = Overlap(word("overlap"))
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What a schedule says about its slots."""
+class SlotPolicies:
+    """A schedule's policies about its slots: missed, overlap, and their bounds."""
 
     missed: Missed = _MISSED
     overlap: Overlap = _OVERLAP
@@ -157,7 +157,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class UnfinishedCounts:
     """Unfinished actions of the schedule: those that run or may start at once, and those that wait for a predecessor.
 
     An action that only waits for its retry counts as neither: a due slot supersedes it.
@@ -169,18 +169,18 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Spacing:
-    """The least distance of two slots that run, and the latest slot that ran or was to."""
+    """Minimum distance of two slots that run, and the latest slot that became an action."""
 
-    least: timedelta
+    minimum: timedelta
     last: datetime | None = None
 
     def allows(self, slot: datetime) -> bool:
-        """Whether a slot is far enough from the latest."""
-        return self.last is None or slot - self.last >= self.least
+        """Whether a slot may run."""
+        return self.last is None or slot - self.last >= self.minimum
 
     def after(self, slot: datetime) -> "Spacing":
-        """The same with another latest slot."""
-        return Spacing(self.least, slot)
+        """Return the spacing after a slot that runs."""
+        return Spacing(self.minimum, slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +220,8 @@ Step = Run | Skip | Gap
 
 
 def plan(
-    standing: Standing,
-    terms: Terms,
+    standing: UnfinishedCounts,
+    terms: SlotPolicies,
     recurrence: Recurrence,
     after: datetime,
     now: datetime,
@@ -232,7 +232,7 @@ def plan(
     Cost: the number of slots that become rows of their own, at most ``catch_up_max`` + those of ``missed_after``.
 
     Args:
-        spacing: least distance of slots that run; None where none are closer.
+        spacing: minimum distance of slots that run; None where the rules name no closer ones.
     """
     first = _first(recurrence, after, now)
     if first is None:
@@ -264,8 +264,8 @@ def stretch(recurrence: Recurrence, after: datetime, to: datetime, reason: str) 
     return [] if first is None else _stretch(first, _last(recurrence, to, first)[0], reason)
 
 
-def behind(step: Step) -> Step:
-    """Let a run wait for what a backfill has at work, unless it cancels that."""
+def held_behind_backfill(step: Step) -> Step:
+    """Return the step with a run held until the schedule's backfill has ended, unless it cancels what is unfinished."""
     return replace(step, held=True) if isinstance(step, Run) and not step.cancels else step
 
 
@@ -301,7 +301,12 @@ def _stretch(first: datetime, last: datetime, reason: str) -> list[Step]:
 
 
 def _all(
-    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime, spacing: Spacing | None
+    standing: UnfinishedCounts,
+    terms: SlotPolicies,
+    recurrence: Recurrence,
+    first: datetime,
+    now: datetime,
+    spacing: Spacing | None,
 ) -> list[Step]:
     """Run the newest catch_up_max slots, oldest first; what is older becomes one gap."""
     slots: list[datetime] = []
@@ -326,7 +331,12 @@ def _all(
 
 
 def _on_time(
-    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime, spacing: Spacing | None
+    standing: UnfinishedCounts,
+    terms: SlotPolicies,
+    recurrence: Recurrence,
+    first: datetime,
+    now: datetime,
+    spacing: Spacing | None,
 ) -> list[Step]:
     decide = _DECIDE[terms.overlap]
     steps: list[Step] = []

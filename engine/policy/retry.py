@@ -14,8 +14,8 @@ MAX_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Tries:
-    """How often an action has failed so far, the present failure included, by whose fault."""
+class FailureCounts:
+    """Number of an action's failures, the present one included, by the party to blame."""
 
     tenant: int = 0
     engine: int = 0
@@ -44,15 +44,15 @@ class Retry:
                 raise _refused(name, getattr(self, name), f"a whole number from 1 to {MAX_ATTEMPTS}")
         if not 0 <= self.conflict_attempts <= MAX_ATTEMPTS:
             raise _refused("conflict_attempts", self.conflict_attempts, f"a whole number from 0 to {MAX_ATTEMPTS}")
-        for name, least in (("backoff_s", 0.0), ("backoff_factor", 1.0), ("backoff_max_s", 0.0)):
-            if not least <= getattr(self, name) <= 86_400 * 30:
-                raise _refused(name, getattr(self, name), f"a number from {least:g} to {86_400 * 30}")
+        for name, minimum in (("backoff_s", 0.0), ("backoff_factor", 1.0), ("backoff_max_s", 0.0)):
+            if not minimum <= getattr(self, name) <= 86_400 * 30:
+                raise _refused(name, getattr(self, name), f"a number from {minimum:g} to {86_400 * 30}")
         for outcome in self.outcomes:
             if outcome not in set(Outcome):
                 raise _refused("outcomes", outcome, "names of outcomes")
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the policy as a JSON-able object."""
+        """Return the policy as a JSON object."""
         return asdict(self) | {"outcomes": list(self.outcomes)}
 
 
@@ -77,8 +77,8 @@ def parse_retry(wish: "Retry | Mapping[str, Any] | int | None") -> Retry:
         raise _refused("policy", dict(wish), str(error)) from error
 
 
-def again(retry: Retry, outcome: Outcome, tries: Tries) -> float | None:
-    """Seconds to wait before the next try, or None when the action has failed for good.
+def retry_wait_s(retry: Retry, outcome: Outcome, tries: FailureCounts) -> float | None:
+    """Return how many seconds to wait before the next try, or None when the action has failed for good.
 
     Args:
         outcome: how the present attempt failed; ``ok`` and ``cancelled`` are never tried again.

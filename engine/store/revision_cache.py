@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
-from lodger.engine.policy.plan import Overlap, Terms, parse_missed
+from lodger.engine.policy.plan import Overlap, SlotPolicies, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
 from lodger.engine.recurrence.parse import resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
@@ -48,7 +48,7 @@ class Revision:
     """
 
     recurrence: CompiledSchedule
-    terms: Terms
+    terms: SlotPolicies
     retry: Retry
     conduct: Conduct
     tz: str
@@ -281,8 +281,8 @@ def _retry(text: str | None) -> Retry:
 
 
 @lru_cache(maxsize=4096)
-def _terms(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> Terms:
-    return Terms(parse_missed(missed), Overlap(overlap), timedelta(seconds=missed_after_s), catch_up_max)
+def _terms(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> SlotPolicies:
+    return SlotPolicies(parse_missed(missed), Overlap(overlap), timedelta(seconds=missed_after_s), catch_up_max)
 
 
 def zone_of(rules: ScheduleRules) -> str:

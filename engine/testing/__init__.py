@@ -1,4 +1,4 @@
-"""For a platform's own tests: the engine on a ledger of its own, a clock that moves when it is told, a node that works at once.
+"""For a platform's own tests: the engine on a ledger of its own, a clock that the test moves, a node that works at once.
 
 It must never be imported by what serves tenants.
 """

@@ -27,7 +27,7 @@ class FakeClock:
 
     @property
     def now(self) -> datetime:
-        """Give the instant, UTC."""
+        """Return the instant, UTC."""
         return from_us(self._us)
 
     def now_us(self) -> int:
@@ -35,7 +35,7 @@ class FakeClock:
         return self._us
 
     def elapsed_s(self) -> float:
-        """Seconds since the clock was made, as it tells them."""
+        """Seconds by which the clock has moved since it was made."""
         return (self._us - self._begin_us) / 1_000_000
 
     async def sleep(self, seconds: float) -> None:
@@ -48,7 +48,7 @@ class FakeClock:
         await woken.wait()
 
     def move_to(self, us: int) -> None:
-        """Let it be then; time does not run backwards here."""
+        """Set the clock to an instant that is not before the present one."""
         with self._lock:
             self._us = max(self._us, us)
             late = [each for each in self._sleepers if each[0] <= self._us]

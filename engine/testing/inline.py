@@ -1,4 +1,4 @@
-"""A node whose services do nothing by themselves: what is due is done when the stage asks for it, and then it is still."""
+"""A node without background services: it does what is due when the stage asks for it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -25,7 +25,7 @@ LOOK_S, LOOKS = 0.01, 500
 
 
 class Pretender:
-    """Runs a Python function where a script's name has one. Needs no walls: for hosts that have none."""
+    """Executor that runs Python functions in place of scripts, by the script's name. Needs no sandbox."""
 
     def __init__(self, functions: Pretend) -> None:
         self._functions = functions
@@ -34,7 +34,7 @@ class Pretender:
         """Make ready."""
 
     async def stop(self) -> None:
-        """Let go."""
+        """Release nothing: functions hold no resources."""
 
     async def execute(self, claim: Claim) -> Finished:
         """Call the function; what it raises is the script's error."""
@@ -52,7 +52,7 @@ class Pretender:
 
 
 class InlineNode(Node):
-    """Ticks, claims, runs, commits when :meth:`settle` is called. A fault of the engine's is raised, not told."""
+    """Ticks, claims, runs, commits when :meth:`settle` is called. A fault of the engine is raised."""
 
     def __init__(self, host: Host, clock: FakeClock, pretend: Pretend | None) -> None:
         super().__init__(host, None if pretend is None else Pretender(pretend), "stage", deliver=False)
@@ -118,7 +118,7 @@ class InlineNode(Node):
 
 
 def _next(connection: sa.Connection, now_us: int, until_us: int) -> int | None:
-    """Give the next instant after now, up to the last of interest, at which a clock comes due or something may start."""
+    """Return the next instant after now, up to the last of interest, at which a clock comes due or something may start."""
     startable = sa.select(sa.func.min(turns.c.startable_at)).where(turns.c.startable_at > now_us)
     found = [each for each in tick.upcoming(connection, until_us) if each > now_us]
     start = connection.scalar(startable)

@@ -1,4 +1,4 @@
-"""A stage for one test: a ledger, a clock, an inline node, and words to say what should have happened."""
+"""A stage for one test: a ledger, a clock, an inline node, and assertions about what has run."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ RAN = ("done", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A mail or webhook that a run asked for; on a stage it waits in the outbox and leaves for nowhere.
+    """A mail or webhook that a run asked for; on a stage it stays in the outbox.
 
     Attributes:
         kind: ``mail`` or ``webhook``.
@@ -52,7 +52,7 @@ class Sent:
 
     @property
     def text(self) -> str:
-        """Give a mail's text; empty when it has none."""
+        """Text of a mail; empty when it has none."""
         return str(self.payload.get("text") or "")
 
 
@@ -122,11 +122,11 @@ class Stage:
 
     @property
     def now(self) -> datetime:
-        """Give the stage's instant, UTC."""
+        """Return the stage's instant, UTC."""
         return self.clock.now
 
     def settle(self) -> None:
-        """Let everything happen that is due now."""
+        """Run everything that is due now."""
         self._do(self._node.settle())
 
     def advance(self, by: timedelta | str) -> None:
@@ -156,7 +156,7 @@ class Stage:
     # ---- what came of it
 
     def actions(self, tenant_id: str, schedule: str | Schedule | None = None) -> list[Action]:
-        """Give what stands in the ledger for a tenant, or one of its schedules, in the order in which it was due."""
+        """Return the actions of a tenant, or of one of its schedules, in the order in which they were due."""
         found: list[Action] = []
         identity, cursor = self._schedule(tenant_id, schedule), None
         while True:
@@ -167,7 +167,7 @@ class Stage:
                 return sorted(found, key=lambda action: (action.due_at, action.id))
 
     def sent(self, tenant_id: str) -> list[Sent]:
-        """Give the mails and webhooks that a tenant's runs asked for, in the order of asking."""
+        """Return the mails and webhooks that a tenant's runs asked for, in the order of asking."""
         statement = sa.select(outbox).where(outbox.c.tenant_id == tenant_id)
         with self.engine.books.database.read() as connection:
             rows = connection.execute(statement.order_by(outbox.c.created_us, outbox.c.step, outbox.c.n)).all()
@@ -180,7 +180,7 @@ class Stage:
         return made
 
     def documents(self, tenant_id: str, collection: str) -> list[dict[str, Any]]:
-        """Give the documents of a tenant's collection, each with its ``id``, ordered by it."""
+        """Return the documents of a tenant's collection, each with its ``id``, ordered by it."""
         from lodger.engine.store.schema.script_data import documents
 
         mine = (documents.c.tenant_id == tenant_id, documents.c.collection == collection)
@@ -193,7 +193,7 @@ class Stage:
     def assert_ran(
         self, tenant_id: str, schedule: str | Schedule | None = None, *, times: int | None = None, outcome: str = "ok"
     ) -> Action:
-        """Hold that runs of a schedule (of a tenant when left out) all ended so, and how many; give the last.
+        """Assert that all runs of a schedule (of the tenant when left out) ended so, and how many; return the last.
 
         Args:
             times: exactly so many; at least one when left out.
@@ -214,7 +214,7 @@ class Stage:
         return ran[-1]
 
     def assert_not_run(self, tenant_id: str, schedule: str | Schedule | None = None) -> None:
-        """Hold that nothing of a schedule, or of a tenant, has run.
+        """Assert that nothing of a schedule, or of a tenant, has run.
 
         Raises:
             AssertionError: with what ran.
@@ -224,7 +224,7 @@ class Stage:
             self._fail(f"nothing of {tenant_id} should have run", ran)
 
     def assert_mailed(self, tenant_id: str, *, to: str | None = None, about: str | None = None) -> Sent:
-        """Hold that a tenant's runs asked for a mail; give the first of this kind.
+        """Assert that a tenant's runs asked for a mail; return the first that matches.
 
         Args:
             to: one of its recipients.

@@ -6,7 +6,7 @@ import pytest
 from tests.e2e.test_scripts import result
 from tests.unit.data.shop import Shop, order, orders
 
-#: Tries each and gives what became of it.
+#: FailureCounts each and gives what became of it.
 TRIED = """
 const tried = async (tries) => {
   const all = {};

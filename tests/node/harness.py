@@ -1,4 +1,4 @@
-"""A real node on a real ledger, with signals instead of sleeps: a test waits for what the node tells."""
+"""A real node on a real ledger, with signals instead of sleeps: a test waits for the node's events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=8, concurrent_runs=8, min
 
 
 class Script:
-    """Answers claims as told; remembers what it saw and what was killed."""
+    """Executor that answers claims as given; keeps what it saw and what was killed."""
 
     def __init__(self, *, hang: bool = False, answer: Callable[[Claim], Finished] = lambda _claim: OK) -> None:
         self.hang = hang

@@ -1,4 +1,4 @@
-"""A node adopts what a platform's SQL has inserted into its schedules, whoever told it, and goes on when that makes no sense."""
+"""A node adopts what a platform's SQL has inserted into its schedules, reported or not, and goes on after SQL that makes no sense."""
 
 import asyncio
 import sqlite3

@@ -9,7 +9,7 @@ from lodger.engine.core.execution import Claim, Finished
 
 
 class Held(Script):
-    """Ends when it is told to."""
+    """Ends when the test lets it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ def test_what_runs_ends_while_the_node_stops_and_nothing_new_begins(tmp_path: Pa
             stop = asyncio.create_task(node.stop())
             await asyncio.wait([claims])
             late = await engine.run_in("acme", "job", 0)
-            # Whoever did not wait for what runs would be through by then.
+            # Without waiting for what runs the stop would be over by then.
             assert not (await asyncio.wait([stop], timeout=0.5))[0]
             script.go.set()
             await stop

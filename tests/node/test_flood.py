@@ -34,12 +34,12 @@ def test_a_flood_of_one_tenant_lets_the_others_start(tmp_path: Path) -> None:
             # By name and by age the flood would be first.
             await engine.tenants.create("a-flood")
             stored = await engine.scripts.put("a-flood", "job", "export default () => 1")
-            books = engine.books
-            now = books.clock.now_us()
+            store = engine.books
+            now = store.clock.now_us()
             row = {"tenant_id": "a-flood", "origin": "once", "slot": now, "due_at": now, "state": "ready"}
             row |= {"script_id": stored.script_id, "script_version": 1}
-            with books.database.write() as connection:
-                insert_many(connection, actions, [row | {"id": books.ids.new()} for _ in range(FLOOD)])
+            with store.database.write() as connection:
+                insert_many(connection, actions, [row | {"id": store.ids.new()} for _ in range(FLOOD)])
                 refresh(connection, ["a-flood"])
             engine.inner.changed()
             for number in range(3):

@@ -41,7 +41,7 @@ def fill(folder: Path) -> Path:
 
 @asynccontextmanager
 async def working(folder: Path, script: Script) -> AsyncIterator[tuple[Engine, Node, Signals]]:
-    """An engine whose runs leave a trace each, and a node at work."""
+    """An engine with a node at work; each run leaves a trace."""
     place = str(folder / "ledger.db")
     async with Engine.open(place, settings=SETTINGS) as engine:
         await engine.tenants.create("acme")
@@ -75,11 +75,11 @@ def test_slots_that_come_due_and_runs_that_end_on_a_full_disk_are_not_lost(small
             filler = fill(small)
             go_on.set()
 
-            async def told() -> bool:
+            async def has_faults() -> bool:
                 faults = [each.details for each in signals.events if each.kind == "fault"]
                 return {"ticker", "committer"} <= {each["service"] for each in faults}
 
-            await signals.until(told)
+            await signals.until(has_faults)
             filler.unlink()
             errors = [each.details["error"] for each in signals.events if each.kind == "fault"]
             assert {each.code if isinstance(each, Unavailable) else each for each in errors} == {"disk_full"}

@@ -1,4 +1,4 @@
-"""Hooks: what each name stands for, whose events, a slow one, one that raises, one that is a coroutine function."""
+"""Hooks: the events of each name and tenant, a slow one, one that raises, one that is a coroutine function."""
 
 import asyncio
 import queue
@@ -24,11 +24,11 @@ def broken(_params: object) -> object:
 
 
 def test_each_name_stands_for_its_events() -> None:
-    told: queue.Queue[tuple[str, Event]] = queue.Queue()
+    called: queue.Queue[tuple[str, Event]] = queue.Queue()
     with Stage(pretend={"good": lambda _params: 1, "bad": broken}, runs_per_day=3, missed_after_s=10) as stage:
         engine = stage.engine
         for spec in HOOKS:
-            engine.on(spec.name, lambda event, name=spec.name: told.put((name, event)))
+            engine.on(spec.name, lambda event, name=spec.name: called.put((name, event)))
 
         def heard() -> list[tuple[str, str | None]]:
             last = threading.Event()
@@ -36,8 +36,8 @@ def test_each_name_stands_for_its_events() -> None:
             engine.events.publish(Event("started", 0, "nobody", details={"lateness_ms": 0}))
             assert last.wait(120)
             found = []
-            while not told.empty():
-                name, event = told.get()
+            while not called.empty():
+                name, event = called.get()
                 if event.tenant_id != "nobody":
                     found.append((name, event.tenant_id))
             return found
@@ -66,15 +66,15 @@ def test_each_name_stands_for_its_events() -> None:
 
 
 def test_slots_that_a_budget_skips_are_told_too() -> None:
-    told: list[Event] = []
+    called: list[Event] = []
     with Stage(pretend={"good": lambda _params: 1}, runs_per_day=2) as stage:
-        stage.engine.on("budget", told.append)
+        stage.engine.on("budget", called.append)
         stage.engine.tenants.create("acme")
         stage.engine.scripts.put("acme", "good", "export default () => 1")
         stage.engine.schedules.create("acme", "s", script="good", rules="every 1h")
         stage.advance("5h")
         stage.assert_ran("acme", "s", times=2)
-    nearly, spent = told
+    nearly, spent = called
     assert (nearly.tenant_id, nearly.details["budget"], nearly.details["used"]) == ("acme", "runs", 2)
     assert (spent.tenant_id, spent.details["reason"]) == ("acme", "budget_runs")
 
@@ -93,8 +93,8 @@ def test_of_a_tenant_only_and_taken_off_again() -> None:
         forget()
 
 
-def test_one_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    told = threading.Semaphore(0)
+def test_a_hook_that_raises_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    called = threading.Semaphore(0)
     events = EventBus()
     made = Hooks(events, Meters(), 10)
 
@@ -102,11 +102,11 @@ def test_one_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
         raise OSError("the platform's own")
 
     made.add("started", wrong)
-    made.add("started", lambda _event: told.release())
+    made.add("started", lambda _event: called.release())
     for _ in range(2):
         events.publish(Event("started", 0, details={"lateness_ms": 0}))
-    assert told.acquire(timeout=120)
-    assert told.acquire(timeout=120)
+    assert called.acquire(timeout=120)
+    assert called.acquire(timeout=120)
     made.close()
     made.close()
     assert [record.message for record in caplog.records] == ["a hook on started raised"] * 2

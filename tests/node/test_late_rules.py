@@ -1,4 +1,4 @@
-"""Rules that a database looks at only when a transaction ends, in a transaction that many runs share: who breaks one ends alone."""
+"""Rules that a database looks at only when a transaction ends, in a transaction of many runs: the run that breaks one fails alone."""
 
 import asyncio
 
@@ -17,8 +17,8 @@ shelves = sa.Table(
     "shelves", platform, sa.Column("id", sa.Integer, primary_key=True), sa.Column("org", sa.String(9), nullable=False),
     sa.Column("n", sa.Integer),
 )  # fmt: skip
-books = sa.Table(
-    "books",
+loans = sa.Table(
+    "loans",
     platform,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("org", sa.String(9), nullable=False),
@@ -32,7 +32,7 @@ async def play(attempt: Attempt) -> None:
         await call(attempt, "db.delete", set="shelves", id=1, line="main.js:3")
     elif attempt.claim.script_name == "empties":
         await call(attempt, "db.delete", set="shelves", id=2)
-        await call(attempt, "db.delete", set="books", id=2)
+        await call(attempt, "db.delete", set="loans", id=2)
     else:
         await call(attempt, "kv.add", key="k", amount=1)
 
@@ -40,13 +40,13 @@ async def play(attempt: Attempt) -> None:
 def test_who_breaks_a_late_rule_is_refused_and_nobody_else(url: str, kind: str) -> None:
     async def scenario() -> None:
         async with Engine.open(url, settings=SETTINGS) as engine:
-            with engine.inner.books.database.write() as connection:
+            with engine.inner.loans.database.write() as connection:
                 platform.create_all(connection)
                 for number, org in ((1, "poison"), (2, "acme")):
                     connection.execute(shelves.insert().values(id=number, org=org))
-                    connection.execute(books.insert().values(id=number, org=org, shelf_id=number))
+                    connection.execute(loans.insert().values(id=number, org=org, shelf_id=number))
             engine.expose(shelves, tenant_column="org", write=["n"])
-            engine.expose(books, tenant_column="org", write=["shelf_id"])
+            engine.expose(loans, tenant_column="org", write=["shelf_id"])
             for tenant in ("poison", "acme"):
                 await engine.tenants.create(tenant, grants=["sets:write", "kv"])
                 for script in ("job", "empties"):
@@ -71,7 +71,7 @@ def test_who_breaks_a_late_rule_is_refused_and_nobody_else(url: str, kind: str) 
             assert [(await engine.actions.get(None, each.id)).state for each in good] == ["done"] * 3
             faults = [event for event in signals.events if event.kind == "fault"]
             assert len(faults) <= (0 if kind == "postgresql" else 2)
-            with engine.inner.books.database.read() as connection:
+            with engine.inner.loans.database.read() as connection:
                 assert list(connection.scalars(sa.select(shelves.c.id))) == [1]
 
     asyncio.run(scenario())

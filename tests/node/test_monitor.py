@@ -1,4 +1,4 @@
-"""The monitor: slow runs are told once, while they run and when they have ended; what is overdue; the process's numbers."""
+"""The monitor: slow runs are reported once, while they run and when they have ended; what is overdue; the process's numbers."""
 
 import asyncio
 from dataclasses import replace
@@ -43,8 +43,8 @@ def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, m
             assert slow.details["running"] is False
             again = await engine.actions.run_now(schedule.tenant_id, schedule.id)
             await signals.wait("slow", 2)
-            told = [event.action_id for event in signals.events if event.kind == "slow"]
-            assert told == [asked.id, again.id]
+            reported = [event.action_id for event in signals.events if event.kind == "slow"]
+            assert reported == [asked.id, again.id]
             assert _value(engine, "lodger_slow_total") == 2
 
     asyncio.run(scenario())

@@ -202,7 +202,7 @@ def test_a_nudge_ends_the_wait(tmp_path: Path) -> None:
                 await asyncio.wait_for(done.wait(), 120)
                 done.clear()
                 assert service.rounds == number
-                service.nudge()
+                service.wake()
             await service.stop()
 
     asyncio.run(scenario())
@@ -261,7 +261,7 @@ def test_long_runs_hold_half_of_the_slots_and_short_ones_the_rest(tmp_path: Path
 
 
 def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) -> None:
-    """The server did as it was told and the connection broke before it could say so: nobody waits for the deadline."""
+    """The server committed and the connection broke before its answer: the claim does not wait for its deadline."""
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):

@@ -153,9 +153,9 @@ def test_it_is_tried_again_with_the_same_key_and_tells_what_it_is_about(tmp_path
             assert [each.outcome for each in await engine.actions.attempts(None, action.id)] == ["script_error", "ok"]
             first, again = peer.asked
             assert first.headers["idempotency-key"] == again.headers["idempotency-key"]
-            told = json.loads(first.body)
-            assert told == json.loads(again.body)
-            assert (told["tenant"], told["action"], told["schedule"], told["params"]) == (
+            body = json.loads(first.body)
+            assert body == json.loads(again.body)
+            assert (body["tenant"], body["action"], body["schedule"], body["params"]) == (
                 "acme", action.id, made.id, {"n": 1},
             )  # fmt: skip
             assert first.headers["content-type"] == "application/json"

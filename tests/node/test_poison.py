@@ -1,4 +1,4 @@
-"""An attempt whose end cannot be written holds up nobody: it alone becomes a fault of ours, the others are stored."""
+"""An attempt with an end that cannot be written delays no other: it alone becomes an engine fault, the others are stored."""
 
 import asyncio
 from collections.abc import Callable

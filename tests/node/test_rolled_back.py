@@ -20,8 +20,8 @@ from lodger.sandbox.outcome import Outcome
 
 __all__ = ["kind", "url"]
 platform = sa.MetaData()
-shelf = sa.Table(
-    "shelf",
+stock = sa.Table(
+    "stock",
     platform,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("house", sa.String(20), nullable=False),
@@ -32,10 +32,10 @@ shelf = sa.Table(
 shown = sa.Table(
     "shown",
     sa.MetaData(),
-    *(sa.Column(c.name, c.type, primary_key=c.primary_key, nullable=c.nullable) for c in shelf.c),
+    *(sa.Column(c.name, c.type, primary_key=c.primary_key, nullable=c.nullable) for c in stock.c),
 )
 TRIGGER = """
-    CREATE TRIGGER strict BEFORE INSERT ON shelf WHEN new.what = 'bad' BEGIN SELECT RAISE(ROLLBACK, 'a secret of the platform'); END
+    CREATE TRIGGER strict BEFORE INSERT ON stock WHEN new.what = 'bad' BEGIN SELECT RAISE(ROLLBACK, 'a secret of the platform'); END
 """
 
 
@@ -53,7 +53,7 @@ class Group(Player):
             await call(attempt, "db.insert", set="shown", values={"what": what}, line="main.js:3")
         else:
             await call(attempt, "kv.set", key=what, value=1)
-            await call(attempt, "db.insert", set="shelf", values={"what": what}, line="main.js:3")
+            await call(attempt, "db.insert", set="stock", values={"what": what}, line="main.js:3")
 
     async def execute(self, claim: Claim) -> Finished:
         finished = await super().execute(claim)
@@ -65,7 +65,7 @@ class Group(Player):
 
 
 async def played(url: str, asked: list[str], database: object = None) -> tuple[list[Action], list[str], list[str]]:
-    """Run these in one group; give what became of each, what lies on the shelf, and what keys there are."""
+    """Run these in one group; give what became of each, what lies on the stock, and what keys there are."""
     settings = SETTINGS.model_copy(update={"slots": 8})
     async with Engine.open(url, settings=settings) as engine:
         inner = engine.inner
@@ -78,8 +78,8 @@ async def played(url: str, asked: list[str], database: object = None) -> tuple[l
         with where.begin() as connection:
             if where.dialect.name == "sqlite":
                 connection.exec_driver_sql(TRIGGER)
-            connection.exec_driver_sql("CREATE VIEW shown AS SELECT DISTINCT id, house, what FROM shelf")
-        for table in (shelf, shown):
+            connection.exec_driver_sql("CREATE VIEW shown AS SELECT DISTINCT id, house, what FROM stock")
+        for table in (stock, shown):
             inner.expose(table, tenant_column="house", write=["what"], database=attached)
         inner.prepare()
         await engine.tenants.create("oak", grants=["sets:write", "kv"])
@@ -94,7 +94,7 @@ async def played(url: str, asked: list[str], database: object = None) -> tuple[l
             await signals.until(over)
             records = [await engine.actions.get(None, each.id) for each in made]
         with where.connect() as connection:
-            rows = sorted(connection.scalars(sa.select(shelf.c.what)))
+            rows = sorted(connection.scalars(sa.select(stock.c.what)))
         with inner.books.database.read() as reading:
             keys = sorted(reading.scalars(sa.text("SELECT key FROM lodger_kv")))
         return records, rows, keys

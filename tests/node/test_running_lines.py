@@ -28,7 +28,7 @@ export default async ({ secrets }) => {
 def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
     settings = SETTINGS.model_copy(update={"secret_keys": tmp_path / "keys"})
-    first, told, states = threading.Event(), list[LogLine](), list[str]()
+    first, received, states = threading.Event(), list[LogLine](), list[str]()
 
     def follow(action_id: str) -> None:
         # As another process does, with nothing but the ledger.
@@ -37,10 +37,10 @@ def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> No
                 if isinstance(each, Action):
                     states.append(each.state)
                     continue
-                told.append(each)
+                received.append(each)
                 if each.text == "two":
-                    told_now = [line.text for line in elsewhere.actions.logs("acme", action_id)]
-                    assert told_now == [line.text for line in told]
+                    stored = [line.text for line in elsewhere.actions.logs("acme", action_id)]
+                    assert stored == [line.text for line in received]
                     states.append("heard")
                     first.set()
 
@@ -62,9 +62,9 @@ def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> No
                 await engine.actions.cancel(None, asked.id)
                 await asyncio.wait_for(following, 120)
                 await signals.wait("killed")
-                assert [line.text for line in told] == ["one [secret KEY]", "two"]
-                assert [line.level for line in told] == ["info", "warn"]
-                assert list(await engine.actions.logs("acme", asked.id)) == told
+                assert [line.text for line in received] == ["one [secret KEY]", "two"]
+                assert [line.level for line in received] == ["info", "warn"]
+                assert list(await engine.actions.logs("acme", asked.id)) == received
                 assert states.index("heard") < states.index("cancelled")
 
                 async def forgotten() -> bool:
@@ -74,4 +74,4 @@ def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> No
                 await signals.until(forgotten)
 
     asyncio.run(scenario())
-    assert VALUE not in json.dumps([line.text for line in told])
+    assert VALUE not in json.dumps([line.text for line in received])

@@ -1,4 +1,4 @@
-"""A node whose machine's clock is off: a little is put right, too much and it claims nothing, and says so."""
+"""A node on a machine with a wrong clock: a small offset is corrected; with a large one it claims nothing and reports it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -38,10 +38,10 @@ def engine(url: str, kind: str) -> Iterator[Engine]:
 
 
 async def off(engine: Engine, seconds: float) -> tuple[int, list[str], list[str]]:
-    """Give how far the node's time is from the machine's true one (µs), what it told of skew, and what it claims."""
+    """Return the node's offset from the true time (µs), the kinds of its events, and what it claims."""
     engine.books = replace(engine.books, clock=Shifted(seconds))
-    told: list[str] = []
-    engine.on_event(lambda event: told.append(event.kind))
+    kinds: list[str] = []
+    engine.on_event(lambda event: kinds.append(event.kind))
     node = Node(engine.host, Script(hang=True), "n1")
     await node.start()
     try:
@@ -50,7 +50,7 @@ async def off(engine: Engine, seconds: float) -> tuple[int, list[str], list[str]
         claimed = await node.dispatcher.claim(node.lease, unbounded(1))
         return (
             node.clock.now_us() - SystemClock().now_us(),
-            told,
+            kinds,
             [claim.action_id for claim in claimed] + [action.id for action in engine.actions.list(state="running")],
         )
     finally:
@@ -58,17 +58,17 @@ async def off(engine: Engine, seconds: float) -> tuple[int, list[str], list[str]
 
 
 def test_a_little_is_put_right_and_the_node_works(engine: Engine) -> None:
-    gap, told, claimed = asyncio.run(off(engine, -1.5))
+    gap, kinds, claimed = asyncio.run(off(engine, -1.5))
     assert abs(gap) < 1_000_000
-    assert "clock_skew" not in told
+    assert "clock_skew" not in kinds
     assert claimed
 
 
 @pytest.mark.parametrize("seconds", [-60, 60])
 def test_too_much_and_it_claims_nothing_and_says_so(engine: Engine, seconds: int) -> None:
-    gap, told, claimed = asyncio.run(off(engine, seconds))
+    gap, kinds, claimed = asyncio.run(off(engine, seconds))
     assert abs(gap) < 1_000_000
-    assert "clock_skew" in told
+    assert "clock_skew" in kinds
     assert not claimed
 
 

@@ -107,7 +107,7 @@ def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
             assert not ticked
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
             await alone.engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
-            ticker.nudge()
+            ticker.wake()
             await ticker.round()
             assert len(ready) == len(ticked) == 1
             assert len(ticked[0].schedules) == 1

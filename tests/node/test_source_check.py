@@ -52,8 +52,13 @@ def test_what_cannot_run_is_refused_with_its_line_and_nothing_is_stored(engine: 
         with pytest.raises(InputError) as refused:
             engine.scripts.put("acme", "job", source)  # type: ignore[arg-type]  # text or files
         assert refused.value.code == "source_refused"
-        told = refused.value.as_dict()
-        assert (told["file"], told["line"], told["column"], told["source_line"]) == (file, line, column, shown), told
+        found = refused.value.as_dict()
+        assert (found["file"], found["line"], found["column"], found["source_line"]) == (
+            file,
+            line,
+            column,
+            shown,
+        ), found
         assert f"{file}, line {line}" in refused.value.what
         assert shown.strip() in refused.value.why
     assert engine.scripts.list("acme") == []
@@ -114,7 +119,7 @@ def test_bombs_are_refused_behind_the_walls_and_the_next_is_read(engine: Engine)
             engine.scripts.put("acme", "job", source)
         assert refused.value.code in codes, source[:30]
         assert len(str(refused.value.as_dict())) < 3000, "a bomb's line is not said back whole"
-    # Its own limit, not the tenant's: nobody who stores a script waits for what a run may take.
+    # Its own limit, not the tenant's: storing a script takes no longer than that.
     assert f"its {LEAST_CPU_MS} ms of CPU time" in refused.value.why
     assert time.process_time() - began < 5, "none of it was this process's work"
     assert engine.scripts.put("acme", "job", "return 1").unchecked is None
@@ -213,8 +218,8 @@ def test_http_says_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
         said = answer.json()
         assert said["detail"] == refused.value.what
-        told = {name: value for name, value in refused.value.as_dict().items() if name != "message"}
-        assert {name: said.get(name) for name in told} == told
+        answer = {name: value for name, value in refused.value.as_dict().items() if name != "message"}
+        assert {name: said.get(name) for name in answer} == answer
         assert (said["line"], said["column"], said["source_line"]) == (1, 11, "return 1 +;")
         stored = lodge.ask("PUT", path, body | {"force": True}, role="editor", tenant="acme")
         assert (stored.status_code, stored.json()["unchecked"]) == (200, "force was said")
@@ -286,8 +291,8 @@ def test_one_tenants_bombs_hold_up_nobody_else_and_end_with_the_reader() -> None
         assert read(reader, "return 1", "other") is Outcome.OK
         assert not any(bomb.done() for bomb in bombs), "a stranger waited for them"
         reader.close()
-        told = [bomb.exception() for bomb in bombs]
-    assert [getattr(each, "code", None) for each in told] == ["pool_stopped"] * 3
+        answer = [bomb.exception() for bomb in bombs]
+    assert [getattr(each, "code", None) for each in answer] == ["pool_stopped"] * 3
 
 
 def test_a_module_with_nothing_to_call_is_refused_and_never_begun(engine: Engine) -> None:

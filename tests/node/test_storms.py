@@ -78,7 +78,7 @@ def test_a_tick_that_came_back_full_says_that_more_is_due(tmp_path: Path) -> Non
                 connection.execute(update(schedule_clock).values(next_at=node.clock.now_us()))
             behind = []
             for _ in range(4):
-                node.ticker.nudge()
+                node.ticker.wake()
                 await node.ticker.round()
                 behind.append(node.ticker.behind_s is not None)
             assert behind == [True, True, True, False]

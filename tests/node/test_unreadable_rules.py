@@ -1,4 +1,4 @@
-"""Stored rules that this process cannot read pause their schedule, with the reason, and stop nobody else's slots."""
+"""Stored rules that this process cannot read pause their schedule, with the reason, and stop no other schedule's slots."""
 
 import asyncio
 import sqlite3

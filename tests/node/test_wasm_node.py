@@ -1,4 +1,4 @@
-"""A node runs modules from the ledger in real walls: slots, steps, limits, code compiled at upload, code that somebody touched."""
+"""A node runs modules from the ledger in real walls: slots, steps, limits, code compiled at upload, code that was tampered with."""
 
 import asyncio
 import os
@@ -49,8 +49,8 @@ class World:
 
 
 @asynccontextmanager
-async def at_work(url: str, folder: Path, **told: object) -> AsyncIterator[World]:
-    settings = Settings(sqlite_synchronous="NORMAL", min_interval_s=1, poll_s=0.05, cache_dir=folder, **told)  # type: ignore[arg-type]  # as given
+async def at_work(url: str, folder: Path, **options: object) -> AsyncIterator[World]:
+    settings = Settings(sqlite_synchronous="NORMAL", min_interval_s=1, poll_s=0.05, cache_dir=folder, **options)  # type: ignore[arg-type]  # as given
     baked = artefact.ensure().module.parent  # two seconds of work that each test's own cache need not repeat
     if not (folder / baked.name).exists():
         shutil.copytree(baked, folder / baked.name)

@@ -31,7 +31,7 @@ def run(shop: Bench, *calls: tuple[str, dict[str, Any]], tenant: str = "one") ->
         answers: list[Any] = []
 
         async def play(attempt: Attempt) -> None:
-            attempt.counters.most |= {
+            attempt.counters.limits |= {
                 "rows_written": 10**6,
                 "queries": 10**6,
                 "bytes_written": 10**9,

@@ -333,7 +333,7 @@ def test_the_service_wakes_when_poked_and_stops_twice(url: str) -> None:
         await mailer.start()
         assert await rounds.get() == 0
         post.queue()
-        mailer.poke()
+        mailer.wake()
         assert await rounds.get() == 1
         await asyncio.wait_for(marked.wait(), 120)
         await mailer.stop()

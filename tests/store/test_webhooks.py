@@ -205,7 +205,7 @@ def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
         await post.sender.start()
         for number in range(3):
             post.emit(f"quick.n{number}")
-        post.sender.poke()
+        post.sender.wake()
         assert [await asyncio.wait_for(marked.get(), 120) for _ in range(3)] == ["quick"] * 3
         assert peer.open == 1, "one message of a receiver at a time"
 

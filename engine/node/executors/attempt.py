@@ -44,16 +44,16 @@ from lodger.stdlib.calls import CALLS
 T = TypeVar("T")
 
 
-async def nobody(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
-    """Know none of a tenant's people."""
+async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
+    """Return none of the addresses: no tenant has people of its own."""
     return ()
 
 
-class Draws(Protocol):
+class BudgetSource(Protocol):
     """Gets shares of a tenant's day."""
 
     async def __call__(self, wish: Wish, /) -> int:
-        """Give how much was had."""
+        """Return how much of a wish was granted, 0 when nothing is left of the day."""
         ...
 
 
@@ -70,7 +70,7 @@ class Attempt:
         on_log: told every log line as it arrives.
         fetching: makes its requests; None where none may leave.
         opens: gives the tenant's secrets with their values.
-        draws: gets shares of the tenant's day; None where nobody counts that.
+        draws: gets shares of the tenant's day; None where no_addresses counts that.
         clock_us: tells what log lines about budgets are dated by.
         new_id: makes keys of new rows.
         numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
@@ -84,11 +84,11 @@ class Attempt:
         *,
         now_us: int,
         budgets: dict[str, int] | None = None,
-        people: People = nobody,
+        people: People = no_addresses,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         fetching: Fetching | None = None,
         opens: Opens = none_known,
-        draws: Draws | None = None,
+        draws: BudgetSource | None = None,
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
@@ -150,7 +150,7 @@ class Attempt:
         return await (read(asked) if database is None else database.ask(asked))
 
     def context(self) -> str:
-        """Give the context JSON of the bundle."""
+        """Return the context JSON of the bundle."""
         return context_json(self.claim, self.datasets, self.now_us)
 
     async def call(self, name: str, arguments: str) -> Reply:
@@ -166,10 +166,10 @@ class Attempt:
             return Reply(ok=True, json=strict_json.dump(await self._answer(name, arguments)))
         except CallRefused as refusal:
             self.refused = refusal
-            told: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
+            answer: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
             if refusal.details is not None:
-                told["details"] = dict(refusal.details)
-            return Reply(ok=False, json=strict_json.dump(told))
+                answer["details"] = dict(refusal.details)
+            return Reply(ok=False, json=strict_json.dump(answer))
         except Unavailable as gone:
             raise HostGone(f"{gone.code}: {gone}") from gone
 

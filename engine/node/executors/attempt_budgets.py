@@ -37,15 +37,15 @@ class Counters:
     """What an attempt has used.
 
     Attributes:
-        most: the budgets of the attempt, by name; what is not named has its default.
+        limits: the budgets of the attempt, by name; what is not named has its default.
         day: of budgets that have a limit a day.
-        held: what calls under way may still use; nobody else may count on it.
-        warn: told at four fifths of a budget.
-        dry: budgets of whose day nothing more can be had.
-        host_calls: the limit of the process on calls that ask something, None where nobody says; ``asked`` counts them.
+        held: reserved for calls under way, and not available to others.
+        warn: called at four fifths of a budget.
+        dry: budgets with nothing left of the day.
+        host_calls: the limit of the process on calls that ask something, None for no limit; ``asked`` counts them.
     """
 
-    most: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
     day: dict[str, DayRoom] = field(default_factory=dict)
     warn: Warn = lambda _name, _limit, _used: None
     used: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
@@ -61,8 +61,8 @@ class Counters:
             self.warn("host_calls", self.host_calls, self.asked)
 
     def limit(self, name: str) -> int | None:
-        """Give the most of an attempt, None where a limit of the process bounds it."""
-        return self.most.get(name, _DEFAULTS[name])
+        """Return a budget of the attempt; None where a limit of the process bounds it."""
+        return self.limits.get(name, _DEFAULTS[name])
 
     def spend(self, name: str, amount: int = 1, *, happened: bool = False) -> None:
         """Draw on a budget.
@@ -85,7 +85,7 @@ class Counters:
             raise refusal(over)
 
     def _of_day(self, name: str, today: DayRoom) -> int:
-        """Give what is used of a day, as far as it is known here; where no more can be had, others use or hold the rest."""
+        """Return what is used of a day, as far as it is known here; where no more can be had, others use or hold the rest."""
         own = self.used[name]
         return max(today.before + own, today.limit - today.room + own if name in self.dry else 0)
 
@@ -97,7 +97,7 @@ class Counters:
             self.warn(name, limit, used + amount)
 
     def left(self, name: str, own: int = 0) -> int:
-        """Give what remains: of the attempt, or, when that is less, of the day without what calls hold, but for the asking one's."""
+        """Return what remains: of the attempt, or, when that is less, of the day without what calls hold, but for the asking one's."""
         limit, today = self.limit(name), self.day.get(name)
         rests = [] if limit is None else [limit - self.used[name]]
         if today is not None:
@@ -105,7 +105,7 @@ class Counters:
         return max(0, min(rests, default=1 << 50))
 
     def lacking(self, name: str) -> int:
-        """Give how much of the day must still be had for the calls under way; 0 when there is enough, or no more."""
+        """Return how much of the day must still be had for the calls under way; 0 when there is enough, or no more."""
         today, limit = self.day.get(name), self.limit(name)
         if today is None or BY_NAME[name].effect or name in self.dry:
             return 0
@@ -119,11 +119,11 @@ class Counters:
             self.dry.add(name)
 
     def spent(self) -> dict[str, int]:
-        """Give what was used, without what was not."""
+        """Return the budgets that were used, by name."""
         return {name: amount for name, amount in self.used.items() if amount}
 
     def rows(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Give the table as a script sees it: limit, use and rest of each budget of the attempt, and of the day."""
+        """Return the table as a script sees it: limit, use and rest of each budget of the attempt, and of the day."""
         mine = {name: shown(limit, self.used[name]) for name in NAMES if (limit := self.limit(name)) is not None}
         if self.host_calls is not None:
             mine["host_calls"] = shown(self.host_calls, self.asked)
@@ -160,18 +160,18 @@ class Share:
         self.counters.spend(name, amount, happened=happened)
 
     def left(self, name: str) -> int:
-        """Give what remains."""
+        """Return what remains of a budget."""
         return self.counters.left(name, self.held.get(name, 0))
 
     def rows(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Give all of them as scripts see them."""
+        """Return all budgets as scripts see them."""
         return self.counters.rows()
 
 
 class BudgetReservations:
     """Gets shares of tenants' days for running attempts; what is asked for at the same time is one transaction, in a thread of its own.
 
-    Satisfies :class:`lodger.engine.node.executors.attempt.Draws`.
+    Satisfies :class:`lodger.engine.node.executors.attempt.BudgetSource`.
     """
 
     def __init__(self, store: Books) -> None:
@@ -196,7 +196,7 @@ class BudgetReservations:
             asked, self._waiting = self._waiting, []
             try:
                 drawn = await loop.run_in_executor(self._thread, self._draw, [wish for wish, _answer in asked])
-            except Exception as error:  # noqa: BLE001 - told to whoever asked
+            except Exception as error:  # noqa: BLE001 - each waiting call gets it
                 for _wish, answer in asked:
                     if not answer.done():
                         answer.set_exception(error)
@@ -210,7 +210,7 @@ class BudgetReservations:
             return budget_reservations.draw(self._store, connection, wishes)
 
     async def close(self) -> None:
-        """Let go of the thread; safe to call twice."""
+        """End the thread; safe to call twice."""
         task, self._task = self._task, None
         if task is not None and not task.done():
             await asyncio.gather(task, return_exceptions=True)
@@ -220,10 +220,10 @@ class BudgetReservations:
 
 
 def shown(limit: int, used: int) -> dict[str, int]:
-    """Give a budget's row."""
+    """Return a budget's row."""
     return {"limit": limit, "used": used, "left": max(0, limit - used)}
 
 
 def refusal(overdrawn: Overdrawn) -> CallRefused:
-    """Give the refusal that holds the row."""
+    """Return the refusal that holds the row."""
     return CallRefused("budget_exceeded", overdrawn.message, outcome=Outcome.CALL_LIMIT, details=overdrawn.as_dict())

@@ -25,7 +25,7 @@ from lodger.sandbox.workers.codec import LogBuffer
 #: How long a cancelled coroutine may take to end before it is left to itself, seconds.
 GRACE_S = 1.0
 #: Letters of a traceback that are kept.
-MOST_TRACE = 8000
+MAX_TRACE = 8000
 _INFO = LEVELS.index("info")
 _log = logging.getLogger("lodger.node")
 
@@ -69,10 +69,10 @@ class _Run:
         self.call = Call(
             claim.tenant_id, claim.action_id, claim.schedule_id,
             None if claim.slot_us is None else from_us(claim.slot_us),
-            from_us(claim.due_us), claim.tries, claim.params, node, self._said,
+            from_us(claim.due_us), claim.tries, claim.params, node, self._log_line,
         )  # fmt: skip
 
-    def _said(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         with self._writing:
             self._log_buffer.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
 
@@ -96,7 +96,7 @@ class _Run:
         try:
             answer = running.result()
         except (asyncio.CancelledError, Cancelled):
-            # Of its own will: nobody has cancelled it.
+            # The node has not cancelled it: the handler did.
             return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("Cancelled", "the handler cancelled itself"))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is how it ended
             return self._end(Outcome.SCRIPT_ERROR, error=_described(error))
@@ -170,7 +170,7 @@ def _described(error: Exception) -> ScriptError:
     return ScriptError(
         type(error).__name__,
         str(error)[:2000],
-        "".join(traceback.format_exception(error))[-MOST_TRACE:],
+        "".join(traceback.format_exception(error))[-MAX_TRACE:],
         None if last is None else Path(last.filename).name,
         None if last is None else last.lineno,
     )

@@ -66,7 +66,7 @@ class HostSide:
         self._datasets = datasets
         self.clock = clock
         self._budgets = budgets
-        self._people = people or StoredPeople(read)
+        self._people = people or LedgerAddresses(read)
         self._on_log = on_log
         self._way_out = way_out
         self._vault = vault
@@ -145,7 +145,7 @@ class HostSide:
         )
 
 
-class StoredPeople:
+class LedgerAddresses:
     """Asks the ledger (``engine.grants.people``). Satisfies :class:`~lodger.engine.capabilities.session.People`.
 
     Args:
@@ -165,11 +165,11 @@ class StoredPeople:
         return {address for address in addresses if is_one_of(known, address)}
 
 
-class AskedPeople:
+class PlatformAddresses:
     """Asks the platform, in a thread for reads: it may look into its own tables.
 
     Args:
-        read: whose threads are used.
+        read: its threads are used.
         is_own: whether an address belongs to a tenant.
     """
 
@@ -190,7 +190,7 @@ def parts(host: Host) -> dict[str, Any]:
         "read": reads,
         "datasets": host.datasets,
         "clock": store.clock,
-        "people": None if host.is_own is None else AskedPeople(reads, host.is_own),
+        "people": None if host.is_own is None else PlatformAddresses(reads, host.is_own),
         "way_out": WayOut(store.settings),
         "vault": host.vault,
         "reservations": BudgetReservations(store),

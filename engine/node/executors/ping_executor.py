@@ -1,6 +1,6 @@
 """Runs claims of kind ``ping``: one HTTP request, by the way out, the grants, secrets and budgets that ``fetch`` of scripts goes by.
 
-No worker is needed: nothing of a stranger's is executed, and what is answered is only kept.
+No worker is needed: no foreign code is executed, and the answer is only stored.
 """
 
 import asyncio
@@ -74,34 +74,34 @@ class _Run:
             return self._end(Outcome.WALL_LIMIT, error=ScriptError("LimitExceeded", said))
         except asyncio.CancelledError:
             self._stopped()
-        told = json.loads(reply.json)
+        answer = json.loads(reply.json)
         if not reply.ok:
             refused: CallRefused | None = self._attempt.refused
             outcome = None if refused is None else refused.outcome
-            return self._end(outcome or Outcome.SCRIPT_ERROR, error=ScriptError("CallRefused", told["message"]))
-        return self._judged(ping, told)
+            return self._end(outcome or Outcome.SCRIPT_ERROR, error=ScriptError("CallRefused", answer["message"]))
+        return self._judged(ping, answer)
 
     def _stopped(self) -> NoReturn:
         raise Stopped(self._end(Outcome.CANCELLED)) from None
 
-    def _judged(self, ping: Ping, told: dict[str, Any]) -> Finished:
-        status, text = told["status"], told.get("text")
+    def _judged(self, ping: Ping, answer: dict[str, Any]) -> Finished:
+        status, text = answer["status"], answer.get("text")
         kept = text if text is None else text[:KEPT]
         if not ping.expects(status):
             if kept:
                 self._lines.append(LogLine("warn", kept, self._clock.now_us()))
-            said = f"{ping.method} {ping.url} answered {status} {told['reason']}".rstrip()
+            said = f"{ping.method} {ping.url} answered {status} {answer['reason']}".rstrip()
             return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("PingFailed", f"{said}, not {ping.expect}"))
-        result: dict[str, Any] = {"status": status, "url": told["url"], "bytes": told["size"]}
+        result: dict[str, Any] = {"status": status, "url": answer["url"], "bytes": answer["size"]}
         if kept:
             result["body"] = kept
-            if len(kept) == told["size"]:
+            if len(kept) == answer["size"]:
                 with suppress(ValueError):
                     result["body"] = self._read(kept)
         return self._end(Outcome.OK, strict_json.dump(result))
 
     def _read(self, text: str) -> Any:  # noqa: ANN401 - any JSON value
-        """Read an answer as strictly as what a script returns: whoever reads results reads all tenants', from wherever it stands.
+        """Read an answer as strictly as what a script returns: results of all kinds of scripts have the same limits.
 
         Raises:
             ValueError: it stays text.
@@ -126,7 +126,7 @@ class _Run:
 
 
 def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
-    """Give the request as a script would ask for it: what says nothing else tells the receiver what it is about.
+    """Return the request as a script would make it; a POST without a body says which action, schedule and slot it is for.
 
     What differs from try to try is not in it, so that all of them carry one idempotency key.
     """
@@ -136,7 +136,7 @@ def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
             "tenant": claim.tenant_id,
             "action": claim.action_id,
             "schedule": claim.schedule_id,
-            "slot": None if claim.slot_us is None else _zulu(claim.slot_us),
+            "slot": None if claim.slot_us is None else _instant_text(claim.slot_us),
             "params": claim.params,
         }
     if body is not None and not isinstance(body, str):
@@ -154,5 +154,5 @@ def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
     }
 
 
-def _zulu(us: int) -> str:
+def _instant_text(us: int) -> str:
     return from_us(us).isoformat().replace("+00:00", "Z")

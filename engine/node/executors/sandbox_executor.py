@@ -100,7 +100,7 @@ class SandboxExecutor:
 
 
 def as_job(claim: Claim, attempt: Attempt) -> Job:
-    """Give what the sandbox is asked: a script is told its context, a WebAssembly module reads its input and nothing else."""
+    """Return the sandbox's job for a claim: a script gets its context, a WebAssembly module its input alone."""
     if claim.wasm is None:
         bundle = Bundle(claim.modules, attempt.context())
     else:
@@ -146,7 +146,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
 
 
 def merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
-    """Give the script's lines, redacted, with what was said of its budgets in between."""
+    """Return the script's log lines, redacted, with the warnings about its budgets in between."""
     lines, redactor = report.logs, attempt.redactor
     if redactor:
         lines = tuple(replace(line, text=redactor.text(line.text)) for line in lines)

@@ -63,7 +63,7 @@ def _readable(claim: Claim, datasets: Datasets) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def offsets(tz: str, month: int) -> tuple[tuple[int, int], ...]:
-    """Give the zone's offsets around now as (from which microsecond, seconds east of UTC); the first holds from always.
+    """Return the zone's offsets around now as (from which microsecond, seconds east of UTC); the first holds from always.
 
     Args:
         tz: IANA zone.

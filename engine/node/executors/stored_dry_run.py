@@ -34,7 +34,7 @@ def chosen(connection: Connection, tenant_id: str, script: str, version: int | N
 
 
 def claim(
-    books: Books,
+    store: Books,
     tenant: Tenant,
     name: str,
     version: int,
@@ -44,10 +44,10 @@ def claim(
     *,
     fetches: bool,
 ) -> Claim:
-    """Make the claim of an attempt that no action stands behind, under the tenant's limits."""
-    now_us = books.clock.now_us()
+    """Make a claim for a dry run, which has no action, under the tenant's limits."""
+    now_us = store.clock.now_us()
     return Claim(
-        action_id=books.ids.new(),
+        action_id=store.ids.new(),
         tenant_id=tenant.id,
         schedule_id=None,
         script_name=name,
@@ -62,18 +62,18 @@ def claim(
         due_us=now_us,
         started_us=now_us,
         params=params,
-        grants=books.sources.grants(encoded(tenant.grants), encoded(grants)),
-        limits=books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
+        grants=store.sources.grants(encoded(tenant.grants), encoded(grants)),
+        limits=store.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
         dry_run=True,
         fetches=fetches,
     )
 
 
 async def carry_out(host: Host, claim: Claim) -> Finished:
-    """Run a claim in walls of its own, which come and go with it; nothing is stored.
+    """Run a claim in a sandbox of its own; nothing is stored.
 
     Raises:
-        SandboxError: the host cannot raise the walls.
+        SandboxError: the host cannot start the sandbox.
     """
     executor = SandboxExecutor.of(host, workers=1)
     try:

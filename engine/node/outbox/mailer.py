@@ -16,7 +16,7 @@ import aiosmtplib
 from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock, from_us
-from lodger.engine.node.outbox.sender import Rounds, Sender, Writable
+from lodger.engine.node.outbox.sender import Sender, SenderOptions, Writable
 from lodger.engine.store.queue.outbox import Failure, Patience
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -69,7 +69,7 @@ class Mailer(Sender):
         database: Writable,
         server: MailServer,
         clock: Clock,
-        **rounds: Unpack[Rounds],
+        **rounds: Unpack[SenderOptions],
     ) -> None:
         super().__init__(database, clock, **rounds)
         self._server = server

@@ -15,10 +15,10 @@ from lodger.engine.store.queue.outbox import Failure, Lane, Patience
 
 T = TypeVar("T")
 
-#: Told of a row and the state it has now, after each try.
+#: Called with a row and its new state after each try.
 Marked = Callable[[Row[Any], str, Failure | None], None]
 
-#: Gives the earliest instant at which something of a kind is due, microseconds.
+#: Returns the earliest instant at which something of a kind is due, microseconds.
 NextDue = Callable[[str], Awaitable[int | None]]
 
 
@@ -26,23 +26,23 @@ class Writable(Protocol):
     """An open database (:class:`lodger.engine.store.connection.database.Database`)."""
 
     def read(self) -> AbstractContextManager[Connection]:
-        """Give one consistent snapshot."""
+        """Open one consistent snapshot."""
         ...
 
     def write(self) -> AbstractContextManager[Connection]:
-        """Give one transaction that may write."""
+        """Open one transaction that may write."""
         ...
 
 
-class Rounds(TypedDict, total=False):
-    """How a sender looks for what is due, and whom it tells.
+class SenderOptions(TypedDict, total=False):
+    """How often a sender looks for what is due, and its callbacks.
 
     Attributes:
-        poll_s: how often the outbox is looked at when nobody calls :meth:`Sender.poke`; 5 seconds when left out.
-        on_round: told how many rows a round has taken.
-        on_mark: told what became of each.
-        on_fault: told of a round that failed; it is tried again after ``poll_s``.
-        next_due: tells cheaply when something is due; None where only the outbox can tell.
+        poll_s: how often the outbox is looked at without a call of :meth:`Sender.wake`; 5 seconds when left out.
+        on_round: called with the number of rows that a round has taken.
+        on_mark: called with each row and its new state.
+        on_fault: called after a round that failed; it is tried again after ``poll_s``.
+        next_due: returns cheaply when something is due; None to ask the outbox.
     """
 
     poll_s: float
@@ -58,7 +58,7 @@ class Sender:
     Args:
         database: the ledger's.
         clock: for leases and pauses.
-        rounds: how it looks and whom it tells.
+        rounds: how often it looks, and its callbacks.
     """
 
     #: Of the rows; receivers served at once; rows taken of one receiver at once.
@@ -71,7 +71,7 @@ class Sender:
         self,
         database: Writable,
         clock: Clock,
-        **rounds: Unpack[Rounds],
+        **rounds: Unpack[SenderOptions],
     ) -> None:
         self._database = database
         self._clock = clock
@@ -80,7 +80,7 @@ class Sender:
         self._on_mark = rounds.get("on_mark")
         self._on_fault = rounds.get("on_fault")
         self._next_due = rounds.get("next_due")
-        self._poked = asyncio.Event()
+        self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._busy: dict[Lane, asyncio.Task[None]] = {}
 
@@ -102,13 +102,13 @@ class Sender:
         await asyncio.gather(*running, return_exceptions=True)
         self._busy.clear()
 
-    def poke(self) -> None:
-        """Say that something was just queued."""
-        self._poked.set()
+    def wake(self) -> None:
+        """Look at the outbox now: something was just queued."""
+        self._woken.set()
 
     async def _serve(self) -> None:
         while True:
-            self._poked.clear()
+            self._woken.clear()
             try:
                 taken = await self._begin()
             except Exception as error:  # noqa: BLE001 - a round that fails is told, and tried again
@@ -128,7 +128,7 @@ class Sender:
 
     async def _nap(self) -> None:
         nap = asyncio.ensure_future(self._clock.sleep(self._poll_s))
-        poked = asyncio.ensure_future(self._poked.wait())
+        poked = asyncio.ensure_future(self._woken.wait())
         try:
             await asyncio.wait((nap, poked), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -164,7 +164,7 @@ class Sender:
 
     def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
         self._busy.pop(lane, None)
-        self.poke()
+        self.wake()
         if not task.cancelled() and isinstance(error := task.exception(), Exception) and self._on_fault is not None:
             # The rows it did not mark are taken up again after their lease.
             self._on_fault(self.kind, error)

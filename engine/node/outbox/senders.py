@@ -14,7 +14,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
-from lodger.engine.node.outbox.sender import Rounds, Sender
+from lodger.engine.node.outbox.sender import Sender, SenderOptions
 from lodger.engine.node.outbox.webhooks import WebhookSender
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure
@@ -30,8 +30,8 @@ class Senders:
         store, settings = context.store, context.settings
         self._context = context
         self._way_out = WayOut(settings)
-        hooks: Rounds = {"on_mark": self._marked, "on_fault": self._failed, "next_due": self._next_due}
-        rounds: Rounds = {**hooks, "poll_s": 1.0}
+        hooks: SenderOptions = {"on_mark": self._marked, "on_fault": self._failed, "next_due": self._next_due}
+        rounds: SenderOptions = {**hooks, "poll_s": 1.0}
         self._all: list[Sender] = [WebhookSender(store.database, vault, self._way_out.send, store.clock, **rounds)]
         if settings.mail_host:
             self._all.append(Mailer(store.database, server_of(settings), store.clock, **hooks))
@@ -58,7 +58,7 @@ class Senders:
         }
         for sender in self._all:
             if sender.kind in wanted:
-                sender.poke()
+                sender.wake()
 
     async def _next_due(self, kind: str) -> int | None:
         db = self._context.db
@@ -83,7 +83,7 @@ class Senders:
 
 
 def server_of(settings: Settings) -> MailServer:
-    """Give the mail server of the settings.
+    """Return the mail server of the settings.
 
     Raises:
         Unavailable: mail_password_unreadable.

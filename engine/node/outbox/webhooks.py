@@ -15,14 +15,14 @@ from lodger.engine.core.execution import Answer
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.egress.request_errors import NoAnswer
-from lodger.engine.node.outbox.sender import Rounds, Sender, Writable
+from lodger.engine.node.outbox.sender import Sender, SenderOptions, Writable
 from lodger.engine.store.queue.outbox import Failure, Patience
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import Route
 from lodger.engine.vault.vault import Vault
 
 #: Bytes of a receiver's answer that are read: nobody looks at them.
-MOST_ANSWER = 64 * 1024
+MAX_ANSWER_BYTES = 64 * 1024
 GONE = 410
 
 
@@ -45,7 +45,7 @@ class WebhookSender(Sender):
         vault: Vault,
         send: Callable[[Request], Awaitable[Answer]],
         clock: Clock,
-        **rounds: Unpack[Rounds],
+        **rounds: Unpack[SenderOptions],
     ) -> None:
         super().__init__(database, clock, **rounds)
         self._vault = vault
@@ -99,7 +99,7 @@ class WebhookSender(Sender):
 
         return Request(
             "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=here,
-            payer=row.tenant_id, most_body=MOST_ANSWER,
+            payer=row.tenant_id, most_body=MAX_ANSWER_BYTES,
         )  # fmt: skip
 
     def _route(self, row: Row[Any]) -> Route | None:

@@ -11,7 +11,7 @@ from lodger.engine.store.schedules import adoption
 
 
 class Adoption(Service):
-    """Looks when somebody has committed; each schedule is adopted, or refused, in a transaction of its own."""
+    """Looks after each commit; each schedule is adopted, or refused, in a transaction of its own."""
 
     name: ClassVar[str] = "adoption"
 

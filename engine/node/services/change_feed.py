@@ -34,8 +34,8 @@ LATE_US = 3_000_000
 #: Receipts of steps that were settled long ago.
 RECEIPT_DAYS = 30
 DAY_US = 86_400_000_000
-#: Most schedules that one round looks at closely.
-MOST = 500
+#: Number of schedules that one round looks at closely.
+MAX_SCHEDULES = 500
 
 
 class ChangeFeed(Service):
@@ -68,7 +68,7 @@ class ChangeFeed(Service):
         else:
             await self._look_at_new(self._bound_us)
             await self._look()
-        for follower in list(self._due)[:MOST]:
+        for follower in list(self._due)[:MAX_SCHEDULES]:
             if await self._over(follower):
                 self._due.pop(follower, None)
         return context.settings.poll_s
@@ -125,7 +125,7 @@ class ChangeFeed(Service):
                         self._due[follower] = None
 
     def _names(self, database: ForeignDatabase | None, source: str) -> list[str]:
-        """Give the names of the sets that show what a source keeps the changes of."""
+        """Return the names of the sets that show the rows of a change source."""
         kind, _, name = source.partition(":")
         if kind == "collection":
             return [name]

@@ -70,7 +70,7 @@ class Listener(Service):
         super().__init__(context)
         self._connection: Subscription | None = None
         self._descriptor = -1
-        # A server that does not answer holds up nobody else.
+        # A server that does not answer delays nothing else.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lodger-listener")
         self._later: asyncio.TimerHandle | None = None
         self._reconnect_s = RECONNECT_S
@@ -94,7 +94,7 @@ class Listener(Service):
         self._descriptor = self._connection.fileno()
         asyncio.get_running_loop().add_reader(self._descriptor, self._readable)
         self.listening.set()
-        # Something may have been changed while nobody listened.
+        # Something may have changed while there was no subscription.
         self.context.bus.publish(ChangeReported())
         self._asked, self._due_s = False, self.clock.elapsed_s() + self._probe_s
         return self._probe_s
@@ -143,7 +143,7 @@ class Listener(Service):
             self._asked = self._asked and not answered
         except Exception:  # noqa: BLE001 - the server is gone, or the network; the next round connects anew
             self._close()
-            self.nudge()
+            self.wake()
         if heard:
             self.context.bus.publish(ChangeReported())
             if self._later is None:

@@ -47,7 +47,7 @@ class Committer(Service):
 
     def _put(self, event: AttemptFinished) -> None:
         self._waiting.append((event.claim, event.finished))
-        self.nudge()
+        self.wake()
 
     async def round(self) -> float:
         """Write what waits."""
@@ -67,7 +67,7 @@ class Committer(Service):
     async def flush(self) -> None:
         """Write what waits, in one transaction; on an error all of it waits again.
 
-        An end that nobody can write (not for want of room or of a connection) is found by writing each alone, and
+        An end that cannot be written (not for want of room or of a connection) is found by writing each alone, and
         becomes a fault of ours: one attempt never keeps the others from being written.
         """
         lease = self.context.identity.lease
@@ -86,7 +86,7 @@ class Committer(Service):
                 self._doubted.update(_key(claim) for claim, _finished in batch)
                 raise
             except Overthrown as gone:
-                # All of them again, without what that one wrote: nobody waits longer for a trigger of the platform's.
+                # All of them again, without what that one wrote: a platform's trigger delays no other run.
                 _log.warning("a run's effects were refused, and its group is written again: %s", gone)
                 self._refuse(gone)
                 return
@@ -165,7 +165,7 @@ class CancelledUsage(Service):
     def _put(self, claim: Claim, finished: Finished) -> None:
         if len(self._waiting) < MAX_CANCELLED:
             self._waiting.append((claim, finished))
-            self.nudge()
+            self.wake()
 
     async def round(self) -> float:
         """Write what waits."""

@@ -21,7 +21,7 @@ from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted, Claimed
 from lodger.engine.node.service import Service
-from lodger.engine.policy.placement import Restraint, Room, long_slots
+from lodger.engine.policy.placement import Room, SlotReduction, long_slots
 from lodger.engine.store.lifecycle import claims, leases
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.queue import ready_queue
@@ -106,7 +106,7 @@ class RunningAttempts:
         """Kill the workers of these attempts, or of all."""
         for key in list(self._tasks) if keys is None else keys:
             task = self._tasks.get(key)
-            # Once: a second time it would not live to tell what it leaves.
+            # Once: cancelled twice it could not report what it has used.
             if task is not None and not task.cancelling():
                 task.cancel()
 
@@ -129,7 +129,7 @@ class Dispatcher(Service):
         self.attempts = attempts
         self._executor = executor
         self._vain = 0
-        self._restraint = Restraint()
+        self._slot_reduction = SlotReduction()
         self._behind_s: float | None = None
         self._claimed_s = float("-inf")
         bus = context.bus
@@ -192,7 +192,7 @@ class Dispatcher(Service):
     @property
     def slots(self) -> int:
         """How many attempts may run here at once: fewer than it has slots while it hardly keeps its lease."""
-        return self._restraint.of(self.context.settings.slots)
+        return self._slot_reduction.of(self.context.settings.slots)
 
     def room(self) -> Room:
         """Return what of this node is free."""
@@ -210,8 +210,8 @@ class Dispatcher(Service):
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:
             # The attempt is this node's no more: its row was written by what took it away, without what only we know.
-            remains = killed.remains if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED)
-            self.context.bus.publish(AttemptStopped(claim, remains))
+            finished = killed.remains if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED)
+            self.context.bus.publish(AttemptStopped(claim, finished))
             self._release(claim)
             return
         except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
@@ -224,7 +224,7 @@ class Dispatcher(Service):
     def _release(self, claim: Claim) -> None:
         self.attempts.remove(claim)
         self.context.bus.publish(AttemptReleased(claim))
-        self.nudge()
+        self.wake()
 
     def _gives_way(self) -> bool:
         """Whether the ticker is in the midst of more slots than it could name at once."""
@@ -242,15 +242,15 @@ class Dispatcher(Service):
     def _renewed(self, event: LeaseRenewed) -> None:
         """Let a renewal that came late reduce the claim size, and one in time restore it."""
         settings = self.context.settings
-        before, kept_s = self._restraint, settings.lease_s - settings.surrendering_s
-        self._restraint = before.renewed(event.after_s, kept_s, settings.slots)
-        if self._restraint.halvings < before.halvings:
-            self.nudge()
+        before, kept_s = self._slot_reduction, settings.lease_s - settings.surrendering_s
+        self._slot_reduction = before.renewed(event.after_s, kept_s, settings.slots)
+        if self._slot_reduction.halvings < before.halvings:
+            self.wake()
 
     def _lost(self, _event: LeaseLost) -> None:
         """Kill everything, and reduce the claim size under the next lease."""
         self.attempts.kill()
-        self._restraint = self._restraint.troubled(self.context.settings.slots)
+        self._slot_reduction = self._slot_reduction.troubled(self.context.settings.slots)
 
 
 class Reconciler(Service):

@@ -92,7 +92,7 @@ class LeaseKeeper(Service):
 
 
 class LeaseWatchdog(Service):
-    """Gives the lease up by this node's own elapsed time, whatever the database says or does not say."""
+    """Drops the lease by this node's own elapsed time, whatever the database says or does not say."""
 
     name: ClassVar[str] = "lease-watchdog"
 

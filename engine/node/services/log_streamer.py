@@ -54,7 +54,7 @@ class LogStreamer(Service):
         if lines is None:
             lines = self._attempts[key] = _Lines(claim, self.clock.elapsed_s())
             if len(self._attempts) == 1:
-                self.nudge()
+                self.wake()
         lines.waiting.append(line)
 
     def _over(self, event: AttemptReleased) -> None:

@@ -41,7 +41,7 @@ class SealedCommits(Service):
     def _put(self, event: BatchCommitted) -> None:
         if event.committed.sealed:
             self._queue += event.committed.sealed
-            self.nudge()
+            self.wake()
 
     async def round(self) -> float:
         """Begin what is free to be begun; look for what others have left."""
@@ -51,9 +51,9 @@ class SealedCommits(Service):
             now = self.clock.now_us()
             due = await context.db.cached_read("sealed", sealed_commits.next_due)
             if due is not None and due <= now:
-                most = free - len(self._queue)
+                number = free - len(self._queue)
                 self._queue += await context.db.write(
-                    partial(sealed_commits.take, context.store, now_us=now, most=most)
+                    partial(sealed_commits.take, context.store, now_us=now, most=number)
                 )
         for one in self._queue[:free]:
             task = asyncio.create_task(self._one(one), name=f"lodger-finish-{one.action_id}")
@@ -65,7 +65,7 @@ class SealedCommits(Service):
     def _over(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if self._queue:
-            self.nudge()
+            self.wake()
         if not task.cancelled() and task.exception() is not None:
             error = task.exception()
             assert isinstance(error, Exception)
@@ -77,8 +77,8 @@ class SealedCommits(Service):
         await looked(self._datasets, self._look)
         datasets = self._datasets.pinned()
         try:
-            docket = write_set_codec.decode(one.docket, datasets)
-            receipt = await self._applied(one, docket)
+            write_set = write_set_codec.decode(one.docket, datasets)
+            receipt = await self._applied(one, write_set)
         except (write_set_codec.Undecodable, foreign_commit.NotNow) as unknown:
             await context.db.write(partial(sealed_commits.rest, one=one, why=str(unknown), now_us=self.clock.now_us()))
             self.fault(Unavailable("database_unreachable", str(unknown), fix="see `lodger doctor`"))
@@ -90,20 +90,20 @@ class SealedCommits(Service):
             context.bus.publish(BudgetsWarned(done.warned))
             context.bus.publish(SealedSettled(done))
 
-    async def _applied(self, one: Sealed, docket: Docket) -> foreign_commit.Receipt:
-        home = docket.home
+    async def _applied(self, one: Sealed, write_set: Docket) -> foreign_commit.Receipt:
+        home = write_set.home
         if home is None:  # only rows that were to be looked at, and they are no more: nothing is written anywhere else
             raise write_set_codec.Undecodable("none of its sets is in another database on this node")
         if self._threads is None:
             self._threads = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="lodger-finish")
-        apply = partial(foreign_commit.apply, home, docket, one.attempt, now_us=self.clock.now_us())
+        apply = partial(foreign_commit.apply, home, write_set, one.attempt, now_us=self.clock.now_us())
         return await asyncio.get_running_loop().run_in_executor(self._threads, apply)
 
     async def _look(self, work: Callable[[Connection], Wall], database: ForeignDatabase | None) -> Wall:
         return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def drain(self) -> None:
-        """Wait for what is being applied, and end the threads; the rest stays sealed for whoever comes."""
+        """Wait for what is being applied, and end the threads; the rest stays sealed for another node."""
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._threads is not None:

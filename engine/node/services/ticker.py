@@ -78,10 +78,10 @@ class Ticker(Service):
         self._woken = False
         self.behind_s: float | None = None
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """Look at once: something may have changed."""
         self._woken = True
-        super().nudge()
+        super().wake()
 
     async def round(self) -> float:
         """Look ahead when it is time, tick when something is due."""
@@ -100,7 +100,7 @@ class Ticker(Service):
                 horizon.more(now)
                 return 0.0
             if context.store.database.driver.has_row_locks:
-                # Clocks whose tenant another transaction holds were passed by: see soon whether any is left.
+                # Clocks of tenants that another transaction holds were passed by: see soon whether any is left.
                 self._again_us = 0
                 return PASSED_BY_S
         upcoming, now = horizon.next, self.clock.now_us()
@@ -157,10 +157,10 @@ class Prefetcher(Service):
 
     async def round(self) -> float:
         """Look ahead, or read a few."""
-        db, rulebook = self.context.db, self.context.store.rulebook
+        db, revisions = self.context.db, self.context.store.rulebook
         if self._unread:
             wanted = [self._unread.popleft() for _ in range(min(BATCH, len(self._unread)))]
-            await db.read(partial(rulebook.warm, wanted=wanted))
+            await db.read(partial(revisions.warm, wanted=wanted))
             return REST_S
         now_s = self.clock.elapsed_s()
         if now_s >= self._look_s:
@@ -170,7 +170,7 @@ class Prefetcher(Service):
             # A clock that was set back shows what it has shown before.
             after_us = self._ready_us if now_us <= self._ready_us <= until_us else now_us
             ahead = partial(tick.approaching, after_us=after_us, until_us=until_us, most=KEPT // 2)
-            self._unread.extend(rulebook.unread(await db.read(ahead)))
+            self._unread.extend(revisions.unread(await db.read(ahead)))
             self._ready_us = until_us
             if self._unread:
                 return 0.0

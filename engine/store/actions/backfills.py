@@ -13,7 +13,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.defaults import whole
-from lodger.engine.policy.plan import Overlap, chosen
+from lodger.engine.policy.plan import Overlap, slots_to_backfill
 from lodger.engine.recurrence.search import OutOfSteps
 from lodger.engine.store.actions import actions
 from lodger.engine.store.context import Books
@@ -82,7 +82,7 @@ def backfill(
         )
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
     states, backfilled = _known(connection, found.id, start_us, end_us)
-    run, left = chosen(slots, states, backfilled)
+    run, left = slots_to_backfill(slots, states, backfilled)
     script_id, version, steps = newest(connection, tenant_id, clock.script_id, revision.steps)
     serially = revision.terms.overlap is not Overlap.ALLOW
     held = serially and schedule_concurrency.busy(connection, found.id)

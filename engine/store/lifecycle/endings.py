@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.policy import budget_table
-from lodger.engine.policy.retry import Retry, Tries, again
+from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s
 from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
@@ -160,16 +160,16 @@ def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending
 _DEFAULT = Retry()
 
 
-def _weighed(ending: Ending, retry: Retry) -> tuple[Tries, float | None]:
+def _weighed(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]:
     row, outcome = ending.row, ending.outcome
     conflict = outcome is Outcome.CONFLICT
-    faults = Tries(
+    faults = FailureCounts(
         tenant=row.tenant_faults + (outcome.blames is Blame.TENANT),
         engine=row.engine_faults + (outcome.blames is Blame.ENGINE),
         conflicts=row.conflicts + conflict,
     )
     # A later slot waits for this action to end: it is not tried again.
-    return faults, None if row.reason == SUPERSEDED else again(retry, outcome, faults)
+    return faults, None if row.reason == SUPERSEDED else retry_wait_s(retry, outcome, faults)
 
 
 def _next_state(outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[str, int | None]:
@@ -182,7 +182,7 @@ def _next_state(outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[st
     return "waiting_retry", now_us + int(wait_s * 1_000_000)
 
 
-def _move(ending: Ending, state: str, due: int | None, faults: Tries, now_us: int) -> dict[str, Any]:
+def _move(ending: Ending, state: str, due: int | None, faults: FailureCounts, now_us: int) -> dict[str, Any]:
     row, error = ending.row, ending.error
     return {
         "k_tenant": row.tenant_id,

@@ -14,7 +14,18 @@ from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.policy.conduct import delay
-from lodger.engine.policy.plan import CANCEL_GRACE, Gap, Overlap, Run, Spacing, Standing, Step, behind, plan, stretch
+from lodger.engine.policy.plan import (
+    CANCEL_GRACE,
+    Gap,
+    Overlap,
+    Run,
+    Spacing,
+    Step,
+    UnfinishedCounts,
+    held_behind_backfill,
+    plan,
+    stretch,
+)
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import UpdateMany, insert_absent
@@ -163,7 +174,7 @@ def _decided(
     spacing = _spacing(books, row, revision)
     steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now, spacing)
     if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
-        steps = [behind(step) for step in steps]
+        steps = [held_behind_backfill(step) for step in steps]
     return steps
 
 
@@ -213,8 +224,8 @@ def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> N
     audit.write(books, connection, Act("engine", "node", why), doing, {"state": row.state}, after, books.clock.now_us())
 
 
-def _standing(revision: Revision, unfinished: Unfinished) -> Standing:
-    return Standing() if revision.terms.overlap is Overlap.ALLOW else unfinished.standing
+def _standing(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:
+    return UnfinishedCounts() if revision.terms.overlap is Overlap.ALLOW else unfinished.standing
 
 
 def _coming(revision: Revision, after: datetime) -> tuple[int | None, bool]:

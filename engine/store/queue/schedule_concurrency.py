@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, case, exists, func, select, text, update
 
-from lodger.engine.policy.plan import Standing
+from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
 #: Tenant, schedule and node key: a schedule placed on every node has a line on each of them, any other has one with key ''.
@@ -76,7 +76,7 @@ class Unfinished:
         backfilling: actions of a backfill that run or may start at once.
     """
 
-    standing: Standing
+    standing: UnfinishedCounts
     retrying: int
     backfilling: int = 0
 
@@ -95,9 +95,9 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
         elif origin == "backfill":
             backfilling += 0 if held else count
         elif held:
-            standing = Standing(standing.busy, standing.waiting + count)
+            standing = UnfinishedCounts(standing.busy, standing.waiting + count)
         else:
-            standing = Standing(standing.busy + count, standing.waiting)
+            standing = UnfinishedCounts(standing.busy + count, standing.waiting)
         found[schedule, node_key] = Unfinished(standing, retrying, backfilling)
     return found
 
@@ -115,7 +115,7 @@ def busy(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
     return (schedule_id, node_key) in unfinished(connection, [schedule_id])
 
 
-NOTHING = Unfinished(Standing(), 0)
+NOTHING = Unfinished(UnfinishedCounts(), 0)
 
 
 _count_failures = (

@@ -1,4 +1,4 @@
-"""Tries a case with something taken away, and judges it like the suite."""
+"""FailureCounts a case with something taken away, and judges it like the suite."""
 
 import re
 import time
@@ -52,7 +52,7 @@ def shared_realm(sources: Mapping[str, str], runtime: str) -> dict[str, str]:
 
 
 class WeakJudge(Judge):
-    """Tries cases in an arena that lacks something; the next tenant's run is not looked at."""
+    """FailureCounts cases in an arena that lacks something; the next tenant's run is not looked at."""
 
     whole = False
 

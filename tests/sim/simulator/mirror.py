@@ -108,7 +108,7 @@ class Lessee:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SlotPolicies:
     """A row of ``lodger_schedule_revisions``, understood: ``oracle`` knows its slots."""
 
     oracle: Oracle
@@ -168,7 +168,7 @@ class Mirror:
         self.lines_of: dict[str, set[Line]] = defaultdict(set)
         self.tenants: dict[str, Tenant] = {}
         self.nodes: dict[str, Lessee] = {}
-        self.terms: dict[tuple[str, int], Terms] = {}
+        self.terms: dict[tuple[str, int], SlotPolicies] = {}
         self.usage: dict[tuple[str, int], int] = {}
         #: What is not over of each schedule, and (None) of none.
         self.open: dict[str | None, dict[str, Action]] = defaultdict(dict)
@@ -250,7 +250,7 @@ class Mirror:
             self.terms.pop((cells[1], cells[2]), None)
         else:
             _tenant, schedule, number, rules, overlap = cells
-            self.terms[schedule, number] = Terms(self._understood(rules), overlap)
+            self.terms[schedule, number] = SlotPolicies(self._understood(rules), overlap)
 
     def _attempt(self, transaction: Transaction, how: str, cells: tuple[Any, ...]) -> None:
         if how == "i":

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.policy.plan import DID_NOT_RUN, chosen
+from lodger.engine.policy.plan import DID_NOT_RUN, slots_to_backfill
 
 SLOTS = [datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=number) for number in range(12)]
 STATES = ["ready", "running", "sealed", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"]
@@ -18,11 +18,11 @@ STATES = ["ready", "running", "sealed", "waiting_retry", "done", "failed", "canc
 def test_every_slot_is_run_or_left_alone_and_what_ran_is_left(
     states: dict[datetime, str], before: frozenset[datetime]
 ) -> None:
-    run, left = chosen(SLOTS, states, before)
+    run, left = slots_to_backfill(SLOTS, states, before)
     assert len(run) + left == len(SLOTS)
     assert run == sorted(run)
     for slot in SLOTS:
         ran = slot in before or (slot in states and states[slot] not in DID_NOT_RUN)
         assert (slot in run) != ran
-    again, untouched = chosen(SLOTS, states, before | frozenset(run))
+    again, untouched = slots_to_backfill(SLOTS, states, before | frozenset(run))
     assert (again, untouched) == ([], len(SLOTS)), "asking twice runs nothing twice"

@@ -66,8 +66,8 @@ def test_nothing_starts_exactly_when_runs_or_cpu_time_are_used_up(
     spent = Used(used[0], used[1] * 1_000_000)
     over = [
         reason
-        for reason, most, much in zip((RUNS, CPU), (runs, cpu), used, strict=True)
-        if most is not None and much >= most
+        for reason, maximum, much in zip((RUNS, CPU), (runs, cpu), used, strict=True)
+        if maximum is not None and much >= maximum
     ]
     assert exhausted(allowance, spent) == (over[0] if over else None)
 

@@ -16,9 +16,9 @@ from lodger.engine.policy.plan import (
     Overlap,
     Run,
     Skip,
-    Standing,
+    SlotPolicies,
     Step,
-    Terms,
+    UnfinishedCounts,
     parse_missed,
     parse_overlap,
     plan,
@@ -62,7 +62,9 @@ def test_every_slot_is_accounted_exactly_once(
     recurrence = Every(step_s * SECOND)
     now = NOW + timedelta(microseconds=offset_us)
     after = now - timedelta(seconds=owed_s)
-    steps = plan(Standing(busy, waiting), Terms(missed, overlap, catch_up_max=cap), recurrence, after, now)
+    steps = plan(
+        UnfinishedCounts(busy, waiting), SlotPolicies(missed, overlap, catch_up_max=cap), recurrence, after, now
+    )
     owed = list(recurrence.between(after + timedelta(microseconds=1), now + timedelta(microseconds=1)))
     assert counted(recurrence, steps) == owed
     runs = [step for step in steps if isinstance(step, Run)]
@@ -88,7 +90,7 @@ def test_every_slot_is_accounted_exactly_once(
 )
 def test_missed_policies_after_five_minutes_of_a_ten_second_rule(missed: str, kinds: list[str]) -> None:
     recurrence = Every(10 * SECOND)
-    steps = plan(Standing(), Terms(parse_missed(missed)), recurrence, NOW - timedelta(seconds=301), NOW)
+    steps = plan(UnfinishedCounts(), SlotPolicies(parse_missed(missed)), recurrence, NOW - timedelta(seconds=301), NOW)
     assert [
         (getattr(step, "reason", None) == "caught_up" and "caught_up") or type(step).__name__.lower() for step in steps
     ] == kinds
@@ -97,12 +99,15 @@ def test_missed_policies_after_five_minutes_of_a_ten_second_rule(missed: str, ki
 def test_latest_runs_the_latest_and_within_only_while_it_is_fresh() -> None:
     hourly = Every(3600 * SECOND)
     now = NOW + timedelta(minutes=20)
-    (gap, run) = plan(Standing(), Terms(parse_missed("latest")), hourly, now - timedelta(hours=5), now)
+    (gap, run) = plan(UnfinishedCounts(), SlotPolicies(parse_missed("latest")), hourly, now - timedelta(hours=5), now)
     assert isinstance(gap, Gap)
     assert isinstance(run, Run)
     assert (run.slot, gap.slot_to) == (NOW, NOW - timedelta(hours=1))
-    assert plan(Standing(), Terms(parse_missed("within:30m")), hourly, now - timedelta(hours=5), now)[-1] == run
-    (gap,) = plan(Standing(), Terms(parse_missed("within:19m")), hourly, now - timedelta(hours=5), now)
+    assert (
+        plan(UnfinishedCounts(), SlotPolicies(parse_missed("within:30m")), hourly, now - timedelta(hours=5), now)[-1]
+        == run
+    )
+    (gap,) = plan(UnfinishedCounts(), SlotPolicies(parse_missed("within:19m")), hourly, now - timedelta(hours=5), now)
     assert isinstance(gap, Gap)
     assert gap.slot_to == NOW
 
@@ -123,7 +128,7 @@ class Counted(Every):
 
 def test_a_month_of_seconds_is_one_gap_and_costs_a_handful_of_questions() -> None:
     every, Counted.asked = Counted(SECOND), 0
-    steps = plan(Standing(), Terms(parse_missed("skip")), every, NOW - timedelta(days=31), NOW)
+    steps = plan(UnfinishedCounts(), SlotPolicies(parse_missed("skip")), every, NOW - timedelta(days=31), NOW)
     assert isinstance(steps[0], Gap)
     assert (to_us(steps[0].slot_to) - to_us(steps[0].slot)) // SECOND > 2_600_000
     assert Counted.asked < 40
@@ -136,21 +141,21 @@ def test_a_month_of_seconds_is_one_gap_and_costs_a_handful_of_questions() -> Non
 @pytest.mark.parametrize(
     ("overlap", "standing", "expected"),
     [
-        ("skip", Standing(), Run(NOW)),
-        ("skip", Standing(busy=1), Skip(NOW, "overlap")),
-        ("queue_one", Standing(busy=1), Run(NOW, held=True)),
-        ("queue_one", Standing(busy=1, waiting=1), Skip(NOW, "overlap")),
-        ("queue_all", Standing(busy=1, waiting=7), Run(NOW, held=True)),
-        ("queue_all", Standing(busy=1, waiting=1000), Skip(NOW, "queue_full")),
-        ("cancel_other", Standing(), Run(NOW)),
-        ("CancelOther", Standing(busy=1, waiting=1), Run(NOW, held=True, cancels=True)),
-        ("cancel_running", Standing(), Run(NOW)),
-        ("cancel_running", Standing(busy=1), Run(NOW, cancels=True)),
-        ("allow", Standing(busy=9), Run(NOW)),
+        ("skip", UnfinishedCounts(), Run(NOW)),
+        ("skip", UnfinishedCounts(busy=1), Skip(NOW, "overlap")),
+        ("queue_one", UnfinishedCounts(busy=1), Run(NOW, held=True)),
+        ("queue_one", UnfinishedCounts(busy=1, waiting=1), Skip(NOW, "overlap")),
+        ("queue_all", UnfinishedCounts(busy=1, waiting=7), Run(NOW, held=True)),
+        ("queue_all", UnfinishedCounts(busy=1, waiting=1000), Skip(NOW, "queue_full")),
+        ("cancel_other", UnfinishedCounts(), Run(NOW)),
+        ("CancelOther", UnfinishedCounts(busy=1, waiting=1), Run(NOW, held=True, cancels=True)),
+        ("cancel_running", UnfinishedCounts(), Run(NOW)),
+        ("cancel_running", UnfinishedCounts(busy=1), Run(NOW, cancels=True)),
+        ("allow", UnfinishedCounts(busy=9), Run(NOW)),
     ],
 )
-def test_the_decision_table_of_overlap(overlap: str, standing: Standing, expected: Step) -> None:
-    terms = Terms(overlap=parse_overlap(overlap))
+def test_the_decision_table_of_overlap(overlap: str, standing: UnfinishedCounts, expected: Step) -> None:
+    terms = SlotPolicies(overlap=parse_overlap(overlap))
     assert plan(standing, terms, Every(3600 * SECOND), NOW - timedelta(seconds=1), NOW) == [expected]
 
 

@@ -1,11 +1,11 @@
-"""Whose fault an outcome is decides whether it is tried again."""
+"""The outcome of an attempt, by the party it blames, decides whether it is tried again."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.retry import HOPELESS, Retry, Tries, again, parse_retry
+from lodger.engine.policy.retry import HOPELESS, FailureCounts, Retry, parse_retry, retry_wait_s
 from lodger.sandbox.outcome import Blame, Outcome
 
 
@@ -13,38 +13,40 @@ from lodger.sandbox.outcome import Blame, Outcome
 def test_defaults_one_try_for_the_tenants_fault_and_three_for_ours(outcome: Outcome) -> None:
     retry = Retry()
     if outcome.blames is Blame.ENGINE:
-        assert again(retry, outcome, Tries(engine=1)) == 0.0
-        assert again(retry, outcome, Tries(engine=2)) == 10.0
-        assert again(retry, outcome, Tries(engine=3)) is None
+        assert retry_wait_s(retry, outcome, FailureCounts(engine=1)) == 0.0
+        assert retry_wait_s(retry, outcome, FailureCounts(engine=2)) == 10.0
+        assert retry_wait_s(retry, outcome, FailureCounts(engine=3)) is None
     elif outcome is Outcome.CONFLICT:
-        assert [again(retry, outcome, Tries(conflicts=n)) for n in (1, 2, 3, 4)] == [0.0, 0.0, 0.0, None]
+        assert [retry_wait_s(retry, outcome, FailureCounts(conflicts=n)) for n in (1, 2, 3, 4)] == [0.0, 0.0, 0.0, None]
     else:
-        assert again(retry, outcome, Tries(tenant=1)) is None
+        assert retry_wait_s(retry, outcome, FailureCounts(tenant=1)) is None
 
 
 def test_our_faults_do_not_use_up_the_tenants_tries() -> None:
     retry = Retry(attempts=2)
-    assert again(retry, Outcome.SCRIPT_ERROR, Tries(tenant=1, engine=2)) == 10.0
-    assert again(retry, Outcome.SCRIPT_ERROR, Tries(tenant=2)) is None
+    assert retry_wait_s(retry, Outcome.SCRIPT_ERROR, FailureCounts(tenant=1, engine=2)) == 10.0
+    assert retry_wait_s(retry, Outcome.SCRIPT_ERROR, FailureCounts(tenant=2)) is None
 
 
 @pytest.mark.parametrize("outcome", sorted(HOPELESS))
 def test_what_fails_the_same_way_is_not_tried_again_unless_asked(outcome: Outcome) -> None:
-    assert again(Retry(attempts=5), outcome, Tries(tenant=1)) is None
-    assert again(Retry(attempts=5, outcomes=(outcome.value,)), outcome, Tries(tenant=1)) == 10.0
+    assert retry_wait_s(Retry(attempts=5), outcome, FailureCounts(tenant=1)) is None
+    assert retry_wait_s(Retry(attempts=5, outcomes=(outcome.value,)), outcome, FailureCounts(tenant=1)) == 10.0
 
 
 @given(st.integers(2, 100), st.floats(0, 100), st.floats(1, 10), st.floats(0, 10_000), st.integers(1, 99))
 def test_waits_never_shrink_nor_pass_their_maximum(
-    attempts: int, backoff: float, factor: float, most: float, failures: int
+    attempts: int, backoff: float, factor: float, longest: float, failures: int
 ) -> None:
-    retry = Retry(attempts=attempts, backoff_s=backoff, backoff_factor=factor, backoff_max_s=most)
-    this, following = (again(retry, Outcome.SCRIPT_ERROR, Tries(tenant=n)) for n in (failures, failures + 1))
+    retry = Retry(attempts=attempts, backoff_s=backoff, backoff_factor=factor, backoff_max_s=longest)
+    this, following = (
+        retry_wait_s(retry, Outcome.SCRIPT_ERROR, FailureCounts(tenant=n)) for n in (failures, failures + 1)
+    )
     if failures >= attempts:
         assert this is None
     else:
         assert this is not None
-        assert 0 <= this <= most
+        assert 0 <= this <= longest
         assert following is None or following >= this
 
 

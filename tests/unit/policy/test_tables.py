@@ -11,9 +11,9 @@ from lodger.engine.policy.plan import (
     MissedKind,
     Overlap,
     Run,
-    Standing,
+    SlotPolicies,
     Step,
-    Terms,
+    UnfinishedCounts,
     parse_missed,
     parse_overlap,
     plan,
@@ -53,8 +53,8 @@ def test_the_table_of_missed_slots() -> None:
     table = rows("Missed")
     assert {parse_missed(row[0]).kind for row in table} == set(MissedKind)
     for missed, becomes in table:
-        terms = Terms(parse_missed(missed))
-        steps = plan(Standing(), terms, Every(600_000_000), NOW - 51 * MINUTE, NOW + 2 * MINUTE)
+        terms = SlotPolicies(parse_missed(missed))
+        steps = plan(UnfinishedCounts(), terms, Every(600_000_000), NOW - 51 * MINUTE, NOW + 2 * MINUTE)
         assert ", ".join("run" if isinstance(step, Run) else said(step) for step in steps) == becomes, missed
 
 
@@ -62,6 +62,6 @@ def test_the_table_of_overlapping_slots() -> None:
     table = rows("Overlap")
     assert {parse_overlap(row[0]) for row in table} == set(Overlap)
     for overlap, busy, waiting, becomes in table:
-        standing = Standing(int(busy), int(waiting))
-        (step,) = plan(standing, Terms(overlap=parse_overlap(overlap)), Every(600_000_000), NOW - MINUTE, NOW)
+        standing = UnfinishedCounts(int(busy), int(waiting))
+        (step,) = plan(standing, SlotPolicies(overlap=parse_overlap(overlap)), Every(600_000_000), NOW - MINUTE, NOW)
         assert said(step) == becomes, (overlap, busy, waiting)

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.policy.placement import Restraint
+from lodger.engine.policy.placement import SlotReduction
 
 #: Times after which renewals came, as parts of the time that a lease is kept for.
 GAPS = st.lists(st.floats(0, 3), max_size=60)
 
 
-def after(gaps: list[float], slots: int, held: Restraint | None = None) -> Restraint:
-    held = held or Restraint()
+def after(gaps: list[float], slots: int, held: SlotReduction | None = None) -> SlotReduction:
+    held = held or SlotReduction()
     for gap in gaps:
         held = held.renewed(gap * 4.0, 4.0, slots)
     return held
@@ -28,7 +28,7 @@ def test_each_late_renewal_halves_and_each_in_time_doubles() -> None:
         8,
         16,
     ]
-    assert Restraint().troubled(16).of(16) == 8
+    assert SlotReduction().troubled(16).of(16) == 8
 
 
 @given(GAPS, st.integers(1, 500))
