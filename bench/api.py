@@ -59,14 +59,14 @@ class Server:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * 4096
 
     def cpu_ms(self) -> float:
-        """Give what the process computed so far."""
+        """CPU time of the process so far, milliseconds."""
         of = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(of[11]) + int(of[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
 class Phase:
-    """What one phase found: who was attacked, and what a neighbour of ``server`` noticed."""
+    """Measurements of one phase: the attacked server, and the answer times of a neighbour of ``server``."""
 
     name: str
     aim: str
@@ -229,7 +229,7 @@ async def _child(command: list[str], said: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(phases: list[Phase]) -> list[dict[str, Any]]:
-    """Give for each attack how many times as long the neighbour waits as quietly, and as beside the same attack on others."""
+    """Return for each attack the neighbour's wait as a multiple of the quiet one and of the one beside the same attack on ``sink``."""
     of = {(each.name, each.aim): each for each in phases}
     quiet = of["quiet", "server"]
     told = []
@@ -249,7 +249,7 @@ def compared(phases: list[Phase]) -> list[dict[str, Any]]:
 
 
 def broken(phases: list[Phase], *, proxy: bool) -> list[str]:
-    """Say which promises did not hold."""
+    """Return the promises that did not hold, one sentence each."""
     found = []
     of = {(each.name, each.aim): each for each in phases}
     quiet = of["quiet", "server"]

@@ -1,6 +1,6 @@
-"""Those who ask too much of a server, in a process of their own: a crowd, slow ones, uploads without end, hostile requests.
+"""Attacking clients of a server in a process of their own: a crowd, slow clients, endless uploads, hostile requests.
 
-Takes one line of JSON (where and whose tokens), asks, writes one line of JSON (what was answered).
+Reads one line of JSON (address and tokens), sends its requests, writes one line of JSON (the answers).
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass
 class Target:
-    """Who is asked, in whose name: token ``n`` is tenant ``tn``'s."""
+    """The attacked server and the tokens to use; token ``n`` belongs to tenant ``tn``."""
 
     port: int
     tokens: list[str]
@@ -26,14 +26,14 @@ class Target:
 
 @dataclass
 class Said:
-    """What was answered, and how long each answer took."""
+    """The answers by status, and the time of each."""
 
     answers: Counter[str] = field(default_factory=Counter)
     took_ms: list[float] = field(default_factory=list)
 
 
 def request(method: str, path: str, token: str, body: bytes = b"", *headers: str) -> bytes:
-    """Give the bytes of one request."""
+    """Return the bytes of one request."""
     lines = [f"{method} /api/v1{path} HTTP/1.1", "Host: bench", f"Authorization: Bearer {token}", *headers]
     if body or method != "GET":
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]

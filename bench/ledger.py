@@ -112,7 +112,7 @@ def _fill(engine: Engine, number: int) -> None:
 
 
 def places(wanted: str, folder: Path) -> Iterator[tuple[str, str, bool, str]]:
-    """Give (name, synchronous, ticking, place) of each measurement."""
+    """Return (name, synchronous, ticking, place) of each measurement."""
     if wanted in {"all", "sqlite"}:
         for synchronous in ("NORMAL", "FULL"):
             for ticking in (False, True):

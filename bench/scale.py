@@ -160,7 +160,7 @@ async def measure(url: str, told: argparse.Namespace, say: Callable[[str], None]
 
 @contextmanager
 def place(wanted: str) -> Iterator[str]:
-    """Give where the ledger is."""
+    """Return the address of the ledger."""
     if "://" in wanted:
         yield wanted
     elif wanted == "postgresql":

@@ -67,7 +67,7 @@ class Row:
     faults: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
+        """Return the row for JSON output."""
         return asdict(self)
 
 
@@ -231,7 +231,7 @@ async def _measure(runtime: str, seconds: float, told: Callable[[Row], None]) ->
 
 
 def broken(rows: list[Row]) -> list[str]:
-    """Say which promises a runtime's rows do not keep, one sentence each."""
+    """Return the promises that a runtime's rows do not keep, one sentence each."""
     promise = PROMISES.get(rows[0].runtime) if rows else None
     if promise is None:
         return []
@@ -248,7 +248,7 @@ def broken(rows: list[Row]) -> list[str]:
 
 
 def peers() -> dict[str, float]:
-    """Give milliseconds (median) of what others start for one script: a bare process of this Python, and of Node where there is one."""
+    """Return median milliseconds to start a bare process of this Python, and of Node where it is installed."""
     commands = {"python": [sys.executable, "-I", "-S", "-c", "print(sum(range(1000)))"]}
     node = shutil.which("node")
     if node is not None:

@@ -1,4 +1,4 @@
-"""A worker that is somebody else's, many times over: streams of mutated frames, seeded, straight into the parent's side of the socket.
+"""Compromised workers by the thousand: seeded streams of mutated frames, written to the parent's side of the socket.
 
 ``lodger bench frames`` sends a million. What must hold: a verdict for every stream that is armed, no exception, memory flat, and nothing
 done any more for a worker once it is judged.
@@ -37,10 +37,10 @@ _LENGTHS = [0, 1, 0xFFFFFFFF, 0x80000000, LIMITS.frame_bytes, LIMITS.frame_bytes
 
 
 class Puppet(WorkerEnd):
-    """A worker's end without a process behind it: killing it is noted, and it is dead at once.
+    """A worker's end without a process: a kill is recorded and takes effect at once.
 
     Attributes:
-        host: whose calls are counted.
+        host: the host that counts calls.
         asked: how many calls had come when it was killed; -1 while it lives.
     """
 
@@ -128,7 +128,7 @@ def _mutated(chance: random.Random, frame: bytes) -> bytes:
 
 
 def stream(chance: random.Random) -> tuple[bytes, int]:
-    """Give the bytes of one worker and how many frames they were."""
+    """Return the bytes that one worker sends, and the number of frames in them."""
     count = chance.randrange(1, 80)
     rate = chance.choice([0.02, 0.1, 0.5])
     frames = [HEAD.pack(0, ARMED)]

@@ -1,7 +1,6 @@
 """Lengths of time in text: ``90s``, ``1h30m``, ``2 days 3 hours``, ``PT90S``; whole microseconds inside.
 
-Only units of fixed length: a month or a year is none, so they are refused with what to write instead. A day
-is 24 hours.
+Only units of fixed length are accepted; months and years are refused with an alternative. A day is 24 hours.
 """
 
 import re
@@ -91,11 +90,10 @@ def parse_duration(text: str, index: int = 0) -> int:
 
     Args:
         text: the length, without anything around it.
-        index: where it stands in the caller's text; errors count from there.
+        index: position of ``text`` in the caller's text; added to the position of an error.
 
     Raises:
-        RuleInvalid: ``duration_invalid`` with the position of the mistake. Zero is a length; what needs
-            more says so.
+        RuleInvalid: ``duration_invalid`` with the position of the mistake. Zero is accepted.
     """
     if text[:1] in ("P", "p"):
         return _iso(text, index)

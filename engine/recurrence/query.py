@@ -1,7 +1,7 @@
-"""What ``lodger next`` answers: one question about one rule as plain mappings, and the batch of JSON lines.
+"""Answers of ``lodger next``: one request about one rule as plain mappings, and a batch of requests as JSON lines.
 
-Everything in a request is a stranger's: types, sizes and names are checked here, and what is wrong comes
-back as ``{"error": {"code", "message", "index", ...}}`` rather than as an exception.
+Requests are untrusted: types, sizes and names are checked here, and a mistake is returned as
+``{"error": {"code", "message", "index", ...}}`` rather than raised.
 """
 
 import json

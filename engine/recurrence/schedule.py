@@ -31,15 +31,15 @@ _COMPARED = 1000
 
 
 class Windows:
-    """The stretches in which one exclusion is closed.
+    """The windows that one exclusion closes.
 
-    A rule with a time of day and no duration excludes exactly its own instants; an RRULE set with ``DURATION`` excludes
-    from each slot on for that long; one whose DTSTART is a DATE excludes whole local days (RFC 5545 §3.6.1).
+    A rule without a duration excludes exactly its own instants; an RRULE set with ``DURATION`` excludes that long from each
+    slot on; one with a DATE as DTSTART excludes whole local days (RFC 5545 §3.6.1).
 
     Args:
         opens: slots that open a window.
         days: calendar days of a window on the wall clock of the zone; 0 with no seconds for exactly the slot's instant.
-        seconds: what is added to them.
+        seconds: exact seconds that are added to the days.
         to_midnight: the days end at midnight and not at the slot's time of day.
     """
 
@@ -91,7 +91,7 @@ class Windows:
             return LAST
 
     def text(self) -> str:
-        """Say when it is closed."""
+        """Return when it is closed, in words."""
         words = self._opens.text()
         if self._to_midnight:
             return f"the whole day: {words}"
@@ -305,7 +305,7 @@ class CompiledSchedule(Union):
         return shortest
 
     def density(self, since: datetime | None = None) -> Density:
-        """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.
+        """Return bounds of how often it fires from an instant on (None: 1970).
 
         Both are bounds from the rules' times of day, and exact where the first slots reach them.
         """

@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """What a text says; every second is local to ``zone`` unless named otherwise.
+    """A parsed recurrence set; every second is local to ``zone`` unless named otherwise.
 
     Attributes:
         anchored: whether DTSTART was given; without it the rules count from :data:`UNANCHORED`.

@@ -118,7 +118,7 @@ class PeriodPicks:
         return days[at] * civil.DAY_S + self._times.nth(nth)
 
     def _rank(self, days: list[int], picked: list[int], local: int) -> int:
-        """How many of the picked lie before the local second."""
+        """Number of selected members before the local second."""
         day, second = divmod(local, civil.DAY_S)
         at = bisect_left(days, day)
         index = at * self._times.count()

@@ -35,7 +35,7 @@ class _Reader:
         token = self._tokens[self._place]
         if token.sort not in sorts:
             raise self.unexpected(*sorts)
-        # The end stays the last token for ever: nobody reads past it.
+        # The last token is END and is never passed.
         self._place = min(self._place + 1, len(self._tokens) - 1)
         return token
 

@@ -1,4 +1,4 @@
-"""What the grammar lets through and the language does not: values out of range, impossible dates."""
+"""Checks beyond the grammar: values in range, dates that exist."""
 
 from lodger.engine.recurrence.calendar.civil import days_in_month
 from lodger.engine.recurrence.rule_errors import RuleInvalid
