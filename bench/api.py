@@ -133,8 +133,8 @@ def served() -> Iterator[Server]:
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=log, text=True) as process:
             assert process.stdout is not None
             try:
-                told = (json.loads(line) for line in process.stdout)
-                url = next(said["url"] for said in told if said.get("kind") == "listening")
+                lines = (json.loads(line) for line in process.stdout)
+                url = next(line["url"] for line in lines if line.get("kind") == "listening")
                 yield Server(int(url.rpartition(":")[2]), process.pid, tokens[:TENANTS], tokens[TENANTS:])
             finally:
                 process.terminate()
@@ -232,12 +232,12 @@ def compared(phases: list[Phase]) -> list[dict[str, Any]]:
     """Return for each attack the neighbour's wait as a multiple of the quiet one and of the one beside the same attack on ``sink``."""
     of = {(each.name, each.aim): each for each in phases}
     quiet = of["quiet", "server"]
-    told = []
+    ratios = []
     for each in phases:
         if each.aim != "server" or each is quiet:
             continue
         beside = {"quiet": quiet, "sink": of[each.name, "sink"]}
-        told.append(
+        ratios.append(
             {"phase": each.name}
             | {
                 f"p{percent}_to_{aim}": round(each.neighbour(percent) / max(0.1, other.neighbour(percent)), 2)
@@ -245,7 +245,7 @@ def compared(phases: list[Phase]) -> list[dict[str, Any]]:
                 for percent in (50, 99)
             }
         )
-    return told
+    return ratios
 
 
 def broken(phases: list[Phase], *, proxy: bool) -> list[str]:
@@ -256,9 +256,9 @@ def broken(phases: list[Phase], *, proxy: bool) -> list[str]:
     for each in phases:
         for percent, times in SLOWED.items() if proxy and each.aim == "server" else ():
             beside = max(quiet.neighbour(percent), of.get((each.name, "sink"), quiet).neighbour(percent))
-            most, waited = max(FLOOR_MS[percent], beside * times), each.neighbour(percent)
-            if waited > most:
-                found.append(f"{each.name}: the neighbour's p{percent} is {waited:.0f} ms, above {most:.0f}")
+            bound, waited = max(FLOOR_MS[percent], beside * times), each.neighbour(percent)
+            if waited > bound:
+                found.append(f"{each.name}: the neighbour's p{percent} is {waited:.0f} ms, above {bound:.0f}")
         if each.memory > MEMORY_BYTES:
             found.append(f"{each.name}: the server held {each.memory / 2**20:.0f} MiB")
         found += [
@@ -297,8 +297,8 @@ def main() -> int:
     phases = asyncio.run(measure(asked.clients, asked.seconds, names, proxy=asked.proxy))
     wrong, ratios = broken(phases, proxy=asked.proxy), compared(phases)
     if asked.json:
-        told = {"phases": [each.as_dict() for each in phases], "compared": ratios, "broken": wrong}
-        sys.stdout.write(json.dumps(told) + "\n")
+        report = {"phases": [each.as_dict() for each in phases], "compared": ratios, "broken": wrong}
+        sys.stdout.write(json.dumps(report) + "\n")
     else:
         for row in [*(each.as_dict() for each in phases), *ratios]:
             sys.stdout.write("  ".join(f"{name} {value}" for name, value in row.items()) + "\n")

@@ -122,19 +122,19 @@ async def slow(target: Target, said: Said, clients: int, end: float) -> None:
 
 
 async def uploads(target: Target, said: Said, _clients: int, end: float) -> None:
-    """Bodies of a gigabyte, with their length told or in chunks without end."""
+    """Bodies of a gigabyte, with their length header or in chunks without end."""
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
     async def one(number: int) -> None:
         head = f"PUT /api/v1/tenants/t{number % len(target.tokens)}/scripts/x HTTP/1.1\r\nHost: b\r\nContent-Type: application/json\r\n"
         head += f"Authorization: Bearer {target.tokens[number % len(target.tokens)]}\r\n"
-        told = "Content-Length: 1073741824" if number % 2 else "Transfer-Encoding: chunked"
+        header = "Content-Length: 1073741824" if number % 2 else "Transfer-Encoding: chunked"
         while time.perf_counter() < end:
             status = "cut"
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
                 answered = asyncio.create_task(answer(reader))
-                writer.write(f"{head}{told}\r\n\r\n".encode())
+                writer.write(f"{head}{header}\r\n\r\n".encode())
                 with contextlib.suppress(OSError):
                     while not answered.done():
                         writer.write(chunk)

@@ -27,11 +27,11 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     try:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
-            _, told, rest = head.partition(b"content-length:")
-            left = int(rest.partition(b"\r\n")[0]) if told else 0
+            _, declared, rest = head.partition(b"content-length:")
+            left = int(rest.partition(b"\r\n")[0]) if declared else 0
             if b"transfer-encoding:" in head:
                 left = 1 << 62
-            if told and left > BODY_BYTES:
+            if declared and left > BODY_BYTES:
                 writer.write(LONG_BODY)
                 break
             taken = 0

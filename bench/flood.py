@@ -40,16 +40,16 @@ class Holding:
 
 def fill(engine: Engine, tenant: str, number: int) -> None:
     """Let that many actions of a tenant wait."""
-    books = engine.books
-    now = books.clock.now_us()
+    context = engine.books
+    now = context.clock.now_us()
     script = engine.inner.scripts.get(tenant, "job")
     fixed = {"tenant_id": tenant, "origin": "once", "slot": now, "due_at": now, "state": "ready", "script_version": 1}
-    rows = [fixed | {"id": books.ids.new(), "script_id": script.script_id} for _ in range(number)]
+    rows = [fixed | {"id": context.ids.new(), "script_id": script.script_id} for _ in range(number)]
     for start in range(0, number, 500):
         # As requests come: no transaction of a thousand rows that everybody waits for.
-        with books.database.write() as connection:
+        with context.database.write() as connection:
             insert_many(connection, actions, rows[start : start + 500])
-    with books.database.write() as connection:
+    with context.database.write() as connection:
         refresh(connection, [tenant])
 
 

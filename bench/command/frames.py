@@ -26,7 +26,7 @@ LIMITS = Limits(
     wall_ms=2000, frame_bytes=8192, result_bytes=4096, log_lines=50, log_bytes=4096, log_line_bytes=256, host_calls=30
 )
 #: By how much this process may grow over a run, and how long one stream may take; gross bounds.
-MOST_GROWN_BYTES = 32 * MIB
+MAX_GROWN_BYTES = 32 * MIB
 SLOWEST_S = 1.0
 _ALLOWED = set(Outcome) - {Outcome.ENGINE_FAULT, Outcome.WORKER_LOST, Outcome.WALL_LIMIT}
 _WARM_STREAMS = 100
@@ -78,7 +78,7 @@ class Tally:
     @property
     def good(self) -> bool:
         """Whether everything held that must."""
-        return not self.faults and self.grown_bytes <= MOST_GROWN_BYTES and self.slowest_s <= SLOWEST_S
+        return not self.faults and self.grown_bytes <= MAX_GROWN_BYTES and self.slowest_s <= SLOWEST_S
 
 
 def _value(chance: random.Random, depth: int = 0) -> str:

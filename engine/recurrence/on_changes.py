@@ -46,7 +46,7 @@ def parse_changes(text: str) -> OnChanges:
     if not head or not _NAME.fullmatch(name):
         raise RuleInvalid(
             "changes_name",
-            f"{name[:60]!r} can be no set",
+            f"{name[:60]!r} is not the name of a table or collection",
             why="A rule of this kind names one exposed table or collection: letters, digits and _.",
             fix="Write for example: on changes of orders. For several sets give several rules.",
             index=at,

@@ -128,12 +128,12 @@ class Density:
 
     Attributes:
         smallest_gap_s: least distance between two neighbouring slots, seconds; None with fewer than two slots.
-        most_per_day: most slots in any UTC day.
+        max_per_day: largest number of slots in any UTC day.
         exact: whether both are the truth; otherwise they are bounds, never laxer than it.
     """
 
     smallest_gap_s: float | None
-    most_per_day: int
+    max_per_day: int
     exact: bool = False
 
 

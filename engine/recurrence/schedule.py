@@ -238,7 +238,7 @@ class CompiledSchedule(Union):
             raise RuleNeverFires(
                 "rule_never_fires",
                 f"this schedule has no slot in the next {years} years",
-                why=self._closed_most(closings) or "its rule names no time in them",
+                why=self._main_exclusion(closings) or "its rule names no time in them",
                 fix="change the rule, its exclusions, start or end",
             ) from None
         if found is not None:
@@ -250,7 +250,7 @@ class CompiledSchedule(Union):
             fix="change the rule, its exclusions, start or end",
         )
 
-    def _closed_most(self, closings: Counter[int]) -> str | None:
+    def _main_exclusion(self, closings: Counter[int]) -> str | None:
         if not closings:
             return None
         (which, count), *_ = closings.most_common(1)
@@ -261,7 +261,7 @@ class CompiledSchedule(Union):
         before = self.previous_before(since)
         if isinstance(before, datetime):
             return f"its last slot was before {since:%Y-%m-%d %H:%M:%S} UTC"
-        words = self._closed_most(closings)
+        words = self._main_exclusion(closings)
         if words is not None:
             return f"its exclusions cover every slot: {words}"
         return "no slot of its rules lies between its start and its end"
@@ -281,7 +281,7 @@ class CompiledSchedule(Union):
             return None
         if not closings:
             return "no slot of its rules lies between its start and its end"
-        return f"its exclusions cover every slot: {self._closed_most(closings)}"
+        return f"its exclusions cover every slot: {self._main_exclusion(closings)}"
 
     def ends(self) -> bool:
         """Whether the slots are finite."""

@@ -36,7 +36,7 @@ class Field:
         spans = f"{self.low} to {self.high}" + (f" or {self.names[0]} to {self.names[-1]}" if self.names else "")
         return RuleInvalid(
             "cron_bad_field",
-            f"{text!r} is no {self.name}",
+            f"{text!r} is not a valid {self.name}",
             why=why or f"The {self.name} field takes numbers {spans}, ranges a-b, steps /n, lists and *.",
             fix=f"Write for example * or {self.low} or {self.low}-{self.high} in the {self.name} field.",
             index=index,
