@@ -21,7 +21,8 @@ class Event:
             ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``, ``lease_lost``, ``retimed`` (new
             zone data moved a next slot), ``forgotten`` (history that
             retention let go), ``killed`` (logs and usage of a cancelled attempt were written), ``slow`` (a run takes longer than is
-            usual for its schedule), ``overdue``, ``blocked`` (sessions of the database wait for each other), ``delivered`` and
+            usual for its schedule), ``slowed`` (runs of a schedule have become slower: ``onset`` jump or drift, ``from_ms``, ``to_ms``,
+            once per onset), ``overdue``, ``blocked`` (sessions of the database wait for each other), ``delivered`` and
             ``undelivered`` (a mail or webhook; the latter is not tried again), ``budget`` (four fifths of it are used: ``budget``, ``per``,
             ``limit``, ``used``), ``spent`` (a tenant has used up what it may use in a day), ``fault``.
         at_us: the engine's clock, microseconds since 1970.

@@ -47,6 +47,7 @@ METERS: tuple[MeterSpec, ...] = (
     MeterSpec("lodger_rescued_total", "counter", "actions that this process took from silent nodes"),
     MeterSpec("lodger_expired_total", "counter", "actions that this process found expired"),
     MeterSpec("lodger_slow_total", "counter", "runs that took longer than is usual for their schedule"),
+    MeterSpec("lodger_slowdowns_total", "counter", "schedules whose runs have become slower", ("onset",)),
     MeterSpec(
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were tried again", ("service",)
     ),
@@ -57,6 +58,11 @@ METERS: tuple[MeterSpec, ...] = (
         ("hook",),
     ),
     MeterSpec("lodger_running", "gauge", "attempts that run on this process's nodes"),
+    MeterSpec(
+        "lodger_node_saturation",
+        "gauge",
+        "part of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
+    ),
     MeterSpec("lodger_loop_lag_seconds", "gauge", "how late the event loop of a node was in its last look"),
     MeterSpec(
         "lodger_feed_held_seconds",

@@ -19,8 +19,9 @@ POLICIES: tuple[PolicySpec, ...] = (
     PolicySpec(
         "overlap",
         "skip",
-        "an earlier action is unfinished: skip, queue_one, queue_all, cancel_running, allow",
+        "an earlier action is unfinished: skip, queue_one, queue_all, cancel_other, cancel_running, allow",
     ),
+    PolicySpec("cancel_grace_s", 10, "how long a run may go on that a slot with overlap cancel_other is to replace"),
     PolicySpec("queue_max", 1000, "most actions of one schedule that wait for their predecessors"),
     PolicySpec("attempts", 1, "tries of an action whose failures are the tenant's"),
     PolicySpec("engine_attempts", 3, "tries of an action whose failures are ours"),

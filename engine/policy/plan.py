@@ -64,29 +64,45 @@ def parse_missed(text: str) -> Missed:
 
 
 class Overlap(StrEnum):
-    """The five ways. Only ``allow`` lets two actions of one schedule run at once; all others start in slot order."""
+    """The overlap policies. Only ``allow`` lets two actions of one schedule run at once; all others start in slot order."""
 
     SKIP = "skip"
     QUEUE_ONE = "queue_one"
     QUEUE_ALL = "queue_all"
-    CANCEL_RUNNING = "cancel_running"
+    CANCEL_OTHER = "cancel_other"  # gracefully: what runs has CANCEL_GRACE to end
+    CANCEL_RUNNING = "cancel_running"  # at once
     ALLOW = "allow"
 
 
+#: Temporal's names of the same policies; ``Skip`` and ``CancelOther`` are ours in other spelling.
+TEMPORAL = {
+    "Skip": Overlap.SKIP,
+    "BufferOne": Overlap.QUEUE_ONE,
+    "BufferAll": Overlap.QUEUE_ALL,
+    "CancelOther": Overlap.CANCEL_OTHER,
+    "TerminateOther": Overlap.CANCEL_RUNNING,
+    "AllowAll": Overlap.ALLOW,
+}
+_BY_SPELLING = {name.lower(): overlap for name, overlap in TEMPORAL.items()}
+#: How long a run may go on that a ``cancel_other`` slot is to replace.
+CANCEL_GRACE = timedelta(seconds=whole("cancel_grace_s"))
+
+
 def parse_overlap(text: str) -> Overlap:
-    """Read the word.
+    """Read a policy by our name or by Temporal's.
 
     Raises:
         InputError: overlap_invalid.
     """
+    name = text.strip().lower()
     try:
-        return Overlap(text.strip().lower())
+        return _BY_SPELLING.get(name) or Overlap(name)
     except ValueError:
         raise InputError(
             "overlap_invalid",
             f"there is no overlap policy {text!r}",
             why="it says what a slot becomes while an earlier action of the schedule is unfinished",
-            fix="one of: " + ", ".join(Overlap),
+            fix="one of: " + ", ".join(Overlap) + ", or Temporal's " + ", ".join(TEMPORAL),
         ) from None
 
 
@@ -173,7 +189,7 @@ class Run:
 
     Attributes:
         held: it waits until its predecessors are over.
-        cancels: every unfinished action of the schedule is cancelled first.
+        cancels: every unfinished action of the schedule is cancelled first; of a held run, running ones may end in CANCEL_GRACE.
         reason: ``caught_up`` when it runs late by the missed policy.
     """
 
@@ -369,6 +385,11 @@ def _cancel_running(slot: datetime, busy: int, waiting: int, last: bool, _queue_
     return Run(slot, cancels=bool(busy or waiting)) if last else Skip(slot, OVERLAP)
 
 
+def _cancel_other(slot: datetime, busy: int, waiting: int, last: bool, _queue_max: int) -> Run | Skip:
+    unfinished = bool(busy or waiting)
+    return Run(slot, held=unfinished, cancels=unfinished) if last else Skip(slot, OVERLAP)
+
+
 def _allow(slot: datetime, _busy: int, _waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
     return Run(slot)
 
@@ -377,6 +398,7 @@ _DECIDE: dict[Overlap, Callable[[datetime, int, int, bool, int], Run | Skip]] = 
     Overlap.SKIP: _skip,
     Overlap.QUEUE_ONE: _queue_one,
     Overlap.QUEUE_ALL: _queue_all,
+    Overlap.CANCEL_OTHER: _cancel_other,
     Overlap.CANCEL_RUNNING: _cancel_running,
     Overlap.ALLOW: _allow,
 }

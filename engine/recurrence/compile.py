@@ -66,7 +66,8 @@ def windows_of(
     if kind_of(spec) is not Kind.RRULE:
         return Windows(parse_rule(spec, default_tz=default_tz, dst=dst, now=now))
     read = parse_set(spec.text, spec.dtstart, spec.tz if spec.tz is not None else default_tz)
-    opens = of_set(read, dst)
     if read.duration is not None:
-        return Windows(opens, days=read.duration.days, seconds=read.duration.seconds, zone=read.zone)
-    return Windows(opens, days=1, zone=read.zone, to_midnight=True) if read.date_only else Windows(opens)
+        return Windows(of_set(read, dst), days=read.duration.days, seconds=read.duration.seconds, zone=read.zone)
+    if read.date_only:  # a date is excluded even when DST skips its midnight, so the policy does not apply
+        return Windows(of_set(read), days=1, zone=read.zone, to_midnight=True)
+    return Windows(of_set(read, dst))

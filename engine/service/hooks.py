@@ -54,6 +54,11 @@ HOOKS: Final = (
         ),
     ),
     HookSpec(
+        "slowed",
+        "the runs of a schedule have become slower, at once or little by little (onset jump or drift, from_ms, to_ms); once per onset",
+        lambda event, _late_ms: event.kind == "slowed",
+    ),
+    HookSpec(
         "budget",
         "a tenant has used four fifths of what it may use in a day (budget, limit, used), or all of it (reason budget_runs, …); once a "
         "day, node and reason",

@@ -8,6 +8,8 @@ from pathlib import Path
 from time import perf_counter
 from xml.etree import ElementTree
 
+from tests.unit.test_rule_picture import marks
+
 NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
 
 
@@ -47,8 +49,8 @@ def test_the_bench_has_the_others_beside_it(tmp_path: Path) -> None:
     drawn = tmp_path / "rules.svg"
     rows = json.loads(ran("bench", "rules", "--json", "--svg", str(drawn))[0])["rules"]
     picture = ElementTree.parse(drawn).getroot()
-    marks = sum(1 for _ in picture.iter("{http://www.w3.org/2000/svg}use"))
-    assert marks >= sum(row[name] is not None for row in rows for name in ("lodger", "dateutil", "cronsim"))
+    for name in ("lodger", "dateutil", "cronsim"):
+        assert len(marks(picture, name)) == sum(row[name] is not None for row in rows), name
     for other in ("dateutil", "cronsim"):
         beside = [row for row in rows if row[other] is not None]
         assert beside

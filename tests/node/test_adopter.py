@@ -2,10 +2,17 @@
 
 import asyncio
 import sqlite3
+import threading
+from datetime import datetime
 from pathlib import Path
 
-from tests.node.harness import Script, working
+from sqlalchemy import event
+from tests.node.harness import SETTINGS, Script, Signals, working
 
+from lodger.engine import Engine
+from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.schedules import adoption
 
 COPY = """
@@ -44,3 +51,43 @@ def test_a_node_adopts_what_sql_has_inserted_and_refuses_what_cannot_be(tmp_path
             await signals.wait("finished", ran + 2)  # the present revision goes on
 
     asyncio.run(scenario())
+
+
+def test_a_revision_inserted_by_sql_is_compiled_before_its_write_transaction(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    transaction = threading.local()
+    compiled: list[tuple[str, bool]] = []
+
+    def watched(rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
+        compiled.append((rules.rules[0].text, getattr(transaction, "writes", False)))
+        return compile_schedule(rules, now=now)
+
+    def executed(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.lstrip().startswith(("INSERT", "UPDATE", "DELETE")):
+            transaction.writes = True
+
+    def ended(_connection: object) -> None:
+        transaction.writes = False
+
+    async def scenario() -> None:
+        async with Engine.open(str(place), settings=SETTINGS, compile_schedule=watched) as engine:
+            listened = engine.books.database.engine
+            event.listen(listened, "before_cursor_execute", executed)
+            event.listen(listened, "commit", ended)
+            event.listen(listened, "rollback", ended)
+            await engine.tenants.create("acme")
+            await engine.scripts.put("acme", "job", "export default () => 1")
+            made = await engine.schedules.create("acme", "s", script="job", rules="0 9 * * *")
+            with sqlite3.connect(place, timeout=60) as connection:
+                connection.execute(COPY, ("0 9", "0 10", made.id))
+            connection.close()
+            signals = Signals(engine)
+
+            async def adopted() -> bool:
+                return (await engine.schedules.get("acme", "s")).revision == 2
+
+            async with engine.node(Script(), "n1"):
+                await signals.until(adopted)
+
+    asyncio.run(scenario())
+    assert compiled == [("0 9 * * *", False), ("0 10 * * *", False)]

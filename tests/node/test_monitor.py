@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.node.harness import Script, working
+from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.services import monitor
 from lodger.engine.policy.pace import pace
 from lodger.engine.store.actions import monitoring
+from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -72,6 +73,62 @@ def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pyt
             for _ in range(3):
                 await watch.round()
             assert len([event for event in signals.events if event.kind == "slow"]) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(monitor, "FRESH_S", 0.0)
+    walls = iter([112.0] * 12 + [2525.0] * 8)
+    hooked: list[str | None] = []
+    Keyring(tmp_path / "keys").add()
+    settings = SETTINGS.model_copy(update={"secret_keys": tmp_path / "keys"})
+
+    def answer(_claim: Claim) -> Finished:
+        return Finished(Outcome.OK, result="1", usage=Usage(1.0, next(walls)))
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script(answer=answer), settings) as (engine, node, signals):
+            engine.on("slowed", lambda event: hooked.append(event.schedule_id))
+            (watch,) = [service for service in node.services if isinstance(service, monitor.Monitor)]
+            await watch.stop()
+            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
+            await engine.webhooks.put("acme", "pager", "https://pager.example/in", events=["lodger.schedule.slowed"])
+            for number in range(1, 21):
+                await engine.actions.run_now("acme", schedule.id)
+                await signals.wait("finished", number)
+                await watch.round()
+            (slowed,) = await signals.wait("slowed")
+            assert slowed.schedule_id == schedule.id
+            assert {name: slowed.details[name] for name in ("onset", "from_ms", "to_ms", "step")} == {
+                "onset": "jump", "from_ms": 112.0, "to_ms": 2525.0, "step": 0,
+            }  # fmt: skip
+            assert _value(engine, "lodger_slowdowns_total", "jump") == 1
+            (sent,) = await engine.actions.deliveries("acme", str(slowed.action_id))
+            assert (sent.kind, sent.to, sent.about) == ("webhook", ("pager",), "lodger.schedule.slowed")
+
+    asyncio.run(scenario())
+    assert len(hooked) == 1
+    (line,) = [record.getMessage() for record in caplog.records if "slowed down" in record.getMessage()]
+    assert "took 112 ms and take 2525 ms now" in line
+
+
+def test_a_node_without_a_free_slot_is_saturated(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"slots": 1})
+        async with working(tmp_path, Script(hang=True), settings) as (engine, node, signals):
+            (watch,) = [service for service in node.services if isinstance(service, monitor.Monitor)]
+            await watch.stop()
+            idle = _value(engine, "lodger_node_saturation")
+            await engine.run_in("acme", "job", 0)
+            await signals.wait("started")
+            await signals.until(lambda: asyncio.sleep(0, node.attempts.full))
+            for _ in range(monitor.SATURATION_ROUNDS):
+                await watch.round()
+            assert idle < 1
+            assert _value(engine, "lodger_node_saturation") == 1
 
     asyncio.run(scenario())
 

@@ -97,6 +97,7 @@ def test_catching_up_is_bounded(bench: Bench) -> None:
         ("skip", ["running", "skipped"]),
         ("queue_one", ["running", "ready", "skipped"]),
         ("queue_all", ["running", "ready", "ready", "ready"]),
+        ("cancel_other", ["running", "cancelled", "cancelled", "ready"]),
         ("cancel_running", ["cancelled", "cancelled", "cancelled", "ready"]),
         ("allow", ["running", "ready", "ready", "ready"]),
     ],

@@ -30,8 +30,11 @@ def waiting(bench: Bench) -> list[tuple[str, str]]:
 
 
 def take(bench: Bench, schedule: str) -> Any:
-    with bench.engine.books.database.write() as connection:
-        return adoption.take(bench.engine.books, connection, "acme", schedule, bench.clock.us)
+    books, now_us = bench.engine.books, bench.clock.us
+    with books.database.read() as connection:
+        prepared = adoption.prepare(books, connection, "acme", schedule, now_us)
+    with books.database.write() as connection:
+        return adoption.take(books, connection, "acme", schedule, prepared, now_us)
 
 
 def test_what_nobody_reports_waits_and_is_adopted_once(bench: Bench, made: Any) -> None:
@@ -49,6 +52,19 @@ def test_what_nobody_reports_waits_and_is_adopted_once(bench: Bench, made: Any) 
     assert take(bench, made.id) is None, "another node finds nothing left to take"
     (row,) = bench.engine.audit.list("acme", verb="schedules.edit")
     assert (row.actor, row.via, row.why) == ("sql", "sql", "ticket 7")
+
+
+def test_a_revision_inserted_after_the_look_is_adopted_at_the_next(bench: Bench, made: Any) -> None:
+    insert(bench, made.id, "60", "90")
+    books, now_us = bench.engine.books, bench.clock.us
+    with books.database.read() as connection:
+        prepared = adoption.prepare(books, connection, "acme", made.id, now_us)
+    insert(bench, made.id, "60", "300", number=3)
+    with books.database.write() as connection:
+        assert adoption.take(books, connection, "acme", made.id, prepared, now_us) is None
+    assert (bench.engine.schedules.get("acme", "s").revision, waiting(bench)) == (1, [("acme", made.id)])
+    assert take(bench, made.id) is None
+    assert bench.engine.schedules.get("acme", "s").text.startswith("Every 5 minutes")
 
 
 def test_without_the_trigger_nobody_hears_of_it(bench: Bench, made: Any) -> None:

@@ -1,7 +1,7 @@
 """Adopts revisions of schedules that a platform's own SQL has inserted without reporting them: a trigger has queued them."""
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import ChangeReported, LedgerChanged
@@ -24,9 +24,14 @@ class Adoption(Service):
         context = self.context
         found = await context.db.cached_read("adoptions", adoption.waiting)
         for tenant_id, schedule_id in found:
-            take = partial(adoption.take, context.store, tenant_id=tenant_id, schedule_id=schedule_id)
+            schedule: dict[str, Any] = {
+                "tenant_id": tenant_id,
+                "schedule_id": schedule_id,
+                "now_us": self.clock.now_us(),
+            }
             try:
-                refused = await context.db.write(partial(take, now_us=self.clock.now_us()))
+                prepared = await context.db.read(partial(adoption.prepare, context.store, **schedule))
+                refused = await context.db.write(partial(adoption.take, context.store, prepared=prepared, **schedule))
             except Unavailable:
                 raise  # the ledger is away: for all of them
             except Exception as fault:  # noqa: BLE001 - of this one alone: no other waits behind it, and it is tried again

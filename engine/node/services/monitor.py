@@ -1,5 +1,6 @@
-"""Watches how the node does: runs that take unusually long, overdue actions, sessions that block each other, lag of the loop."""
+"""Watches how the node does: slow runs, schedules that slow down, overdue actions, sessions that block each other, lag of the loop."""
 
+import logging
 from collections import OrderedDict, deque
 from functools import partial
 from typing import ClassVar
@@ -13,16 +14,21 @@ from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.service import Service
 from lodger.engine.node.services.dispatcher import RunningAttempts
 from lodger.engine.policy.pace import MIN_MORE_MS, Pace, pace
-from lodger.engine.store.actions import monitoring
+from lodger.engine.policy.placement import is_overloaded
+from lodger.engine.store.actions import monitoring, slowdowns
 from lodger.engine.store.actions.monitoring import Track
 from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.connection.lock_waits import Chain
 from lodger.engine.store.platform import gauges, node_rows
 from lodger.sandbox.outcome import Outcome
 
+_log = logging.getLogger("lodger.node")
+
 ROUND_S = 1.0
 #: How often the ledger is asked what is overdue, rounds.
 LEDGER_ROUNDS = 10
+#: How many rounds the saturation is averaged over.
+SATURATION_ROUNDS = 60
 #: Paces kept, and for how long, seconds.
 KEPT = 10_000
 FRESH_S = 60.0
@@ -30,7 +36,7 @@ _UNKNOWN = pace([])
 
 
 class Monitor(Service):
-    """Reports ``slow`` (once per attempt), ``overdue`` and ``blocked``; sets the gauges of the process."""
+    """Reports ``slow`` (once per attempt), ``slowed`` (once per onset), ``overdue`` and ``blocked``; sets the process's gauges."""
 
     name: ClassVar[str] = "monitor"
 
@@ -41,7 +47,9 @@ class Monitor(Service):
         context.bus.subscribe(BatchCommitted, self._committed)
         self._ended: deque[tuple[Claim, float]] = deque(maxlen=KEPT)
         self._paces: OrderedDict[Track, tuple[float, Pace]] = OrderedDict()
+        self._reviewed: OrderedDict[Track, float] = OrderedDict()
         self._reported: set[tuple[str, int]] = set()
+        self._overloaded: deque[bool] = deque(maxlen=SATURATION_ROUNDS)
         self._rounds = 0
         self._expected_s: float | None = None
 
@@ -58,8 +66,10 @@ class Monitor(Service):
     async def round(self) -> float:
         """Look once."""
         now_s, meters = self.clock.elapsed_s(), self._meters
-        if self._expected_s is not None:
-            meters.put("lodger_loop_lag_seconds", max(0.0, now_s - self._expected_s))
+        lag_s = 0.0 if self._expected_s is None else max(0.0, now_s - self._expected_s)
+        meters.put("lodger_loop_lag_seconds", lag_s)
+        self._overloaded.append(is_overloaded(full=self._attempts.full, lag_s=lag_s))
+        meters.put("lodger_node_saturation", sum(self._overloaded) / len(self._overloaded))
         meters.put("lodger_running", len(self._attempts))
         await self._look_at_runs(self.clock.now_us())
         if self._rounds % LEDGER_ROUNDS == 0:
@@ -81,6 +91,7 @@ class Monitor(Service):
             looked.append(self._ended.popleft())
         if not looked:
             return
+        await self._review([claim for claim, _took in looked[over:]], now_us)
         known = await self._known({(str(claim.schedule_id), claim.step) for claim, _took in looked})
         for number, (claim, took_ms) in enumerate(looked):
             usual, key = known.get((str(claim.schedule_id), claim.step), _UNKNOWN), (claim.action_id, claim.attempt)
@@ -91,6 +102,32 @@ class Monitor(Service):
                     "slow", (claim.tenant_id, claim.schedule_id, claim.action_id), script=claim.script_name, step=claim.step,
                     attempt=claim.attempt, took_ms=round(took_ms, 3), median_ms=usual.median_ms, running=number < over,
                 )  # fmt: skip
+
+    async def _review(self, ended: list[Claim], now_us: int) -> None:
+        """Report the schedules of these runs that have slowed down; each step is reviewed once in FRESH_S at most."""
+        now_s = self.clock.elapsed_s()
+        due = [each for each in ended if self._reviewed.get(_track(each), -FRESH_S) <= now_s - FRESH_S]
+        if not due:
+            return
+        self._reviewed |= {_track(each): now_s for each in due}
+        while len(self._reviewed) > KEPT:
+            self._reviewed.popitem(last=False)
+        changed = await self.context.db.read(partial(slowdowns.find, claims=due))
+        if not changed:
+            return
+        for each in await self.context.db.write(partial(slowdowns.keep, reviews=changed, now_us=now_us)):
+            claim, found = each.claim, each.slowdown
+            if found is None:
+                continue
+            _log.warning(
+                "schedule %s of tenant %s has slowed down (%s): runs of script %s took %.0f ms and take %.0f ms now",
+                claim.schedule_id, claim.tenant_id, found.onset.value, claim.script_name, found.from_ms, found.to_ms,
+            )  # fmt: skip
+            self._meters.count("lodger_slowdowns_total", found.onset.value)
+            self._report(
+                "slowed", (claim.tenant_id, claim.schedule_id, claim.action_id), script=claim.script_name, step=claim.step,
+                onset=found.onset.value, from_ms=found.from_ms, to_ms=found.to_ms,
+            )  # fmt: skip
 
     async def _known(self, tracks: set[Track]) -> dict[Track, Pace]:
         now_s = self.clock.elapsed_s()
@@ -126,3 +163,7 @@ class Monitor(Service):
                 "blocked", sessions=len(chains), waited_s=first.waited_s, query=first.waits.query,
                 by=first.blockers[-1].query if first.blockers else None,
             )  # fmt: skip
+
+
+def _track(claim: Claim) -> Track:
+    return str(claim.schedule_id), claim.step

@@ -12,7 +12,7 @@ from math import gcd
 from lodger.engine.recurrence.calendar.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
 from lodger.engine.recurrence.calendar.zones import FAR, Segment, Zone
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSequence, Pace, Recurrence
-from lodger.engine.recurrence.search import OutOfSteps, Steps
+from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, Steps
 
 _GAP_WORDS = {
     Gap.SHIFT: "read with the offset before the change",
@@ -84,9 +84,9 @@ class Zoned(Recurrence):
         if words:
             return words
         try:
-            if self.next_utc(MIN_LOCAL, Steps()) is not None:
+            if self.next_utc(MIN_LOCAL, Steps(SAVE_STEPS)) is not None:
                 return None
-            if self.local.next_from(MIN_LOCAL, Steps()) is not None:
+            if self.local.next_from(MIN_LOCAL, Steps(SAVE_STEPS)) is not None:
                 return f"every local time that the rule names is skipped by DST in {self.zone.key}"
         except OutOfSteps:
             return None
@@ -181,7 +181,9 @@ class Zoned(Recurrence):
             try:
                 best, earlier = self._latest(here, utc, steps)
             except OutOfSteps as out:
-                raise OutOfSteps(min(utc, out.reached - here.offset + 2 * DAY_S)) from None
+                reached = out.reached - here.offset
+                plain = here.start + max(0, here.offset - here.before)  # before it lie times that a change has moved
+                raise OutOfSteps(max(reached, plain) if utc > plain else min(utc, reached + 2 * DAY_S)) from None
             if best is not None and best >= here.start:
                 return best if best >= MIN_LOCAL else None
             if here.start <= -FAR or earlier is None:

@@ -84,7 +84,7 @@ class Schedules(Previews[M]):
             rules: texts or RuleSpecs, united; ``exclusions`` take slots away again.
             first_after: instant from which slots are owed, itself included; default now.
             missed: skip, latest, all, ``within:10m``.
-            overlap: skip, queue_one, queue_all, cancel_running, allow.
+            overlap: skip, queue_one, queue_all, cancel_other, cancel_running, allow, or Temporal's names of these.
             jitter_s: due up to so much after the slot, the same for every slot, never as late as the next one.
             expires_s: what has not started so long after it was due expires; 0: never.
             priority: high, normal, low, among the tenant's own actions.

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.policy.pace import MAX_RUNS, Pace, pace
+from lodger.engine.policy.slowdown import Timing
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import placements
@@ -24,8 +25,8 @@ from lodger.engine.store.schema.scheduling import (
     turns,
 )
 
-#: No action's id.
-NOBODY = "00000000-0000-0000-0000-000000000000"
+#: Later than any run ends.
+FOREVER_US = 2**62
 #: (schedule, step)
 Track = tuple[str, int]
 _a = actions.c
@@ -130,11 +131,12 @@ _UNKNOWN = pace([])
 
 
 def compared(connection: Connection, action: Action, now_us: int) -> list[Compared]:
-    """Compare the attempts of an action, in order."""
+    """Compare the attempts of an action, in order, with runs that ended before its first attempt began."""
     tried = tries(connection, action.id, action.tenant_id)
-    known = paces(
-        connection, ((str(action.schedule_id), each.step) for each in tried if action.schedule_id), but=action.id
-    )
+    if not tried:
+        return []
+    tracks = [(str(action.schedule_id), each.step) for each in tried if action.schedule_id]
+    known = paces(connection, tracks, before_us=min(to_us(each.started_at) for each in tried))
     found = []
     for each in tried:
         usual = known.get((str(action.schedule_id), each.step), _UNKNOWN)
@@ -145,7 +147,7 @@ def compared(connection: Connection, action: Action, now_us: int) -> list[Compar
 
 
 _earlier = (
-    select(attempts.c.wall_us)
+    select(attempts.c.finished_us, attempts.c.wall_us)
     .join_from(
         actions,
         attempts,
@@ -156,21 +158,27 @@ _earlier = (
     .where(
         _a.schedule_id == bindparam("schedule"),
         _a.state == "done",
-        _a.id != bindparam("but"),
         attempts.c.outcome == "ok",
+        attempts.c.finished_us <= bindparam("before"),
     )
     .order_by(_a.slot.desc())
     .limit(MAX_RUNS)
 )
 
 
-def paces(connection: Connection, tracks: Iterable[Track], but: str = NOBODY) -> dict[Track, Pace]:
-    """Give the pace of these steps of schedules, from their latest runs that were done, one action left out."""
-    found = {}
-    for schedule, step in sorted(set(tracks)):
-        walls = connection.scalars(_earlier, {"schedule": schedule, "step": step, "but": but})
-        found[schedule, step] = pace([wall / 1000 for wall in walls])
-    return found
+def timings(connection: Connection, track: Track, before_us: int = FOREVER_US) -> list[Timing]:
+    """Return the latest successful runs of a step of a schedule that ended up to an instant, newest first."""
+    schedule, step = track
+    rows = connection.execute(_earlier, {"schedule": schedule, "step": step, "before": before_us})
+    found = (Timing(row.finished_us, row.wall_us / 1000) for row in rows)
+    return sorted(found, key=lambda each: -each.finished_us)
+
+
+def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FOREVER_US) -> dict[Track, Pace]:
+    """Return the pace of these steps of schedules, from their latest successful runs that ended up to an instant."""
+    return {
+        track: pace([each.wall_ms for each in timings(connection, track, before_us)]) for track in sorted(set(tracks))
+    }
 
 
 def overdue(

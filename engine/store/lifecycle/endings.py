@@ -14,6 +14,7 @@ from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, webhook_events
+from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
@@ -167,7 +168,8 @@ def _weighed(ending: Ending, retry: Retry) -> tuple[Tries, float | None]:
         engine=row.engine_faults + (outcome.blames is Blame.ENGINE),
         conflicts=row.conflicts + conflict,
     )
-    return faults, again(retry, outcome, faults)
+    # A later slot waits for this action to end: it is not tried again.
+    return faults, None if row.reason == SUPERSEDED else again(retry, outcome, faults)
 
 
 def _next_state(outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[str, int | None]:
@@ -187,7 +189,7 @@ def _move(ending: Ending, state: str, due: int | None, faults: Tries, now_us: in
         "k_id": row.id,
         "state": state,
         "due_at": row.due_at if due is None else due,
-        "reason": ending.reason or row.reason,
+        "reason": None if state == "done" and row.reason == SUPERSEDED else ending.reason or row.reason,
         "tenant_faults": faults.tenant,
         "engine_faults": faults.engine,
         "conflicts": faults.conflicts,

@@ -8,7 +8,7 @@ still wants to commit under an old epoch changes nothing.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, TextClause, and_, bindparam, insert, or_, select, update
 
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.version import VERSION
@@ -16,6 +16,8 @@ from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
 from lodger.engine.store.queue.ready_queue import lock_those, refresh
+from lodger.engine.store.queue.schedule_concurrency import release
+from lodger.engine.store.queue.stops import SUPERSEDED, cancel_where
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
 from lodger.engine.store.usage import budget_reservations
@@ -143,6 +145,7 @@ def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
     gone = [row.id for row in lost]
     _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(gone), actions.c.deadline_us < now_us))
     settled = _take_back(books, connection, gone, now_us)
+    _cancel_superseded(connection, now_us)
     late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
     message = "the attempt was silent long after its wall limit"
     settled += settle(books, connection, [_lost(row, message) for row in late], now_us)
@@ -161,6 +164,17 @@ def _take_back(books: Books, connection: Connection, node_ids: list[str], now_us
 
 def _lost(row: object, message: str) -> Ending:
     return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
+
+
+def _cancel_superseded(connection: Connection, now_us: int) -> None:
+    """Cancel the attempts whose place a later slot takes and that have not ended in time; let those slots start."""
+    late = and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
+    columns = (actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key)
+    lines = [(row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(select(*columns).where(late))]
+    if lines:
+        cancel_where(connection, late, now_us, SUPERSEDED)
+        release(connection, lines)
+        refresh(connection, {tenant for tenant, _schedule, _key in lines})
 
 
 def overdue(books: Books, connection: Connection, now_us: int) -> bool:

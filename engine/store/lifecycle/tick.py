@@ -14,7 +14,7 @@ from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.policy.conduct import delay
-from lodger.engine.policy.plan import Gap, Overlap, Run, Spacing, Standing, Step, behind, plan, stretch
+from lodger.engine.policy.plan import CANCEL_GRACE, Gap, Overlap, Run, Spacing, Standing, Step, behind, plan, stretch
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import UpdateMany, insert_absent
@@ -29,7 +29,7 @@ from lodger.engine.store.queue import (
 )
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.queue.schedule_concurrency import Line, Unfinished
-from lodger.engine.store.queue.stops import stop_running
+from lodger.engine.store.queue.stops import SUPERSEDED, stop_gracefully, stop_running
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
@@ -100,6 +100,7 @@ class _Sheet:
     rows: list[dict[str, Any]] = field(default_factory=list)
     moves: list[dict[str, Any]] = field(default_factory=list)
     cancelled: list[Line] = field(default_factory=list)
+    replaced: list[Line] = field(default_factory=list)
     superseded: list[Line] = field(default_factory=list)
     failed: list[tuple[str, str, bool]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
@@ -183,7 +184,7 @@ def _enter(
     runs = [step for step in steps if isinstance(step, Run)]
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):
-        sheet.cancelled.append(line)
+        (sheet.replaced if runs[-1].held else sheet.cancelled).append(line)
     elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
         sheet.superseded.append(line)
         if revision.conduct.pause_after:
@@ -225,13 +226,14 @@ def _coming(revision: Revision, after: datetime) -> tuple[int | None, bool]:
 
 
 def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> None:
-    stop_running(connection, sheet.cancelled, now_us, reason="superseded")
+    stop_running(connection, sheet.cancelled, now_us, reason=SUPERSEDED)
+    stop_gracefully(connection, sheet.replaced, now_us, now_us + CANCEL_GRACE // timedelta(microseconds=1))
     if sheet.superseded:
         superseded = [{"schedule": each[1], "key": each[2], "now": now_us} for each in sheet.superseded]
         connection.execute(_supersede, superseded)
     insert_absent(connection, actions, sheet.rows)
     _move.run(connection, sheet.moves)
-    schedule_concurrency.release(connection, sheet.superseded)
+    schedule_concurrency.release(connection, sheet.superseded + sheet.replaced)
     schedule_concurrency.count_failures(connection, sheet.failed)
     ready_queue.widen(connection, sheet.required)
     ready_queue.refresh(connection, sheet.touched)
@@ -244,7 +246,7 @@ _supersede = (
         actions.c.node_key == bindparam("key"),
         actions.c.state == "waiting_retry",
     )
-    .values(state="failed", reason="superseded", finished_us=bindparam("now"))
+    .values(state="failed", reason=SUPERSEDED, finished_us=bindparam("now"))
 )
 
 

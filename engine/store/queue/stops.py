@@ -7,12 +7,14 @@ commit would change nothing in the meantime.
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, TextClause, and_, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, insert, literal, select, update
 
 from lodger.engine.store.queue.schedule_concurrency import Line
 from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 
 _c = actions.c
+#: Reason of an action whose place a later slot of its schedule took, or is to take when it has ended.
+SUPERSEDED = "superseded"
 
 
 def stop_running(connection: Connection, lines: Iterable[Line], now_us: int, *, reason: str) -> None:
@@ -20,6 +22,15 @@ def stop_running(connection: Connection, lines: Iterable[Line], now_us: int, *, 
     for tenant, schedule, key in lines:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key)
         cancel_where(connection, mine, now_us, reason)
+
+
+def stop_gracefully(connection: Connection, lines: Iterable[Line], now_us: int, until_us: int) -> None:
+    """Cancel what has not begun of these lines; what runs may end up to an instant, and is not tried again. Not backfills."""
+    for tenant, schedule, key in lines:
+        mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key, _c.origin != "backfill")
+        cancel_where(connection, and_(mine, _c.state.in_(("ready", "waiting_retry"))), now_us, SUPERSEDED)
+        earlier = case((_c.deadline_us < until_us, _c.deadline_us), else_=until_us)
+        connection.execute(update(actions).where(mine, is_running).values(reason=SUPERSEDED, deadline_us=earlier))
 
 
 def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str) -> None:

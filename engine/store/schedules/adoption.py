@@ -6,9 +6,10 @@ transaction when it reports it, else by a node, for a trigger writes down what n
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 
 from lodger.engine.core.access.audit_context import Act, present
 from lodger.engine.core.clock import from_us
@@ -17,6 +18,7 @@ from lodger.engine.core.serialization import shaped
 from lodger.engine.store import audit
 from lodger.engine.store.context import Books
 from lodger.engine.store.records import Schedule, ScheduleRevision
+from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.schema.access import adoptions
 from lodger.engine.store.schema.scheduling import schedule_revisions, tenants
@@ -34,6 +36,15 @@ REFUSED = "a revision inserted by SQL was refused: "
 _r, _a = schedule_revisions.c, adoptions.c
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The newest revision of a schedule that SQL has inserted, with its rules compiled."""
+
+    number: int
+    revision: ScheduleRevision
+    rules: PreparedRules
+
+
 def adopt(books: Books, connection: "Connection | Session", tenant_id: str, keys: object, now_us: int) -> None:
     """Make the newest revision that SQL has inserted of each of these schedules (ids or names) the present one.
 
@@ -46,7 +57,7 @@ def adopt(books: Books, connection: "Connection | Session", tenant_id: str, keys
     given: Iterable[Any] = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else keys
     for key in given:
         before = schedule_rows.get(found, tenant_id, str(key))
-        _adopt(books, found, before, now_us, present())
+        _adopt(books, found, before, _candidate(books, found, before, now_us), now_us, present())
         found.execute(delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == before.id))
 
 
@@ -57,13 +68,44 @@ def waiting(connection: Connection) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in connection.execute(found.order_by(_a.tenant_id, _a.schedule_id).limit(MOST))]
 
 
-def take(books: Books, connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> InputError | None:
-    """Adopt what a trigger has written down, unless another node has; give why it was refused.
+def prepare(
+    books: Books, connection: Connection, tenant_id: str, schedule_id: str, now_us: int
+) -> Candidate | InputError:
+    """Read and compile the newest revision that SQL has inserted, before the transaction that adopts it.
 
-    What is refused is taken away, and the note of the schedule says why, unless that tells of a pause.
+    Returns:
+        The candidate for :func:`take`, or the reason to refuse it.
+    """
+    number = _newest(connection, tenant_id, schedule_id)
+    try:
+        before = schedule_rows.get(connection, tenant_id, schedule_id)
+        books.rulebook.revision(connection, tenant_id, before.id, before.revision)  # compiled to account its slots
+        return _candidate(books, connection, before, now_us)
+    except InputError as error:
+        return error
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        return _unreadable(number or 0, error)
+
+
+def take(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule_id: str,
+    prepared: Candidate | InputError,
+    now_us: int,
+) -> InputError | None:
+    """Adopt what a trigger has queued, unless another node has; return why it was refused.
+
+    A refused revision is deleted, and the note of the schedule says why, unless the schedule is paused.
+
+    Args:
+        prepared: result of :func:`prepare`; a revision inserted since then stays queued.
     """
     if connection.scalar(select(tenants.c.state).where(tenants.c.id == tenant_id)) != "active":
-        return None  # it waits until its tenant goes on
+        return None  # queued until the tenant is resumed
+    if isinstance(prepared, Candidate) and prepared.number != _newest(connection, tenant_id, schedule_id):
+        return None
     if not connection.execute(
         delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == schedule_id)
     ).rowcount:
@@ -75,8 +117,10 @@ def take(books: Books, connection: Connection, tenant_id: str, schedule_id: str,
         return gone
     refused: InputError | None = None
     try:
+        if isinstance(prepared, InputError):
+            raise prepared
         with connection.begin_nested():
-            _adopt(books, connection, before, now_us, Act("sql", "node"))
+            _adopt(books, connection, before, prepared, now_us, Act("sql", "node"))
     except InputError as error:
         refused = error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -90,36 +134,48 @@ def take(books: Books, connection: Connection, tenant_id: str, schedule_id: str,
     return refused
 
 
-def _forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
-    """Take away what SQL has written."""
+def _inserted(tenant_id: str, schedule_id: str) -> list[ColumnElement[bool]]:
+    """Conditions on the revisions after the present one: SQL has inserted them."""
     s = schedules_table.c
-    present_one = select(s.revision).where(s.tenant_id == tenant_id, s.id == schedule_id).scalar_subquery()
-    mine = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision > present_one)
-    connection.execute(delete(schedule_revisions).where(*mine))
+    current = select(s.revision).where(s.tenant_id == tenant_id, s.id == schedule_id).scalar_subquery()
+    return [_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision > current]
 
 
-def _adopt(books: Books, connection: Connection, before: Schedule, now_us: int, by: Act) -> None:
-    tenant_id = before.tenant_id
-    mine = (_r.tenant_id == tenant_id, _r.schedule_id == before.id, _r.revision > before.revision)
-    newest = connection.scalar(select(func.max(_r.revision)).where(*mine))
-    if newest is None:
+def _newest(connection: Connection, tenant_id: str, schedule_id: str) -> int | None:
+    number: int | None = connection.scalar(select(func.max(_r.revision)).where(*_inserted(tenant_id, schedule_id)))
+    return number
+
+
+def _forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
+    """Delete the revisions that SQL has inserted."""
+    connection.execute(delete(schedule_revisions).where(*_inserted(tenant_id, schedule_id)))
+
+
+def _candidate(books: Books, connection: Connection, before: Schedule, now_us: int) -> Candidate:
+    number = _newest(connection, before.tenant_id, before.id)
+    if number is None:
         raise InputError(
             "revision_unchanged",
             f"schedule {before.name!r} has no revision after {before.revision}",
             why="revisions never change: SQL adds the next one, a copy of the present with what is to be different",
             fix="INSERT INTO lodger_schedule_revisions … SELECT …, revision + 1, … WHERE revision = the present one",
         )
-    wish = _read(connection, tenant_id, before.id, newest)
+    revision = _read(connection, before.tenant_id, before.id, number)
+    return Candidate(number, revision, books.rulebook.prepare(revision.rules, from_us(now_us)))
+
+
+def _adopt(books: Books, connection: Connection, before: Schedule, candidate: Candidate, now_us: int, by: Act) -> None:
+    wish = candidate.revision
     act = Act(by.actor, "sql", wish.why or by.why)
     # It is written anew by the edit, with its sentence, under the next number.
-    connection.execute(delete(schedule_revisions).where(*mine))
+    _forget(connection, before.tenant_id, before.id)
     change = {
-        "rules": books.rulebook.prepare(wish.rules, from_us(now_us)),
+        "rules": candidate.rules,
         "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
         "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
     }  # fmt: skip
-    after = schedules.edit(books, connection, tenant_id, before.id, change, now_us, act)
-    doing = audit.Doing("schedules.edit", tenant_id, before.id, before.name)
+    after = schedules.edit(books, connection, before.tenant_id, before.id, change, now_us, act)
+    doing = audit.Doing("schedules.edit", before.tenant_id, before.id, before.name)
     audit.write(books, connection, act, doing, shaped(before), shaped(after), now_us)
 
 

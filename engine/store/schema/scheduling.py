@@ -132,6 +132,8 @@ schedules = Table(
     Column("failures", Integer, nullable=False, server_default="0"),
     # Actions of slots up to this one may have been forgotten by retention.
     Column("forgotten_us", Us),
+    # What the runs of each step usually take, JSON: {step: [wall_ms, since_us]}; policy.slowdown.
+    Column("baselines", Text),
     # A deleted schedule keeps its row, because its actions point to it; its name is free again.
     Column("deleted_us", Us),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),

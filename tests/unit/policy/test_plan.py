@@ -142,6 +142,8 @@ def test_a_month_of_seconds_is_one_gap_and_costs_a_handful_of_questions() -> Non
         ("queue_one", Standing(busy=1, waiting=1), Skip(NOW, "overlap")),
         ("queue_all", Standing(busy=1, waiting=7), Run(NOW, held=True)),
         ("queue_all", Standing(busy=1, waiting=1000), Skip(NOW, "queue_full")),
+        ("cancel_other", Standing(), Run(NOW)),
+        ("CancelOther", Standing(busy=1, waiting=1), Run(NOW, held=True, cancels=True)),
         ("cancel_running", Standing(), Run(NOW)),
         ("cancel_running", Standing(busy=1), Run(NOW, cancels=True)),
         ("allow", Standing(busy=9), Run(NOW)),
@@ -165,3 +167,19 @@ def test_a_word_that_is_no_policy_is_refused(text: str) -> None:
     assert refused.value.code == "missed_invalid"
     with pytest.raises(InputError, match="overlap"):
         parse_overlap("maybe")
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("Skip", "skip"),
+        ("BufferOne", "queue_one"),
+        ("BufferAll", "queue_all"),
+        ("CancelOther", "cancel_other"),
+        ("TerminateOther", "cancel_running"),
+        ("AllowAll", "allow"),
+    ],
+)
+def test_the_names_of_temporal_are_accepted(name: str, policy: str) -> None:
+    assert parse_overlap(name) is parse_overlap(name.lower()) is parse_overlap(policy)
+    assert parse_overlap(policy).value == policy

@@ -13,7 +13,7 @@ from tests.unit.recurrence.brute import Brute
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
@@ -149,6 +149,17 @@ def test_days_and_weeks_of_a_window_are_those_of_the_calendar(length: str, end: 
     weekend = f"DTSTART;TZID=Europe/Berlin:{begins}\nDURATION:{length}\nRRULE:FREQ=YEARLY"
     compiled = made("0 * * * *", weekend)
     assert compiled.next_after(datetime(2027, 3, 27, 12, tzinfo=UTC)) == datetime(2027, 3, 28, end, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("gap", [None, *Gap])
+def test_a_day_without_midnight_is_excluded_under_every_policy(gap: Gap | None) -> None:
+    """In Cairo the clocks go from 00:00 to 01:00 on 27 April 2029."""
+    day = "DTSTART;VALUE=DATE:20290427"
+    rules = ScheduleRules((RuleSpec("0 * * * *"),), (RuleSpec(day),), tz="Africa/Cairo", dst=DstPolicy(gap=gap))
+    compiled = compile_schedule(rules)
+    assert compiled.next_after(datetime(2029, 4, 26, 21, 0, tzinfo=UTC)) == datetime(2029, 4, 27, 21, tzinfo=UTC)
+    assert compiled.previous_before(datetime(2029, 4, 27, 21, tzinfo=UTC)) == datetime(2029, 4, 26, 21, tzinfo=UTC)
+    assert "skipped by DST" not in compiled.text().partition("but never")[2]
 
 
 def test_an_instant_is_open_or_closed() -> None:

@@ -1,6 +1,6 @@
 """A sentence determines its slots: rules that say the same fire the same, one changed part is heard."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +10,8 @@ from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import Recurrence, RuleSpec
 from lodger.engine.recurrence.search import SearchedTo
 
+#: Steps that no search of these rules uses up.
+_UNBOUNDED = 10**7
 STARTS = [
     datetime(2024, 2, 27, 22, 58, 30, tzinfo=UTC),
     datetime(2027, 12, 30, tzinfo=UTC),
@@ -244,14 +246,60 @@ def test_the_wildcard_is_heard_where_only_dst_tells() -> None:
 def test_next_and_previous_are_inverse(text: str, at: datetime, zone: str) -> None:
     rule = parse_rule(RuleSpec(text, tz=zone))
     instant = at.replace(tzinfo=UTC)
-    after, before = rule.next_after(instant), rule.previous_before(instant, inclusive=True)
-    if isinstance(after, datetime):
-        back = rule.previous_before(after)
-        assert SearchedTo in {type(before), type(back)} or back == before, "a search may stop early, never elsewhere"
-        assert rule.next_after(after, inclusive=True) == after
-    if isinstance(before, datetime):
-        on = rule.next_after(before)
-        assert SearchedTo in {type(after), type(on)} or on == after
+    after, before = slot_after(rule, instant), slot_before(rule, instant, inclusive=True)
+    if after is not None:
+        assert slot_before(rule, after) == before
+        assert slot_after(rule, after, inclusive=True) == after
+    if before is not None:
+        assert slot_after(rule, before) == after
+
+
+def slot_after(rule: Recurrence, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+    """The next slot; when a question stops early, the search continued from there finds what one long search finds."""
+    found = rule.next_after(instant, inclusive=inclusive)
+    if not isinstance(found, SearchedTo):
+        return found
+    whole = rule.next_after(instant, inclusive=inclusive, limit=_UNBOUNDED)
+    assert found.instant > instant
+    while isinstance(found, SearchedTo):
+        reached = found.instant
+        found = rule.next_after(reached, inclusive=True)
+        assert not isinstance(found, SearchedTo) or found.instant > reached, "a continued search makes progress"
+    assert found == whole
+    return found
+
+
+def slot_before(rule: Recurrence, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+    """The previous slot, likewise."""
+    found = rule.previous_before(instant, inclusive=inclusive)
+    if not isinstance(found, SearchedTo):
+        return found
+    whole = rule.previous_before(instant, inclusive=inclusive, limit=_UNBOUNDED)
+    assert found.instant < instant
+    while isinstance(found, SearchedTo):
+        reached = found.instant
+        found = rule.previous_before(reached, inclusive=True)
+        assert not isinstance(found, SearchedTo) or found.instant < reached, "a continued search makes progress"
+    assert found == whole
+    return found
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FREQ=DAILY;INTERVAL=1461;BYMONTH=3;BYMONTHDAY=1;BYDAY=MO",
+        "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYHOUR=8,9,10,11",
+    ],
+)
+def test_a_search_that_stops_early_is_continued_to_the_slot(text: str, zone: str) -> None:
+    rule = parse_rule(RuleSpec(text, tz=zone))
+    offset = timedelta(hours=zone != "UTC")
+    morning, noon = (datetime(2028, 3, 1, hour, tzinfo=UTC) - offset for hour in (8, 12))
+    assert isinstance(rule.previous_before(noon), SearchedTo)
+    slot_before(rule, noon)
+    assert isinstance(rule.next_after(morning), SearchedTo)
+    slot_after(rule, morning)
 
 
 #: Common rules, what Lodger says, and what cronstrue writes of them.

@@ -19,8 +19,9 @@ from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import FAR, Zone, python_zone, zone, zone_names
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
-from lodger.engine.recurrence.rule_errors import RuleInvalid
-from lodger.engine.recurrence.search import Steps
+from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.schedule import CompiledSchedule
+from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo, Steps
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NAMES = sorted(zone_names())
@@ -240,10 +241,20 @@ def test_posix_rules_of_all_three_kinds() -> None:
         parse_posix("nonsense")
 
 
-def test_a_rule_that_lives_in_the_gap_has_no_slot() -> None:
-    """With gap=skip and only skipped times the search ends; with the default policy each time is shifted and fires."""
+def test_a_rule_of_skipped_times_only_never_fires_and_says_why() -> None:
+    """With gap=skip each question stays within its steps, and a save finds that there is no slot; by default each time is shifted."""
     text = "DTSTART:20000101T000000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU;BYHOUR=2;BYMINUTE=30"
     rule = parse(text, tz="Europe/Berlin", dst=DstPolicy(gap=Gap.SKIP))
+    assert rule.never_reason() == "every local time that the rule names is skipped by DST in Europe/Berlin"
     for year in range(2026, 2126):
-        assert not isinstance(rule.next_after(datetime(year, 1, 1, tzinfo=UTC)), datetime)
-    assert isinstance(parse(text, tz="Europe/Berlin").next_after(datetime(2026, 1, 1, tzinfo=UTC)), datetime)
+        begin = datetime(year, 1, 1, tzinfo=UTC)
+        searched = rule.next_after(begin)
+        assert isinstance(searched, SearchedTo)
+        assert searched.instant - begin > timedelta(days=365 * 1000), "a year takes at most two of the 2000 steps"
+    assert rule.next_after(datetime(2026, 1, 1, tzinfo=UTC), limit=SAVE_STEPS) is None
+    with pytest.raises(RuleNeverFires) as caught:
+        CompiledSchedule([rule]).first_slot(datetime(2026, 1, 1, tzinfo=UTC))
+    assert caught.value.why == rule.never_reason()
+    shifted = parse(text, tz="Europe/Berlin")
+    assert shifted.never_reason() is None
+    assert shifted.next_after(datetime(2026, 1, 1, tzinfo=UTC)) == datetime(2026, 3, 29, 1, 30, tzinfo=UTC)

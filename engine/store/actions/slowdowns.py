@@ -1,0 +1,73 @@
+"""Finds schedules whose runs have become slower, and keeps their baselines; the decision is :mod:`lodger.engine.policy.slowdown`."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, astuple, dataclass
+
+from sqlalchemy import Connection, func, select, update
+
+from lodger.engine.core.execution import Claim
+from lodger.engine.policy.slowdown import Baseline, Slowdown, review
+from lodger.engine.store.actions.monitoring import timings
+from lodger.engine.store.queue import webhook_events
+from lodger.engine.store.schema.scheduling import schedules
+
+#: The webhook event of a slow-down.
+EVENT = webhook_events.ENGINE_PREFIX + "schedule.slowed"
+#: Number of its message among an action's effects: beneath those of attempts, which are below 0 by their number.
+PLACE = -(1 << 30)
+_c = schedules.c
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A step of a schedule whose baseline is to be stored.
+
+    Attributes:
+        claim: of the run that was looked at.
+        stored: the schedule's baselines as they were read, JSON; None if there were none.
+        slowdown: what has just begun; None if only the baseline is new.
+    """
+
+    claim: Claim
+    stored: str | None
+    baseline: Baseline
+    slowdown: Slowdown | None
+
+
+def find(connection: Connection, claims: Iterable[Claim]) -> list[Review]:
+    """Review the steps that these successful runs belong to; return those whose baseline changes."""
+    by_track = {(str(claim.schedule_id), claim.step): claim for claim in claims}
+    ids = sorted({schedule for schedule, _step in by_track})
+    stored = {row.id: row.baselines for row in connection.execute(select(_c.id, _c.baselines).where(_c.id.in_(ids)))}
+    found = []
+    for track, claim in by_track.items():
+        text = stored.get(track[0])
+        known = json.loads(text or "{}").get(str(claim.step))
+        before = None if known is None else Baseline(*known)
+        after, slowdown = review(before, timings(connection, track))
+        if after is not None and after != before:
+            found.append(Review(claim, text, after, slowdown))
+    return found
+
+
+def keep(connection: Connection, reviews: Iterable[Review], now_us: int) -> list[Review]:
+    """Store the baselines, and enqueue the webhooks; return the slow-downs that no other node has stored meanwhile."""
+    begun = []
+    for each in reviews:
+        claim = each.claim
+        baselines = json.loads(each.stored or "{}") | {str(claim.step): astuple(each.baseline)}
+        mine = (_c.tenant_id == claim.tenant_id, _c.id == claim.schedule_id)
+        unchanged = func.coalesce(_c.baselines, "") == (each.stored or "")
+        written = connection.execute(update(schedules).where(*mine, unchanged).values(baselines=json.dumps(baselines)))
+        if written.rowcount and each.slowdown is not None:
+            begun.append(each)
+            place = (claim.action_id, claim.step, PLACE)
+            webhook_events.enqueue(connection, claim.tenant_id, EVENT, _event_data(each, each.slowdown), place, now_us)
+    return begun
+
+
+def _event_data(found: Review, slowdown: Slowdown) -> dict[str, object]:
+    claim = found.claim
+    named = {"tenant": claim.tenant_id, "schedule": claim.schedule_id, "action": claim.action_id, "step": claim.step}
+    return named | asdict(slowdown)
