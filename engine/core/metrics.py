@@ -58,6 +58,11 @@ METERS: tuple[MeterSpec, ...] = (
         ("hook",),
     ),
     MeterSpec("lodger_running", "gauge", "attempts that run on this process's nodes"),
+    MeterSpec(
+        "lodger_node_saturation",
+        "gauge",
+        "part of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
+    ),
     MeterSpec("lodger_loop_lag_seconds", "gauge", "how late the event loop of a node was in its last look"),
     MeterSpec(
         "lodger_feed_held_seconds",

@@ -83,3 +83,14 @@ class Restraint:
             kept_s: how long after a renewal the node would have given up.
         """
         return self.troubled(slots) if after_s > kept_s * LATE else Restraint(max(0, self.halvings - 1))
+
+
+#: A node whose event loop runs later than so many seconds is short of CPU time, whatever slots it has left.
+MAX_LAG_S = 0.25
+#: A node is saturated when it is full or short of CPU time in at least this part of the last minute.
+SATURATED = 0.5
+
+
+def is_overloaded(*, full: bool, lag_s: float) -> bool:
+    """Whether a node has no slot or no CPU time left at a moment."""
+    return full or lag_s > MAX_LAG_S

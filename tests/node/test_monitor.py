@@ -115,6 +115,24 @@ def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
     assert "took 112 ms and take 2525 ms now" in line
 
 
+def test_a_node_without_a_free_slot_is_saturated(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"slots": 1})
+        async with working(tmp_path, Script(hang=True), settings) as (engine, node, signals):
+            (watch,) = [service for service in node.services if isinstance(service, monitor.Monitor)]
+            await watch.stop()
+            idle = _value(engine, "lodger_node_saturation")
+            await engine.run_in("acme", "job", 0)
+            await signals.wait("started")
+            await signals.until(lambda: asyncio.sleep(0, node.attempts.full))
+            for _ in range(monitor.SATURATION_ROUNDS):
+                await watch.round()
+            assert idle < 1
+            assert _value(engine, "lodger_node_saturation") == 1
+
+    asyncio.run(scenario())
+
+
 def test_what_is_overdue_is_told(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, _node, signals):

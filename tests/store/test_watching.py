@@ -8,9 +8,11 @@ from sqlalchemy import text
 from tests.e2e.command import inside
 from tests.store.bench import Bench
 
+from lodger.engine.cli.commands.doctor import show_ledger
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Finished
 from lodger.engine.core.metrics import METERS, Meters, prometheus_text
+from lodger.engine.core.serialization import shaped
 from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.platform import node_rows
 from lodger.sandbox.job import Usage
@@ -161,6 +163,22 @@ def test_nodes_of_other_processes_are_shown_with_their_names(bench: Bench) -> No
     assert "n2" not in bench.engine.metrics.text(), "what is older than a minute is not shown"
     _publish(bench, bench.engine.meters, "n1")
     assert bench.scalar("SELECT count(*) FROM lodger_node_figures") == 1
+
+
+def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, saturation in (("a", 0.9), ("b", 0.1)):
+        bench.lease(name)
+        meters = Meters()
+        meters.put("lodger_node_saturation", saturation)
+        _publish(bench, meters, name)
+    bench.lease("c")
+    listed = bench.engine.nodes.list()
+    assert [each.saturation for each in listed] == [0.9, 0.1, None]
+    show_ledger({"place": "here", "verdict": "current", "nodes": shaped(listed), "blocked": []})
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "saturated" in line]
+    assert line.startswith("node a is saturated: no free slot or too little CPU time in 90%")
+    bench.clock.advance(61)
+    assert {each.saturation for each in bench.engine.nodes.list(gone=True)} == {None}, "a minute is long ago"
 
 
 def _publish(bench: Bench, meters: Meters, name: str) -> None:

@@ -35,7 +35,7 @@ def doctor(
         write_json(body)
     else:
         _show(body)
-        _show_ledger(body["ledger"])
+        show_ledger(body["ledger"])
     if not body["ok"]:
         raise typer.Exit(1)
 
@@ -149,13 +149,22 @@ def _ledger(db: str | None) -> dict[str, Any]:
         return {"place": db or "", "verdict": "unreachable", "nodes": [], "blocked": [], "problem": described(error)}
 
 
-def _show_ledger(ledger: dict[str, Any]) -> None:
-    """Tell people."""
+def show_ledger(ledger: dict[str, Any]) -> None:
+    """Print the state of the ledger, its saturated nodes and its blocked sessions."""
+    from lodger.engine.policy.placement import SATURATED
+
     say(f"ledger {ledger['place']}: {ledger['verdict']}, {len(ledger['nodes'])} nodes at work")
     if "problem" in ledger:
         say(f"  {ledger['problem']['message']}")
         if ledger["problem"].get("fix"):
             say(f"  fix: {ledger['problem']['fix']}")
+    for node in ledger["nodes"]:
+        part = node.get("saturation") or 0.0
+        if part >= SATURATED:
+            say(
+                f"node {node['name']} is saturated: no free slot or too little CPU time in {part:.0%} of the last minute"
+            )
+            say("  fix: add a node or CPUs, raise LODGER_SLOTS while CPUs are idle, or run schedules less often")
     for chain in ledger["blocked"]:
         waits = chain["waits"]
         say(

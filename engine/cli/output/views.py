@@ -116,7 +116,8 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),
     "NodeRow": (
-        ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"), ("labels", _words("labels")),
+        ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"),
+        ("saturation", lambda each: "" if each.saturation is None else f"{each.saturation:.0%}"), ("labels", _words("labels")),
         ("heard of", _when("seen_at")), ("version", "version"),
     ),
     "BudgetRow": (

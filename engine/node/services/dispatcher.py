@@ -50,13 +50,14 @@ class RunningAttempts:
     Attributes:
         claiming: a claim is being written.
         in_doubt: a claim may have been written without its answer having come.
+        full: no slot was free at the dispatcher's last look.
     """
 
     def __init__(self) -> None:
         self._claims: dict[Key, Claim] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._ended: set[Key] = set()
-        self.claiming = self.in_doubt = False
+        self.claiming = self.in_doubt = self.full = False
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -142,6 +143,7 @@ class Dispatcher(Service):
         """Claim for the free slots; wait for the next instant at which something may start."""
         context, lease = self.context, self.context.identity.lease
         free = self.slots - len(self.attempts)
+        self.attempts.full = free <= 0
         if lease is None:
             return context.settings.poll_s
         if free <= 0:

@@ -14,6 +14,7 @@ from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.service import Service
 from lodger.engine.node.services.dispatcher import RunningAttempts
 from lodger.engine.policy.pace import MIN_MORE_MS, Pace, pace
+from lodger.engine.policy.placement import is_overloaded
 from lodger.engine.store.actions import monitoring, slowdowns
 from lodger.engine.store.actions.monitoring import Track
 from lodger.engine.store.connection import lock_waits
@@ -26,6 +27,8 @@ _log = logging.getLogger("lodger.node")
 ROUND_S = 1.0
 #: How often the ledger is asked what is overdue, rounds.
 LEDGER_ROUNDS = 10
+#: How many rounds the saturation is averaged over.
+SATURATION_ROUNDS = 60
 #: Paces kept, and for how long, seconds.
 KEPT = 10_000
 FRESH_S = 60.0
@@ -46,6 +49,7 @@ class Monitor(Service):
         self._paces: OrderedDict[Track, tuple[float, Pace]] = OrderedDict()
         self._reviewed: OrderedDict[Track, float] = OrderedDict()
         self._reported: set[tuple[str, int]] = set()
+        self._overloaded: deque[bool] = deque(maxlen=SATURATION_ROUNDS)
         self._rounds = 0
         self._expected_s: float | None = None
 
@@ -62,8 +66,10 @@ class Monitor(Service):
     async def round(self) -> float:
         """Look once."""
         now_s, meters = self.clock.elapsed_s(), self._meters
-        if self._expected_s is not None:
-            meters.put("lodger_loop_lag_seconds", max(0.0, now_s - self._expected_s))
+        lag_s = 0.0 if self._expected_s is None else max(0.0, now_s - self._expected_s)
+        meters.put("lodger_loop_lag_seconds", lag_s)
+        self._overloaded.append(is_overloaded(full=self._attempts.full, lag_s=lag_s))
+        meters.put("lodger_node_saturation", sum(self._overloaded) / len(self._overloaded))
         meters.put("lodger_running", len(self._attempts))
         await self._look_at_runs(self.clock.now_us())
         if self._rounds % LEDGER_ROUNDS == 0:

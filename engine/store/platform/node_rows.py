@@ -1,5 +1,6 @@
 """Nodes as people see them: their state, labels, running attempts and last renewal; and what they have counted."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,6 +27,7 @@ class NodeRow:
         seen_at: when it renewed its lease last, by the lease's clock.
         silent_s: how long ago that was.
         running: attempts that the ledger says run there, of ``slots`` at once.
+        saturation: part of the last minute, 0 to 1, in which it had no free slot or too little CPU time; None while it has not said.
     """
 
     id: str
@@ -39,6 +41,10 @@ class NodeRow:
     slots: int
     running: int
     epoch: int
+    saturation: float | None = None
+
+
+_saturation = re.compile(r"^lodger_node_saturation (\S+)$", re.MULTILINE)
 
 
 def list_all(books: Books, connection: Connection, now_us: int, *, gone: bool) -> list[NodeRow]:
@@ -53,11 +59,16 @@ def list_all(books: Books, connection: Connection, now_us: int, *, gone: bool) -
     if not gone:
         statement = statement.where(nodes.c.state == "alive")
     rows = connection.execute(statement.order_by(nodes.c.state, nodes.c.name, nodes.c.started_us.desc()))
+    fresh = select(node_figures.c.node, node_figures.c.figures).where(node_figures.c.written_us >= now_us - STALE_US)
+    saturation = {
+        row.node: float(found[1]) for row in connection.execute(fresh) if (found := _saturation.search(row.figures))
+    }
     return [
         NodeRow(
             row.id, row.name, "silent" if row.state == "alive" and row.lease_until_us < now_us else row.state,
             tuple(row.labels.split()), row.version, from_us(row.started_us), from_us(row.seen_us),
             max(0.0, (now_us - row.seen_us) / 1_000_000), row.slots, row.running, row.epoch,
+            saturation.get(row.name) if row.state == "alive" else None,
         )
         for row in rows
     ]  # fmt: skip
