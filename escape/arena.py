@@ -122,9 +122,9 @@ class Arena:
         """Give the workers that were made for a job and live."""
         return ()
 
-    def worker_uid(self) -> int:
-        """Give the uid of its workers."""
-        return os.geteuid()
+    def worker_uids(self) -> range:
+        """Return the uids that its workers may have."""
+        return range(os.geteuid(), os.geteuid() + 1)
 
     async def run(self, _job: Job, _host: Host) -> Report:
         """Run one job."""
@@ -157,9 +157,9 @@ class ScriptArena(Arena):
         """Give the ready workers."""
         return self._pool.ready
 
-    def worker_uid(self) -> int:
-        """Give the uid of its workers."""
-        return invariants.uid_of(self._pool.ready[0])
+    def worker_uids(self) -> range:
+        """Return the uids that its workers may have."""
+        return invariants.uids_of(self._pool.ready[0], self.walls)
 
     async def run(self, job: Job, host: Host) -> Report:
         """Run one script."""
@@ -197,9 +197,9 @@ class CommandArena(Arena):
         born = () if zygote is None else invariants.children(zygote.launcher_pid)
         return born[0] if born else 0
 
-    def worker_uid(self) -> int:
-        """Give the uid of its workers: they are forks of the zygote."""
-        return invariants.uid_of(self._zygote())
+    def worker_uids(self) -> range:
+        """Return the uids that its workers may have: they are forks of the zygote."""
+        return invariants.uids_of(self._zygote(), self.walls)
 
     async def run(self, job: Job, host: Host) -> Report:
         """Compile and run one command; the neighbour's code is kept, an attack's is not."""

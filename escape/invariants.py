@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from lodger.escape.switchboard import SECRET_NAME
 from lodger.sandbox.outcome import Blame, Outcome
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.js.artefact import find_library
+from lodger.sandbox.walls.identity import UIDS_PER_ZYGOTE
 
 
 class Canaries:
@@ -39,8 +41,8 @@ class Canaries:
         self._abstract.bind(f"\0{self.secret}")
         self._abstract.listen()
         self._abstract.setblocking(False)
-        self._uid = os.geteuid()
-        self._own = _belongings(self._uid)
+        self._uids = range(os.geteuid(), os.geteuid() + 1)
+        self._own = _belongings(self._uids)
 
     @property
     def path(self) -> str:
@@ -57,10 +59,10 @@ class Canaries:
         """Give an attack's text with the places of the canaries in it."""
         return text.replace("CANARY_PATH", self.path).replace("CANARY_PORT", str(self.port))
 
-    def settled(self, worker_uid: int) -> None:
+    def settled(self, worker_uids: range) -> None:
         """Take the present belongings of this process as the right ones, and know whose a worker's would be."""
-        self._uid = worker_uid
-        self._own = _belongings(worker_uid)
+        self._uids = worker_uids
+        self._own = _belongings(worker_uids)
 
     def touched(self) -> list[str]:
         """Say what was touched."""
@@ -80,7 +82,7 @@ class Canaries:
             found.append("the TCP canary was connected to")
         if _accepted(self._abstract):
             found.append("the abstract canary was connected to")
-        now = _belongings(self._uid)
+        now = _belongings(self._uids)
         found += [
             f"{what}: {self._own[what]} before, {now[what]} after" for what in now if now[what] != self._own[what]
         ]
@@ -106,7 +108,7 @@ def _accepted(listening: socket.socket) -> bool:
     return True
 
 
-def _belongings(worker_uid: int) -> dict[str, str]:
+def _belongings(worker_uids: range) -> dict[str, str]:
     kinds: Counter[str] = Counter()
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names only
         try:
@@ -118,33 +120,33 @@ def _belongings(worker_uid: int) -> dict[str, str]:
         "working folder": os.getcwd(),  # noqa: PTH109 - as the kernel has it
     }
     if (
-        worker_uid != os.geteuid()
+        os.geteuid() not in worker_uids
     ):  # otherwise nobody can tell whose they are: other programs of this user make them too
-        own["shared memory of a worker"] = " ".join(files_owned_by(Path("/dev/shm"), worker_uid))  # noqa: S108 - looked at only
+        own["shared memory of a worker"] = " ".join(files_owned_by(Path("/dev/shm"), worker_uids))  # noqa: S108 - looked at only
         for kind in ("shm", "sem", "msg"):
-            own[f"System V {kind} of a worker"] = str(_rows(Path("/proc/sysvipc") / kind, worker_uid))
+            own[f"System V {kind} of a worker"] = str(_rows(Path("/proc/sysvipc") / kind, worker_uids))
     return own
 
 
-def files_owned_by(folder: Path, uid: int) -> list[str]:
-    """Sorted names in a folder that belong to a user id; empty when there is no such folder."""
+def files_owned_by(folder: Path, uids: range) -> list[str]:
+    """Sorted names in a folder that belong to one of these user ids; empty when there is no such folder."""
     if not folder.is_dir():
         return []
     owned = []
     for path in folder.iterdir():
         # What other programs have there goes whenever it likes.
         with suppress(FileNotFoundError):
-            if path.lstat().st_uid == uid:
+            if path.lstat().st_uid in uids:
                 owned.append(path.name)
     return sorted(owned)
 
 
-def _rows(table: Path, uid: int) -> int:
+def _rows(table: Path, uids: range) -> int:
     if not table.exists():
         return 0
     head, *rows = (line.split() for line in table.read_text().splitlines())
     columns = [head.index(name) for name in ("uid", "cuid")]
-    return sum(str(uid) in [row[column] for column in columns] for row in rows)
+    return sum(any(int(row[column]) in uids for column in columns) for row in rows)
 
 
 @cache
@@ -229,10 +231,19 @@ def children(pid: int) -> tuple[int, ...]:
         return ()
 
 
-def uid_of(pid: int) -> int:
-    """Give a process's real uid."""
+def uids_of(pid: int, walls: Mapping[str, bool]) -> range:
+    """Return the uids of all workers of the zygote that a process belongs to.
+
+    Args:
+        pid: of the zygote or of a worker.
+        walls: which walls stand there.
+    """
     rows = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(row.split()[1]) for row in rows if row.startswith("Uid:"))
+    uid = next(int(row.split()[1]) for row in rows if row.startswith("Uid:"))
+    if not walls.get("uid"):
+        return range(uid, uid + 1)
+    first = uid - uid % UIDS_PER_ZYGOTE
+    return range(first, first + UIDS_PER_ZYGOTE)
 
 
 def _state(pid: int) -> str:

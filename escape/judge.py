@@ -85,7 +85,7 @@ class Judge:
         for _ in range(3 if self._neighbour is not None else 0):
             await self._next_run()
         await self._settled()
-        self._canaries.settled(self._arena.worker_uid())
+        self._canaries.settled(self._arena.worker_uids())
 
     async def judge(self, case: Case) -> Finding:
         """Try one case and say what came of it."""

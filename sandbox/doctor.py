@@ -85,8 +85,8 @@ WALLS: tuple[Wall, ...] = (
     ),
     Wall(
         "uid",
-        "touching what belongs to the engine's user",
-        "run the engine as root: each zygote then gets a uid of its own",
+        "touching what belongs to the engine's user, signalling another worker",
+        "run the engine as root: each worker then gets a uid of its own",
         _uid,
     ),
     Wall("undumpable", "reading a worker's memory from a process of the same user", _EVERYWHERE, _always),

@@ -74,7 +74,7 @@ class Engine(Nouns[Sync]):
         self.scripts = Scripts(
             books,
             self.changed,
-            ModuleCheck(books.settings),
+            ModuleCheck(books.settings, TrialBudget(books)),
             SourceCheck(books.settings, TrialBudget(books)),
             DryRuns(self),
         )

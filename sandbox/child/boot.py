@@ -5,6 +5,7 @@ a change of uid makes foreign files unreadable, so everything is loaded before i
 report goes to the parent, which refuses to run when a wall is missing that its profile demands.
 """
 
+import errno
 import os
 import resource
 import select
@@ -63,6 +64,9 @@ class Boot:
         self._close_range = _CLOSE_RANGE
         # What each worker does, as lists of system calls: when it is born, to lower its limits, behind all that, and when it is armed.
         self._numbers = rlimits.JobNumbers()
+        self._uids: set[int] = set()  # of living workers
+        self._last_uid = self._uid
+        self._identity: tuple[Call, ...] = ()
         self._birth: tuple[Call, ...] = ()
         self._lowering: tuple[Call, ...] = ()
         self._locking: tuple[Call, ...] = ()
@@ -114,6 +118,8 @@ class Boot:
         stands = {wall for wall, why in self.report.items() if not why}
         birth = [process.OWN_SESSION]
         lowering: list[Call] = []
+        if {"uid", "undumpable"} <= stands:
+            birth.append(process.UNDUMPABLE)
         if "death_signal" in stands:
             birth.append(process.DEATH_SIGNAL)
         if "rlimits" in stands:
@@ -166,7 +172,25 @@ class Boot:
             self._raise("uid", (identity.become, self._uid))
         elif not root:
             self.report["uid"] = "the engine is not root: workers share its uid"
-        identity.drop_capabilities()
+        identity.drop_capabilities(keep_change_of_user=not self.report["uid"])
+
+    def take_uid(self) -> int:
+        """Choose the user id of the next worker, which no other living one has; 0 where workers share one. Raises OSError."""
+        if self.report["uid"]:
+            return 0
+        others = identity.UIDS_PER_ZYGOTE - 1
+        for step in range(others):
+            uid = self._uid + 1 + (self._last_uid - self._uid + step) % others
+            if uid not in self._uids:
+                self._uids.add(uid)
+                self._last_uid = uid
+                self._identity = identity.of_worker(uid)
+                return uid
+        raise OSError(errno.EAGAIN, "every user id of this zygote is in use")
+
+    def release_uid(self, uid: int) -> None:
+        """Make the user id of a worker that has ended free."""
+        self._uids.discard(uid)
 
     # in each worker
 
@@ -179,6 +203,7 @@ class Boot:
         """What a fork does not inherit, then filter A. ``channel`` is the only descriptor that stays."""
         closing = self._close_range
         carry_out(((closing, 0, channel - 1, 0), (closing, channel + 1, _MOST_DESCRIPTORS, 0)))
+        carry_out(self._identity)
         carry_out(self._birth)
         if os.getppid() != self._parent and process.DEATH_SIGNAL in self._birth:
             os._exit(0)

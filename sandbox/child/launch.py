@@ -6,7 +6,7 @@ namespace from outside. It knows the engine's death by its own death signal, and
 
 import os
 
-from lodger.sandbox.walls import namespaces, process
+from lodger.sandbox.walls import identity, namespaces, process
 
 
 def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, ...]]":
@@ -30,7 +30,8 @@ def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, 
     theirs.close()
     while ours.recv(1) == b"m":
         try:
-            namespaces.write_maps(str(child), int(settings["uid"]), int(settings["uid"]), privileged=True)
+            uid = int(settings["uid"])
+            namespaces.write_maps(str(child), uid, uid, privileged=True, count=identity.UIDS_PER_ZYGOTE)
             ours.send(b"y")
         except OSError:
             ours.send(b"n")

@@ -57,7 +57,7 @@ class Zygote:
         self._runtime = runtime
         self._poll = select.poll()
         self._poll.register(control.fileno(), select.POLLIN)
-        self._workers: dict[int, int] = {}  # pidfd → pid
+        self._workers: dict[int, tuple[int, int]] = {}  # pidfd → pid and uid
 
     def serve(self) -> None:
         """Answer until the engine lets go."""
@@ -78,8 +78,10 @@ class Zygote:
 
     def _spawn(self, code: "tuple[int, int, bool] | None") -> None:
         pid = pidfd = -1
+        uid = 0
         ends: tuple[_socket.socket, ...] = ()
         try:
+            uid = self._boot.take_uid()
             ours, theirs = ends = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
             pid = fork()
             if pid == 0:
@@ -94,12 +96,13 @@ class Zygote:
             if pid > 0:
                 os.kill(pid, 9)
                 os.waitpid(pid, 0)
+            self._boot.release_uid(uid)
             self._control.send(b"N")
             return
         finally:
             if code is not None:
                 os.close(code[0])
-        self._workers[pidfd] = pid
+        self._workers[pidfd] = (pid, uid)
         self._poll.register(pidfd, select.POLLIN)
         rights = _RIGHTS.pack(ours.fileno(), pidfd)
         try:
@@ -108,10 +111,11 @@ class Zygote:
             ours.close()
 
     def _reap(self, pidfd: int) -> None:
-        pid = self._workers.pop(pidfd)
+        pid, uid = self._workers.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)
         _, status, usage = os.wait4(pid, 0)
+        self._boot.release_uid(uid)
         times = (round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6))
         self._control.send(b"D" + DEATH.pack(pid, status, *times, usage.ru_maxrss * 1024, usage.ru_minflt))
 

@@ -1,13 +1,24 @@
-"""Who a worker is: no supplementary group, a uid and gid of its own where the engine runs as root, no capability."""
+"""User ids: no supplementary group, ids of its own for the zygote and for each worker where the engine runs as root, no capability."""
 
 import os
 import struct
 
-from lodger.sandbox.walls.libc import address, buffer, syscall
+from lodger.sandbox.walls.libc import Call, address, buffer, prepared, syscall
 from lodger.sandbox.walls.process import drop_bounding_set, keep_capabilities
 from lodger.sandbox.walls.syscalls import NUMBER
 
+#: User ids of one zygote: the first is its own, each of the others that of one living worker.
+UIDS_PER_ZYGOTE = 4096
+
 _VERSION_3 = 0x20080522
+_CAPSET = NUMBER["capset"]
+_CAP_SETGID, _CAP_SETUID = 6, 7
+_CHANGE_OF_USER = (1 << _CAP_SETGID) | (1 << _CAP_SETUID)
+
+# At fixed addresses, so that a worker only points at them.
+_header = buffer(struct.pack("=Ii", _VERSION_3, 0))
+_nothing = buffer(bytes(24))
+_change_of_user = buffer(struct.pack("=6I", _CHANGE_OF_USER, _CHANGE_OF_USER, 0, 0, 0, 0))
 
 
 def become(uid: int) -> None:
@@ -22,10 +33,18 @@ def become(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def drop_capabilities() -> None:
-    """Empty every capability set."""
+def drop_capabilities(*, keep_change_of_user: bool = False) -> None:
+    """Empty every capability set, in the zygote except for the two by which a worker takes a user id of its own."""
     drop_bounding_set()
-    header = buffer(struct.pack("=Ii", _VERSION_3, 0))
-    nothing = buffer(bytes(24))
-    syscall(NUMBER["capset"], address(header), address(nothing))
+    kept = _change_of_user if keep_change_of_user else _nothing
+    syscall(_CAPSET, address(_header), address(kept))
     keep_capabilities(False)
+
+
+def of_worker(uid: int) -> "tuple[Call, ...]":
+    """Return the calls by which a worker takes a uid and gid and gives up its last capabilities."""
+    return (
+        prepared(NUMBER["setresgid"], uid, uid, uid),
+        prepared(NUMBER["setresuid"], uid, uid, uid),
+        prepared(_CAPSET, address(_header), address(_nothing)),
+    )

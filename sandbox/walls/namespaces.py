@@ -48,12 +48,12 @@ def enter(names: "tuple[str, ...]") -> "tuple[str, ...]":
     return names
 
 
-def write_maps(pid: str, uid: int, gid: int, privileged: bool) -> None:
-    """Map one uid and one gid to themselves in the user namespace of a process. Raises OSError."""
+def write_maps(pid: str, uid: int, gid: int, privileged: bool, count: int = 1) -> None:
+    """Map uids and gids, ``count`` from these on, to themselves in the user namespace of a process. Raises OSError."""
     if not privileged:
         _write(f"/proc/{pid}/setgroups", b"deny")
-    _write(f"/proc/{pid}/gid_map", b"%d %d 1" % (gid, gid))
-    _write(f"/proc/{pid}/uid_map", b"%d %d 1" % (uid, uid))
+    _write(f"/proc/{pid}/gid_map", b"%d %d %d" % (gid, gid, count))
+    _write(f"/proc/{pid}/uid_map", b"%d %d %d" % (uid, uid, count))
 
 
 def _write(path: str, content: bytes) -> None:

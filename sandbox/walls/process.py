@@ -20,6 +20,8 @@ _PROT_READ_EXEC = 5
 
 #: Asks for SIGKILL when the parent thread dies. A fork and a change of uid both clear it.
 DEATH_SIGNAL: Call = prepared(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+#: Not dumpable. A fork inherits it, a change of uid may clear it.
+UNDUMPABLE: Call = prepared(_PRCTL, _SET_DUMPABLE, 0, 0, 0, 0)
 #: A session of its own, for which no terminal's signals are meant.
 OWN_SESSION: Call = prepared(NUMBER["setsid"])
 
@@ -36,7 +38,7 @@ def renounce_new_privileges() -> None:
 
 def hide_memory() -> None:
     """Not dumpable: no core, no ptrace by the same uid, /proc/self belongs to root. Inherited by fork."""
-    syscall(_PRCTL, _SET_DUMPABLE, 0, 0, 0, 0)
+    carry_out((UNDUMPABLE,))
 
 
 def keep_capabilities(on: bool) -> None:

@@ -26,6 +26,8 @@ _NUMBERS = {
     "exit": (60, 93),
     "getrusage": (98, 165),
     "setsid": (112, 157),
+    "setresuid": (117, 147),
+    "setresgid": (119, 149),
     "capset": (126, 91),
     "sigaltstack": (131, 132),
     "pivot_root": (155, 41),

@@ -91,6 +91,10 @@ class Compiler:
         pool: of runtime ``wasm_compiler``; its start and stop are the owner's.
         code_cache: where code is kept.
         limits: of one compilation.
+
+    Attributes:
+        compiled: number of compilations, also of those that were stopped.
+        cpu_ms: CPU time of all of them.
     """
 
     def __init__(self, pool: WarmPool, code_cache: CodeCache, limits: Limits = LIMITS) -> None:
@@ -101,6 +105,7 @@ class Compiler:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._gate = asyncio.Semaphore(len(os.sched_getaffinity(0)))
         self.compiled = 0
+        self.cpu_ms = 0.0
 
     async def code(self, job: Job) -> SealedCode | Report:
         """Give the code of a job's module for the caller to close, or how its compilation ended. Raises ZygoteFailed."""
@@ -143,6 +148,7 @@ class Compiler:
             order = replace(job, limits=self._limits, tag=f"compile {job.tag}")
             report = await self._pool.attempt(partial(Compilation, sealing, order))
             self.compiled += 1
+            self.cpu_ms += report.usage.cpu_ms
             if report.outcome is Outcome.OK:
                 code = self._code_cache.keep(binding, sealing.finish())
                 try:

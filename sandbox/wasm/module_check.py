@@ -8,6 +8,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from lodger.sandbox.errors import SandboxError
@@ -27,6 +28,18 @@ class _Turn:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+
+
+class Checked(NamedTuple):
+    """Result of the check of a module.
+
+    Attributes:
+        refused: how its compilation ended; None when it is good.
+        cpu_ms: CPU time of the compiler, 0 when the code was in the cache.
+    """
+
+    refused: Report | None
+    cpu_ms: float
 
 
 class ModuleChecker:
@@ -56,8 +69,8 @@ class ModuleChecker:
         self._queue = threading.Lock()
         self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
 
-    def judge(self, job: Job) -> Report | None:
-        """Compile a job's module; give None when it is good, otherwise how that ended. Blocks.
+    def judge(self, job: Job) -> Checked:
+        """Compile a job's module. Blocks.
 
         Raises:
             SandboxError: the host cannot raise the walls, or no worker can be had.
@@ -67,9 +80,9 @@ class ModuleChecker:
         with turn.lock, self._gate:
             return self._apart(job)
 
-    def _apart(self, job: Job) -> Report | None:
+    def _apart(self, job: Job) -> Checked:
         # In a thread of its own: the caller's may have a running event loop, and the launcher lives as long as its thread.
-        found: list[Report | None] = []
+        found: list[Checked] = []
         failed: list[BaseException] = []
 
         def work() -> None:
@@ -85,19 +98,20 @@ class ModuleChecker:
             raise failed[0]
         return found[0]
 
-    async def _compile(self, job: Job) -> Report | None:
+    async def _compile(self, job: Job) -> Checked:
         pool = WarmPool(runtime="wasm_compiler", size=1, cores=1, profile=self._profile, minimum=self._minimum)
         code_cache = self._code_cache()
         try:
             await pool.start()
-            code = await Compiler(pool, code_cache, self._limits).code(job)
+            compiler = Compiler(pool, code_cache, self._limits)
+            code = await compiler.code(job)
         finally:
             await pool.stop()
             code_cache.close()
         if isinstance(code, SealedCode):
             code.close()
-            return None
+            return Checked(None, compiler.cpu_ms)
         if code.outcome is Outcome.WORKER_LOST:
             why = code.error.message if code.error else ""
             raise SandboxError("no_worker", "the module could not be compiled now", why=why, fix="try again")
-        return code
+        return Checked(code, compiler.cpu_ms)

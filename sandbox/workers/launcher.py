@@ -22,6 +22,7 @@ from lodger.sandbox.child.zygote import CODE, DEATH, PID
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.walls.cgroup import Group, NoGroup
+from lodger.sandbox.walls.identity import UIDS_PER_ZYGOTE
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -29,6 +30,7 @@ _ANCILLARY = socket.CMSG_SPACE(8)
 _START_S = 20.0
 _UID_BASE = 0x70000000
 _ZYGOTES_OF_A_PROCESS = 32
+_UID_RANGES = (1 << 31) // UIDS_PER_ZYGOTE - _UID_BASE // UIDS_PER_ZYGOTE
 _started = itertools.count()
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
 
@@ -40,11 +42,17 @@ _PID_AT = struct.Struct("=i")
 CPU_GRACE_MS = 50
 
 
+def _first_uid() -> int:
+    """Return the first user id of a new zygote: above those that systemd gives to containers, below 2³¹."""
+    number = os.getpid() * _ZYGOTES_OF_A_PROCESS + next(_started) % _ZYGOTES_OF_A_PROCESS
+    return _UID_BASE + number % _UID_RANGES * UIDS_PER_ZYGOTE
+
+
 def zygote_settings(runtime: str, runtime_settings: dict[str, str]) -> dict[str, str]:
     """Give what a zygote is told, with the operator's maxima from the table of limits."""
     return {
         "runtime": runtime,
-        "uid": str(_UID_BASE + os.getpid() * _ZYGOTES_OF_A_PROCESS + next(_started) % _ZYGOTES_OF_A_PROCESS),
+        "uid": str(_first_uid()),
         "stack_bytes": str(8 << 20),
         "memory_max_bytes": str(_MAXIMUM["memory_bytes"]),
         "cpu_ms_max": str(_MAXIMUM["cpu_ms"]),

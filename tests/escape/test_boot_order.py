@@ -54,6 +54,11 @@ def test_uid_is_its_own(told: dict[str, Any], pid: int) -> None:
     assert not facts["Groups"]
 
 
+def test_no_two_processes_of_a_zygote_share_a_uid(told: dict[str, Any]) -> None:
+    uids = {status(told[name])["Uid"] for name in ("zygote", "ready", "armed")}
+    assert len(uids) == (3 if told["user"] == "root" else 1)
+
+
 def test_limits(told: dict[str, Any], pid: int) -> None:
     facts = limits(pid)
     for name, most in (

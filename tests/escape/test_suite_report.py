@@ -155,5 +155,5 @@ def test_what_other_programs_take_away_meanwhile_ends_no_suite(tmp_path: Path, m
     """Seen after nine minutes, beside a simulation that kept its ledgers in shared memory."""
     (tmp_path / "left").touch()
     monkeypatch.setattr(Path, "iterdir", lambda folder: iter([folder / "gone", folder / "left"]))
-    assert invariants.files_owned_by(tmp_path, os.geteuid()) == ["left"]
-    assert invariants.files_owned_by(tmp_path, os.geteuid() + 1) == []
+    assert invariants.files_owned_by(tmp_path, range(os.geteuid(), os.geteuid() + 1)) == ["left"]
+    assert invariants.files_owned_by(tmp_path, range(os.geteuid() + 1, os.geteuid() + 2)) == []

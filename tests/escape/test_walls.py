@@ -18,7 +18,7 @@ from lodger.sandbox import Outcome, Report
 from lodger.sandbox.walls.syscalls import NUMBER
 
 X86 = platform.machine() == "x86_64"
-SOCKET, CONNECT, KILL = (41, 42, 62) if X86 else (198, 203, 129)
+SOCKET, CONNECT, KILL, SETPRIORITY = (41, 42, 62, 141) if X86 else (198, 203, 129, 140)
 READV_OF = 310 if X86 else 270
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="a uid of its own needs an engine that is root")
 OPEN = 'import_error = None\ntry:\n    os.read(os.open("/etc/passwd", 0), 1)\n    done("0")\nexcept OSError as e:\n    done(str(-e.errno))'
@@ -118,6 +118,29 @@ def test_holds_alone_and_is_missed(case: Case) -> None:
     assert wanted(report, case.held), report
     report = probe(case.code, (*case.also_without, case.wall), context=context, **case.limits)
     assert wanted(report, case.broken), report
+
+
+#: Every process of the pid namespace but the zygote and itself: 0 if one of them could be reached, until one is there.
+SIBLINGS = """
+me, answer = os.getpid(), -{missing}
+while answer == -{missing}:
+    answer = max(syscall({call}) for pid in range(2, me + 8) if pid != me)
+done(str(answer))
+"""
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(
+    "call",
+    [f"{KILL}, pid, 0", f"{SETPRIORITY}, 0, pid, 19", f"{NUMBER['prlimit64']}, pid, 7, 0, 0"],
+    ids=["signal", "priority", "limits"],
+)
+def test_uid_of_its_own_reaches_no_other_worker(call: str) -> None:
+    code = SIBLINGS.format(missing=errno.ESRCH, call=call)
+    held = probe(code, ("seccomp",))
+    assert held.result == str(-errno.EPERM), held
+    broken = probe(code, ("seccomp", "uid"))
+    assert broken.result == "0", broken
 
 
 @ROOT_ONLY

@@ -9,6 +9,8 @@ from tests.escape.commands import HELLO, LOOP, command
 from tests.limits.machine import MIB, Machine
 from tests.limits.programs import ENDLESS
 
+from lodger.sandbox.walls.identity import UIDS_PER_ZYGOTE
+
 ENDINGS = {
     "ok": ("return 1", {}),
     "error": ("throw new Error('x')", {}),
@@ -29,14 +31,15 @@ def table(path: str) -> list[list[str]]:
 
 
 def belongings(uid: int) -> list[str]:
-    """What of the kernel's things belongs to a user, beside processes."""
+    """What of the kernel's things belongs to a zygote's user ids, beside processes."""
+    first = uid - uid % UIDS_PER_ZYGOTE
+    uids = {str(each) for each in range(first, first + UIDS_PER_ZYGOTE)}
     found = [
-        f"{kind} {row}" for kind in ("shm", "msg", "sem") for row in table(f"/proc/sysvipc/{kind}") if str(uid) in row
+        f"{kind} {row}" for kind in ("shm", "msg", "sem") for row in table(f"/proc/sysvipc/{kind}") if uids & {*row}
     ]
-    found += [f"key {row}" for row in table("/proc/keys") if row[5] == str(uid)]
-    return found + [
-        str(path) for folder in ("/dev/shm", "/tmp") for path in Path(folder).iterdir() if path.lstat().st_uid == uid
-    ]
+    found += [f"key {row}" for row in table("/proc/keys") if row[5] in uids]
+    folders = (Path("/dev/shm"), Path("/tmp"))
+    return found + [str(path) for folder in folders for path in folder.iterdir() if str(path.lstat().st_uid) in uids]
 
 
 def held() -> Counter[str]:

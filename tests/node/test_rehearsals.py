@@ -1,10 +1,11 @@
 """Rehearsals in real walls: a source that is only read, and a run that leaves nothing behind."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.escape.commands import HELLO
+from tests.escape.commands import HELLO, LADDER_OF_IFS, command
 
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.settings import Settings
@@ -97,6 +98,30 @@ def test_cpu_time_of_dry_runs_and_checks_counts_towards_the_day(tmp_path: Path) 
     with Engine.open(tmp_path / "ledger.db", settings=settings) as engine:
         engine.tenants.create("acme", limits={"cpu_s_per_day": 1})
         _uses_up_the_day(engine)
+
+
+def test_cpu_time_of_compiling_a_module_counts_towards_the_day(tmp_path: Path) -> None:
+    """A good module, one that is refused, nothing for one whose code is there; with nothing left none is compiled."""
+    settings = Settings(sqlite_synchronous="NORMAL", cache_dir=tmp_path / "cache")
+    with Engine.open(tmp_path / "ledger.db", settings=settings) as engine:
+        engine.tenants.create("acme", limits={"cpu_s_per_day": 1})
+
+        def used() -> float:
+            return sum(day.cpu_s for day in engine.tenants.usage("acme").days)
+
+        engine.scripts.put("acme", "good", HELLO)
+        good = used()
+        assert good > 0
+        engine.scripts.put("acme", "again", HELLO)
+        assert used() == good
+        while used() < 1:
+            before = used()
+            with suppress(InputError):
+                engine.scripts.put("acme", "costly", LADDER_OF_IFS)
+            assert used() > before
+        with pytest.raises(Conflict) as refused:
+            engine.scripts.put("acme", "more", command("(call $say (i32.const 7))"))
+        assert refused.value.code == "budget_used_up"
 
 
 def _uses_up_the_day(engine: Engine) -> None:

@@ -22,7 +22,7 @@ from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.wasm import module_check
-from lodger.sandbox.wasm.module_check import ModuleChecker
+from lodger.sandbox.wasm.module_check import Checked, ModuleChecker
 
 OTHER = command("(call $say (i32.const 7))")
 
@@ -147,11 +147,12 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else()
     held, free = threading.Event(), threading.Event()
 
     class Slow(ModuleChecker):
-        def _apart(self, job: Job) -> None:
+        def _apart(self, job: Job) -> Checked:
             if job.tag == "first":
                 held.set()
                 free.wait(120)
             order.append(job.tag)
+            return Checked(None, 0.0)
 
     slow = Slow(cores=2)
 

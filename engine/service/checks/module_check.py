@@ -12,14 +12,20 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
+    from lodger.engine.service.checks.trial_budget import TrialBudget
     from lodger.sandbox.wasm.module_check import ModuleChecker
 
 
 class ModuleCheck:
-    """Compiles modules beforehand, and leaves the code where a node of this user finds it. Costs nothing until the first module."""
+    """Compiles modules beforehand, and leaves the code where a node of this user finds it. Costs nothing until the first module.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        budget: to which the compiler's CPU time counts.
+    """
+
+    def __init__(self, settings: Settings, budget: "TrialBudget") -> None:
         self._settings = settings
+        self._budget = budget
         self._making = threading.Lock()
         self._made: ModuleChecker | None = None
 
@@ -41,12 +47,15 @@ class ModuleCheck:
 
         Raises:
             InputError: module_refused, module_too_costly.
+            Conflict: budget_used_up.
             Unavailable: no worker can be had here, or not behind the walls that this host must have.
         """
+        self._budget.demand(tenant_id)
         try:
-            ended = self._intake.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
+            ended, cpu_ms = self._intake.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+        self._budget.charge(tenant_id, cpu_ms)
         if ended is None:
             return
         why = ended.error.message if ended.error else ended.outcome.value

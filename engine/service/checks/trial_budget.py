@@ -1,4 +1,4 @@
-"""CPU time of dry runs and of checks of sources: a part of the tenant's usage of the UTC day, and refused once the day's is used up."""
+"""CPU time of dry runs and of checks of sources and modules: counted to the tenant's UTC day, refused once that is used up."""
 
 from collections import Counter
 

@@ -38,7 +38,7 @@ def _without():
     return _told.get("without", "").split()
 
 
-def _nothing(*_arguments):
+def _nothing(*_arguments, **_options):
     return ()
 
 
