@@ -221,7 +221,7 @@ def everyday(dice: Random) -> ScheduleRules:
 
 def asked(schedule: CompiledSchedule, dice: Random) -> tuple[int, float]:
     """Most steps of some questions to a schedule, and milliseconds of the dearest."""
-    most, dearest = 0, 0.0
+    max_steps, dearest = 0, 0.0
     for days in (0, dice.randint(-700_000, 2_900_000)):
         for ask in (schedule.next_from, schedule.last_to):
             steps = Steps()
@@ -229,8 +229,8 @@ def asked(schedule: CompiledSchedule, dice: Random) -> tuple[int, float]:
             with suppress(OutOfSteps):
                 ask(_NOW + timedelta(days=days, seconds=dice.randrange(86_400)), steps)
             dearest = max(dearest, (thread_time_ns() - begin) / 1e6)
-            most = max(most, MAX_STEPS - steps.left)
-    return most, dearest
+            max_steps = max(max_steps, MAX_STEPS - steps.left)
+    return max_steps, dearest
 
 
 def main() -> int:

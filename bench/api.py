@@ -59,14 +59,14 @@ class Server:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * 4096
 
     def cpu_ms(self) -> float:
-        """Give what the process computed so far."""
+        """CPU time of the process so far, milliseconds."""
         of = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(of[11]) + int(of[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
 class Phase:
-    """What one phase found: who was attacked, and what a neighbour of ``server`` noticed."""
+    """Measurements of one phase: the attacked server, and the answer times of a neighbour of ``server``."""
 
     name: str
     aim: str
@@ -133,8 +133,8 @@ def served() -> Iterator[Server]:
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=log, text=True) as process:
             assert process.stdout is not None
             try:
-                told = (json.loads(line) for line in process.stdout)
-                url = next(said["url"] for said in told if said.get("kind") == "listening")
+                lines = (json.loads(line) for line in process.stdout)
+                url = next(line["url"] for line in lines if line.get("kind") == "listening")
                 yield Server(int(url.rpartition(":")[2]), process.pid, tokens[:TENANTS], tokens[TENANTS:])
             finally:
                 process.terminate()
@@ -229,15 +229,15 @@ async def _child(command: list[str], said: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(phases: list[Phase]) -> list[dict[str, Any]]:
-    """Give for each attack how many times as long the neighbour waits as quietly, and as beside the same attack on others."""
+    """Return for each attack the neighbour's wait as a multiple of the quiet one and of the one beside the same attack on ``sink``."""
     of = {(each.name, each.aim): each for each in phases}
     quiet = of["quiet", "server"]
-    told = []
+    ratios = []
     for each in phases:
         if each.aim != "server" or each is quiet:
             continue
         beside = {"quiet": quiet, "sink": of[each.name, "sink"]}
-        told.append(
+        ratios.append(
             {"phase": each.name}
             | {
                 f"p{percent}_to_{aim}": round(each.neighbour(percent) / max(0.1, other.neighbour(percent)), 2)
@@ -245,20 +245,20 @@ def compared(phases: list[Phase]) -> list[dict[str, Any]]:
                 for percent in (50, 99)
             }
         )
-    return told
+    return ratios
 
 
 def broken(phases: list[Phase], *, proxy: bool) -> list[str]:
-    """Say which promises did not hold."""
+    """Return the promises that did not hold, one sentence each."""
     found = []
     of = {(each.name, each.aim): each for each in phases}
     quiet = of["quiet", "server"]
     for each in phases:
         for percent, times in SLOWED.items() if proxy and each.aim == "server" else ():
             beside = max(quiet.neighbour(percent), of.get((each.name, "sink"), quiet).neighbour(percent))
-            most, waited = max(FLOOR_MS[percent], beside * times), each.neighbour(percent)
-            if waited > most:
-                found.append(f"{each.name}: the neighbour's p{percent} is {waited:.0f} ms, above {most:.0f}")
+            bound, waited = max(FLOOR_MS[percent], beside * times), each.neighbour(percent)
+            if waited > bound:
+                found.append(f"{each.name}: the neighbour's p{percent} is {waited:.0f} ms, above {bound:.0f}")
         if each.memory > MEMORY_BYTES:
             found.append(f"{each.name}: the server held {each.memory / 2**20:.0f} MiB")
         found += [
@@ -297,8 +297,8 @@ def main() -> int:
     phases = asyncio.run(measure(asked.clients, asked.seconds, names, proxy=asked.proxy))
     wrong, ratios = broken(phases, proxy=asked.proxy), compared(phases)
     if asked.json:
-        told = {"phases": [each.as_dict() for each in phases], "compared": ratios, "broken": wrong}
-        sys.stdout.write(json.dumps(told) + "\n")
+        report = {"phases": [each.as_dict() for each in phases], "compared": ratios, "broken": wrong}
+        sys.stdout.write(json.dumps(report) + "\n")
     else:
         for row in [*(each.as_dict() for each in phases), *ratios]:
             sys.stdout.write("  ".join(f"{name} {value}" for name, value in row.items()) + "\n")

@@ -1,6 +1,6 @@
-"""Those who ask too much of a server, in a process of their own: a crowd, slow ones, uploads without end, hostile requests.
+"""Attacking clients of a server in a process of their own: a crowd, slow clients, endless uploads, hostile requests.
 
-Takes one line of JSON (where and whose tokens), asks, writes one line of JSON (what was answered).
+Reads one line of JSON (address and tokens), sends its requests, writes one line of JSON (the answers).
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass
 class Target:
-    """Who is asked, in whose name: token ``n`` is tenant ``tn``'s."""
+    """The attacked server and the tokens to use; token ``n`` belongs to tenant ``tn``."""
 
     port: int
     tokens: list[str]
@@ -26,14 +26,14 @@ class Target:
 
 @dataclass
 class Said:
-    """What was answered, and how long each answer took."""
+    """The answers by status, and the time of each."""
 
     answers: Counter[str] = field(default_factory=Counter)
     took_ms: list[float] = field(default_factory=list)
 
 
 def request(method: str, path: str, token: str, body: bytes = b"", *headers: str) -> bytes:
-    """Give the bytes of one request."""
+    """Return the bytes of one request."""
     lines = [f"{method} /api/v1{path} HTTP/1.1", "Host: bench", f"Authorization: Bearer {token}", *headers]
     if body or method != "GET":
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
@@ -122,19 +122,19 @@ async def slow(target: Target, said: Said, clients: int, end: float) -> None:
 
 
 async def uploads(target: Target, said: Said, _clients: int, end: float) -> None:
-    """Bodies of a gigabyte, with their length told or in chunks without end."""
+    """Bodies of a gigabyte, with their length header or in chunks without end."""
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
     async def one(number: int) -> None:
         head = f"PUT /api/v1/tenants/t{number % len(target.tokens)}/scripts/x HTTP/1.1\r\nHost: b\r\nContent-Type: application/json\r\n"
         head += f"Authorization: Bearer {target.tokens[number % len(target.tokens)]}\r\n"
-        told = "Content-Length: 1073741824" if number % 2 else "Transfer-Encoding: chunked"
+        header = "Content-Length: 1073741824" if number % 2 else "Transfer-Encoding: chunked"
         while time.perf_counter() < end:
             status = "cut"
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
                 answered = asyncio.create_task(answer(reader))
-                writer.write(f"{head}{told}\r\n\r\n".encode())
+                writer.write(f"{head}{header}\r\n\r\n".encode())
                 with contextlib.suppress(OSError):
                     while not answered.done():
                         writer.write(chunk)

@@ -66,5 +66,5 @@ async def main(count: int, runtime: str) -> None:
 
 
 if __name__ == "__main__":
-    told = sys.argv[1:]
-    asyncio.run(main(int(told[0]) if told else 2000, told[1] if len(told) > 1 else "quickjs"))
+    arguments = sys.argv[1:]
+    asyncio.run(main(int(arguments[0]) if arguments else 2000, arguments[1] if len(arguments) > 1 else "quickjs"))

@@ -1,4 +1,4 @@
-"""A server that does next to nothing, in a process of its own: whoever attacks it slows others by the processor that is shared alone.
+"""A server that does next to nothing, in a process of its own: an attack on it slows others only through the shared processor.
 
 Answers each request 200 after its body, 413 where the body is longer than Lodger takes, 431 for endless headers; says its port.
 """
@@ -12,7 +12,7 @@ _ANSWER = b'{"items": [' + b",".join([b'{"name": "s", "rules": ["every 1h"]}'] *
 
 
 def answered(status: bytes, *headers: bytes) -> bytes:
-    """Give the bytes of one answer."""
+    """Return the bytes of one answer."""
     lines = [b"HTTP/1.1 " + status, b"Content-Type: application/json", b"Content-Length: %d" % len(_ANSWER), *headers]
     return b"\r\n".join(lines) + b"\r\n\r\n" + _ANSWER
 
@@ -27,11 +27,11 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     try:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
-            _, told, rest = head.partition(b"content-length:")
-            left = int(rest.partition(b"\r\n")[0]) if told else 0
+            _, declared, rest = head.partition(b"content-length:")
+            left = int(rest.partition(b"\r\n")[0]) if declared else 0
             if b"transfer-encoding:" in head:
                 left = 1 << 62
-            if told and left > BODY_BYTES:
+            if declared and left > BODY_BYTES:
                 writer.write(LONG_BODY)
                 break
             taken = 0

@@ -73,8 +73,8 @@ def _one(connection: Connection, table: Table) -> Row:
 
 def _of_tenants(pattern: Row, number: int) -> Iterator[Row]:
     for each in range(number):
-        whose = f"t{each:06}"
-        row = pattern | ({"tenant_id": whose} if "tenant_id" in pattern else {"id": whose, "name": whose})
+        tenant = f"t{each:06}"
+        row = pattern | ({"tenant_id": tenant} if "tenant_id" in pattern else {"id": tenant, "name": tenant})
         yield row
 
 

@@ -24,7 +24,7 @@ DONE = Finished(Outcome.OK, result="null")
 
 
 class Holding:
-    """An executor whose runs only take their time."""
+    """An executor of runs that only wait."""
 
     async def start(self) -> None:
         """Nothing is to be made ready."""
@@ -40,23 +40,23 @@ class Holding:
 
 def fill(engine: Engine, tenant: str, number: int) -> None:
     """Let that many actions of a tenant wait."""
-    books = engine.books
-    now = books.clock.now_us()
+    context = engine.books
+    now = context.clock.now_us()
     script = engine.inner.scripts.get(tenant, "job")
     fixed = {"tenant_id": tenant, "origin": "once", "slot": now, "due_at": now, "state": "ready", "script_version": 1}
-    rows = [fixed | {"id": books.ids.new(), "script_id": script.script_id} for _ in range(number)]
+    rows = [fixed | {"id": context.ids.new(), "script_id": script.script_id} for _ in range(number)]
     for start in range(0, number, 500):
         # As requests come: no transaction of a thousand rows that everybody waits for.
-        with books.database.write() as connection:
+        with context.database.write() as connection:
             insert_many(connection, actions, rows[start : start + 500])
-    with books.database.write() as connection:
+    with context.database.write() as connection:
         refresh(connection, [tenant])
 
 
 async def measure(
     url: str, seconds: float, flood: int, *, tenants: int = 20, cap: int = 2, slots: int = 8
 ) -> list[float]:
-    """Give how late each start of the quiet tenants was, milliseconds, shortest first."""
+    """Return the lateness of each start of the quiet tenants, milliseconds, ascending."""
     settings = Settings(slots=slots, min_interval_s=1, sqlite_synchronous="NORMAL")
     late: list[float] = []
 
@@ -74,7 +74,7 @@ async def measure(
         async with engine.node(Holding()):
             for number in range(tenants):
                 await engine.schedules.create(f"quiet{number}", "s", script="job", rules="every 1s")
-                # Spread over the second, as schedules of strangers are.
+                # Spread over the second, as schedules of unrelated tenants are.
                 await asyncio.sleep(1 / tenants)
             if flood:
                 await asyncio.to_thread(fill, engine, "flood", flood)
@@ -89,7 +89,7 @@ async def measure(
 
 
 def at(late: list[float], share: float) -> float:
-    """Give the lateness that this share of the starts kept within."""
+    """Return the lateness that this share of the starts did not exceed."""
     return late[min(len(late) - 1, int(len(late) * share))]
 
 

@@ -13,7 +13,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def picture(title: str, kinds: Mapping[str, Points], promised_s: float | None = None) -> str:
-    """Give an SVG document; the scales end at the latest of all."""
+    """Return an SVG document; the scales end at the largest value."""
     every = [point for points in kinds.values() for point in points] or [(0.0, 0.0)]
     wide, high = max(at for at, _late in every) or 1.0, max(promised_s or 0.0, *(late for _at, late in every)) or 1.0
     body = "".join(_grid(wide, high))

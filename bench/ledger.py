@@ -90,20 +90,20 @@ async def measure(path: str, number: int, batch: int, synchronous: str, ticking:
 
 def _schedule(engine: Engine, number: int) -> None:
     """Store schedules that owe one slot each, all in one transaction."""
-    books, now = engine.books, engine.books.clock.now_us()
+    context, now = engine.books, engine.books.clock.now_us()
     wish = schedules.Wish("job", ScheduleRules((RuleSpec("daily"),)), "latest", "skip")
-    with books.database.write() as connection:
+    with context.database.write() as connection:
         for each in range(number):
-            schedules.create(books, connection, f"t{each % 10}", f"s{each}", wish, now, present(), now - DAY_US)
+            schedules.create(context, connection, f"t{each % 10}", f"s{each}", wish, now, present(), now - DAY_US)
 
 
 def _fill(engine: Engine, number: int) -> None:
-    books = engine.books
-    now = books.clock.now_us()
-    with books.database.write() as connection:
+    context = engine.books
+    now = context.clock.now_us()
+    with context.database.write() as connection:
         ids = dict(connection.exec_driver_sql("SELECT tenant_id, id FROM lodger_scripts").all())
         rows = [
-            {"tenant_id": f"t{n % 10}", "id": books.ids.new(), "origin": "once", "slot": now, "due_at": now,
+            {"tenant_id": f"t{n % 10}", "id": context.ids.new(), "origin": "once", "slot": now, "due_at": now,
              "state": "ready", "script_id": ids[f"t{n % 10}"], "script_version": 1}
             for n in range(number)
         ]  # fmt: skip
@@ -112,7 +112,7 @@ def _fill(engine: Engine, number: int) -> None:
 
 
 def places(wanted: str, folder: Path) -> Iterator[tuple[str, str, bool, str]]:
-    """Give (name, synchronous, ticking, place) of each measurement."""
+    """Return (name, synchronous, ticking, place) of each measurement."""
     if wanted in {"all", "sqlite"}:
         for synchronous in ("NORMAL", "FULL"):
             for ticking in (False, True):

@@ -1,4 +1,4 @@
-"""Some who ask now and then, beside whatever else is asked: a process of its own that the machine's scheduler prefers.
+"""Neighbouring clients that send a request now and then, in a process of their own with a higher scheduling priority.
 
 Each asks every :data:`EVERY_S` seconds whether the question before was answered or not, on a new connection, as a browser's first
 is: an answer that takes a second is counted beside those that were asked meanwhile. The process says for how long it could itself not
@@ -24,7 +24,7 @@ NICE = -10
 
 
 def waited_ms(pid: int | str = "self") -> float:
-    """Give for how long the main thread of a process was ready to run and did not."""
+    """Milliseconds for which the main thread of a process was ready to run and did not."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e6
 
 

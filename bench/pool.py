@@ -40,9 +40,9 @@ def main() -> None:
     parser.add_argument("runtime", nargs="?", default="quickjs", choices=("quickjs", "quickjs-native", "wasm"))
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=5)
-    told = parser.parse_args()
-    trees = (told.tree.resolve(), ROOT)
-    found = [[rows(tree, told.runtime, told.seconds) for tree in trees] for _ in range(told.rounds)]
+    arguments = parser.parse_args()
+    trees = (arguments.tree.resolve(), ROOT)
+    found = [[rows(tree, arguments.runtime, arguments.seconds) for tree in trees] for _ in range(arguments.rounds)]
     for number, row in enumerate(found[0][1]):
         print(row["row"])
         for figure in list(row)[3:]:

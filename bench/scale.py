@@ -128,30 +128,32 @@ async def idle(seconds: float) -> dict[str, float]:
     }
 
 
-async def measure(url: str, told: argparse.Namespace, say: Callable[[str], None]) -> tuple[dict[str, float], Storm]:
-    settings = Settings(slots=told.slots, sqlite_synchronous="NORMAL", min_interval_s=1)
+async def measure(
+    url: str, arguments: argparse.Namespace, say: Callable[[str], None]
+) -> tuple[dict[str, float], Storm]:
+    settings = Settings(slots=arguments.slots, sqlite_synchronous="NORMAL", min_interval_s=1)
     async with Engine.open(url, settings=settings) as engine:
         begun = time.monotonic()
-        crowd.fill(engine.inner, told.schedules, told.tenants, SOURCE)
-        say(f"{told.schedules} schedules of {told.tenants} tenants in {time.monotonic() - begun:.0f} s")
+        crowd.fill(engine.inner, arguments.schedules, arguments.tenants, SOURCE)
+        say(f"{arguments.schedules} schedules of {arguments.tenants} tenants in {time.monotonic() - begun:.0f} s")
         async with engine.node():
-            figures = await idle(told.idle)
+            figures = await idle(arguments.idle)
         say(f"idle: {figures['idle_cpu_percent']:.2f} % of a core ({figures['idle_cpu_percent_least']:.2f} to "
             f"{figures['idle_cpu_percent_most']:.2f}), {figures['memory_mib']:.0f} MiB, {figures['memory_grown_mib']:+.1f} MiB "
-            f"in the last {told.idle / 2:.0f} s")  # fmt: skip
-        lead_s = 8.0 + told.storm / 1000
+            f"in the last {arguments.idle / 2:.0f} s")  # fmt: skip
+        lead_s = 8.0 + arguments.storm / 1000
         at_us = (time.time_ns() // 1000 + round(lead_s * 1_000_000)) // 1_000_000 * 1_000_000
-        over_us = round(told.over * 1_000_000)
-        crowd.storm(engine.inner, told.storm, told.tenants, at_us, over_us)
-        storm = Storm(at_us, over_us, told.storm)
+        over_us = round(arguments.over * 1_000_000)
+        crowd.storm(engine.inner, arguments.storm, arguments.tenants, at_us, over_us)
+        storm = Storm(at_us, over_us, arguments.storm)
         engine.on_event(storm.hear)
-        async with engine.node(None if told.runs else Nothing()):
+        async with engine.node(None if arguments.runs else Nothing()):
             asyncio.get_running_loop().call_later(at_us / 1_000_000 - time.time(), storm.begins)
             async with asyncio.timeout(lead_s + 300):
                 await storm.over.wait()
     ticked, started = sorted(storm.ticked), sorted(storm.started)
     figures |= {"ticked_last_s": ticked[-1], "ticked_cpu_s": storm.cpu_ticked_s, "started_last_s": started[-1]}
-    say(f"storm of {len(ticked)} slots in {told.over:g} s: "
+    say(f"storm of {len(ticked)} slots in {arguments.over:g} s: "
         f"ticked half after {ticked[len(ticked) // 2]:.2f} s, all after {ticked[-1]:.2f} s and "
         f"{storm.cpu_ticked_s:.2f} s of CPU; "
         f"begun half after {started[len(started) // 2]:.2f} s, all after {started[-1]:.2f} s")  # fmt: skip
@@ -160,7 +162,7 @@ async def measure(url: str, told: argparse.Namespace, say: Callable[[str], None]
 
 @contextmanager
 def place(wanted: str) -> Iterator[str]:
-    """Give where the ledger is."""
+    """Return the address of the ledger."""
     if "://" in wanted:
         yield wanted
     elif wanted == "postgresql":
@@ -193,29 +195,29 @@ def main() -> None:
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true", help="exit 1 when a promise does not hold")
-    told = parser.parse_args()
-    if told.full:
-        told.schedules, told.tenants = 1_000_000, 10_000
-    if told.runs:
-        told.slots = Settings().slots
+    arguments = parser.parse_args()
+    if arguments.full:
+        arguments.schedules, arguments.tenants = 1_000_000, 10_000
+    if arguments.runs:
+        arguments.slots = Settings().slots
 
     def say(text: str) -> None:
-        if not told.json:
+        if not arguments.json:
             print(text, flush=True)
 
-    with place(told.database) as url:
-        figures, storm = asyncio.run(measure(url, told, say))
-    if told.picture is not None:
+    with place(arguments.database) as url:
+        figures, storm = asyncio.run(measure(url, arguments, say))
+    if arguments.picture is not None:
         kinds = {
             name: [(late, late) for late in lates]
             for name, lates in (("row committed", storm.ticked), ("run begun", storm.started))
         }
-        title = f"{len(storm.ticked)} slots at one instant, among {told.schedules} schedules of {told.tenants} tenants"
-        told.picture.write_text(lateness.picture(title, kinds, TICKED_S))
-    if told.json:
+        title = f"{len(storm.ticked)} slots at one instant, among {arguments.schedules} schedules of {arguments.tenants} tenants"
+        arguments.picture.write_text(lateness.picture(title, kinds, TICKED_S))
+    if arguments.json:
         print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
     broken = figures["idle_cpu_percent"] >= IDLE_PERCENT or figures["ticked_last_s"] > TICKED_S
-    sys.exit(int(told.check and broken))
+    sys.exit(int(arguments.check and broken))
 
 
 if __name__ == "__main__":

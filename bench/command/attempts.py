@@ -67,7 +67,7 @@ class Row:
     faults: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
+        """Return the row for JSON output."""
         return asdict(self)
 
 
@@ -192,21 +192,21 @@ _SITUATIONS = (
 )
 
 
-def measure(runtime: str, seconds: float, told: Callable[[Row], None]) -> list[Row]:
+def measure(runtime: str, seconds: float, report: Callable[[Row], None]) -> list[Row]:
     """Measure every situation.
 
     Args:
         runtime: one of :data:`RUNTIMES`.
         seconds: of each situation.
-        told: called with each row as it comes.
+        report: called with each row as it comes.
 
     Raises:
         SandboxError: the host cannot raise the walls.
     """
-    return asyncio.run(_measure(runtime, seconds, told))
+    return asyncio.run(_measure(runtime, seconds, report))
 
 
-async def _measure(runtime: str, seconds: float, told: Callable[[Row], None]) -> list[Row]:
+async def _measure(runtime: str, seconds: float, report: Callable[[Row], None]) -> list[Row]:
     bundle = Bundle({"main.js": _SCRIPT})
     if runtime == "wasm":
         from wasmtime import wat2wasm
@@ -224,14 +224,14 @@ async def _measure(runtime: str, seconds: float, told: Callable[[Row], None]) ->
                 meter = _Meter(runtime, name, pool, job, deaths)
                 await situation(meter, seconds)
                 rows.append(meter.row())
-                told(rows[-1])
+                report(rows[-1])
     finally:
         await pool.stop()
     return rows
 
 
 def broken(rows: list[Row]) -> list[str]:
-    """Say which promises a runtime's rows do not keep, one sentence each."""
+    """Return the promises that a runtime's rows do not keep, one sentence each."""
     promise = PROMISES.get(rows[0].runtime) if rows else None
     if promise is None:
         return []
@@ -241,14 +241,14 @@ def broken(rows: list[Row]) -> list[str]:
         (open_loop.answer_p99_ms, promise.answer_p99_ms, f"ms to the answer at {RATE}/s (p99)"),
         (full.cpu_us / 1000, promise.cpu_ms, "ms of CPU an attempt"),
     )
-    lines = [f"{value:.2f} {what}, promised {most:g}" for value, most, what in found if value > most]
+    lines = [f"{value:.2f} {what}, promised {bound:g}" for value, bound, what in found if value > bound]
     if full.per_s < promise.per_s:
         lines.append(f"{full.per_s:g} attempts/s, promised {promise.per_s:g}")
     return [f"{rows[0].runtime}: {line}" for line in lines]
 
 
 def peers() -> dict[str, float]:
-    """Give milliseconds (median) of what others start for one script: a bare process of this Python, and of Node where there is one."""
+    """Return median milliseconds to start a bare process of this Python, and of Node where it is installed."""
     commands = {"python": [sys.executable, "-I", "-S", "-c", "print(sum(range(1000)))"]}
     node = shutil.which("node")
     if node is not None:

@@ -1,4 +1,4 @@
-"""A worker that is somebody else's, many times over: streams of mutated frames, seeded, straight into the parent's side of the socket.
+"""Compromised workers by the thousand: seeded streams of mutated frames, written to the parent's side of the socket.
 
 ``lodger bench frames`` sends a million. What must hold: a verdict for every stream that is armed, no exception, memory flat, and nothing
 done any more for a worker once it is judged.
@@ -26,7 +26,7 @@ LIMITS = Limits(
     wall_ms=2000, frame_bytes=8192, result_bytes=4096, log_lines=50, log_bytes=4096, log_line_bytes=256, host_calls=30
 )
 #: By how much this process may grow over a run, and how long one stream may take; gross bounds.
-MOST_GROWN_BYTES = 32 * MIB
+MAX_GROWN_BYTES = 32 * MIB
 SLOWEST_S = 1.0
 _ALLOWED = set(Outcome) - {Outcome.ENGINE_FAULT, Outcome.WORKER_LOST, Outcome.WALL_LIMIT}
 _WARM_STREAMS = 100
@@ -37,10 +37,10 @@ _LENGTHS = [0, 1, 0xFFFFFFFF, 0x80000000, LIMITS.frame_bytes, LIMITS.frame_bytes
 
 
 class Puppet(WorkerEnd):
-    """A worker's end without a process behind it: killing it is noted, and it is dead at once.
+    """A worker's end without a process: a kill is recorded and takes effect at once.
 
     Attributes:
-        host: whose calls are counted.
+        host: the host that counts calls.
         asked: how many calls had come when it was killed; -1 while it lives.
     """
 
@@ -78,7 +78,7 @@ class Tally:
     @property
     def good(self) -> bool:
         """Whether everything held that must."""
-        return not self.faults and self.grown_bytes <= MOST_GROWN_BYTES and self.slowest_s <= SLOWEST_S
+        return not self.faults and self.grown_bytes <= MAX_GROWN_BYTES and self.slowest_s <= SLOWEST_S
 
 
 def _value(chance: random.Random, depth: int = 0) -> str:
@@ -128,7 +128,7 @@ def _mutated(chance: random.Random, frame: bytes) -> bytes:
 
 
 def stream(chance: random.Random) -> tuple[bytes, int]:
-    """Give the bytes of one worker and how many frames they were."""
+    """Return the bytes that one worker sends, and the number of frames in them."""
     count = chance.randrange(1, 80)
     rate = chance.choice([0.02, 0.1, 0.5])
     frames = [HEAD.pack(0, ARMED)]

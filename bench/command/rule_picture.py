@@ -35,7 +35,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def svg_text(figure: Figure) -> str:
-    """Return a figure as SVG whose texts stay texts."""
+    """Return a figure as SVG with its texts as text elements."""
     out = StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lodger"}):
         figure.savefig(out, format="svg", metadata={"Date": None})

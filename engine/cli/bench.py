@@ -207,7 +207,7 @@ def frames(
     as_json: AsJson = False,
 ) -> None:
     """Mutated frames against the parent's side of a worker's socket: always a verdict, no exception, memory flat."""
-    from lodger.bench.frames import MOST_GROWN_BYTES, SLOWEST_S, fuzz
+    from lodger.bench.frames import MAX_GROWN_BYTES, SLOWEST_S, fuzz
 
     started = perf_counter()
     found = fuzz(count, seed)
@@ -223,7 +223,7 @@ def frames(
             "slowest_ms": round(found.slowest_s * 1000, 1),
             "faults": found.faults,
             "holds": found.good,
-            "promised": {"grown_bytes": MOST_GROWN_BYTES, "slowest_ms": SLOWEST_S * 1000},
+            "promised": {"grown_bytes": MAX_GROWN_BYTES, "slowest_ms": SLOWEST_S * 1000},
         }
         write_json(body)
     else:

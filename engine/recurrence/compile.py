@@ -1,4 +1,4 @@
-"""From what the ledger keeps of a schedule to the Recurrence that answers."""
+"""Compile the stored rules of a schedule to a Recurrence."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
         now: aware instant from which ``in 90s`` counts; nothing else looks at it.
 
     Raises:
-        RuleInvalid: a rule is none, with the position; ``details["rule"]`` is its 0-based index among the rules and
+        RuleInvalid: a text is not a rule, with the position; ``details["rule"]`` is its 0-based index among the rules and
             then the exclusions.
     """
     if not rules.rules:
@@ -61,7 +61,7 @@ def windows_of(
     """Read one exclusion.
 
     Raises:
-        RuleInvalid: the text is no rule.
+        RuleInvalid: the text is not a rule.
     """
     if kind_of(spec) is not Kind.RRULE:
         return Windows(parse_rule(spec, default_tz=default_tz, dst=dst, now=now))

@@ -1,4 +1,4 @@
-"""What an edit would change: the slots of a range that a new schedule drops and adds."""
+"""Slots of a range that a new schedule drops and adds, compared with the old one."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,6 @@
 """Lengths of time in text: ``90s``, ``1h30m``, ``2 days 3 hours``, ``PT90S``; whole microseconds inside.
 
-Only units of fixed length: a month or a year is none, so they are refused with what to write instead. A day
-is 24 hours.
+Only units of fixed length are accepted; months and years are refused with an alternative. A day is 24 hours.
 """
 
 import re
@@ -49,7 +48,7 @@ def _wrong(what: str, why: str, index: int, fix: str = "Write for example 90s, 1
 
 def _no_calendar(unit: str, index: int) -> RuleInvalid:
     return _wrong(
-        f"{unit!r} is no fixed length of time",
+        f"{unit!r} has no fixed length",
         "Months and years differ in length.",
         index,
         "Write a number of days, or a rule such as FREQ=MONTHLY or 0 9 1 * *.",
@@ -62,7 +61,7 @@ def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
     scale: int = 10 ** len(digits)
     us, rest = divmod(int(digits) * unit_us, scale)
     if rest:
-        raise _wrong("the fraction is finer than a microsecond", "Lengths are whole microseconds.", index)
+        raise _wrong("the fraction is finer than a microsecond", "A duration is a whole number of microseconds.", index)
     return us
 
 
@@ -78,7 +77,7 @@ def _iso(text: str, index: int) -> int:
         head = text.upper().split("T")[0]
         if re.match(r"P[0-9]+[YM]|P[0-9]+Y", head):
             raise _no_calendar(text[:24], index)
-        raise _wrong(f"{text[:40]!r} is no ISO 8601 duration", "The form is PnW or PnDTnHnMnS.", index)
+        raise _wrong(f"{text[:40]!r} is not an ISO 8601 duration", "The form is PnW or PnDTnHnMnS.", index)
     us = sum(
         int(match[name] or 0) * unit
         for name, unit in (("w", WEEK_US), ("d", DAY_US), ("h", HOUR_US), ("m", MINUTE_US), ("s", SECOND_US))
@@ -91,11 +90,10 @@ def parse_duration(text: str, index: int = 0) -> int:
 
     Args:
         text: the length, without anything around it.
-        index: where it stands in the caller's text; errors count from there.
+        index: position of ``text`` in the caller's text; added to the position of an error.
 
     Raises:
-        RuleInvalid: ``duration_invalid`` with the position of the mistake. Zero is a length; what needs
-            more says so.
+        RuleInvalid: ``duration_invalid`` with the position of the mistake. Zero is accepted.
     """
     if text[:1] in ("P", "p"):
         return _iso(text, index)
@@ -104,8 +102,8 @@ def parse_duration(text: str, index: int = 0) -> int:
         match = _PART.match(text, at)
         if match is None:
             raise _wrong(
-                f"{text[at : at + 24]!r} is no length of time",
-                "A length is a number and its unit.",
+                f"{text[at : at + 24]!r} is not a duration",
+                "A duration is a number with its unit.",
                 index + at,
             )
         whole, fraction, name = match.groups()
@@ -113,9 +111,11 @@ def parse_duration(text: str, index: int = 0) -> int:
         if unit is None:
             if name.lower() in _CALENDAR_UNITS:
                 raise _no_calendar(name, index + match.start(3))
-            raise _wrong(f"{name!r} is no unit of time", "Units are ms, s, m, h, d and w.", index + match.start(3))
+            raise _wrong(f"{name!r} is not a unit of time", "Units are ms, s, m, h, d and w.", index + match.start(3))
         if unit >= finest:
-            raise _wrong(f"{name!r} stands after a smaller or equal unit", "Units descend.", index + match.start(3))
+            raise _wrong(
+                f"{name!r} follows a smaller or equal unit", "Larger units come first.", index + match.start(3)
+            )
         finest = unit
         total += int(whole) * unit + _fraction_us(fraction, unit, index + at)
         at = match.end()
@@ -123,7 +123,11 @@ def parse_duration(text: str, index: int = 0) -> int:
         if gap and at < len(text):
             at = gap.end()
             if at == len(text):
-                raise _wrong("the length is not finished", "After a comma or 'and' comes another part.", index + at)
+                raise _wrong(
+                    "the duration ends too early",
+                    "A number with its unit is expected after a comma or 'and'.",
+                    index + at,
+                )
     return _bounded(total, index)
 
 

@@ -29,7 +29,7 @@ def instant_us(instant: datetime) -> int:
 
 
 def us_instant(us: int) -> datetime:
-    """Give the aware UTC instant of microseconds since 1970."""
+    """Return the aware UTC instant of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=us)
 
 

@@ -33,7 +33,9 @@ def parse_time(text: str, index: int = 0) -> datetime:
     """
     match = (re.match(_TIME, text) or re.match(_BASIC, text)) if len(text) <= 64 else None
     if match is None:
-        raise _wrong(f"{text[:40]!r} is no date and time", "The form is 2027-01-01T09:00:00, then Z or +02:00.", index)
+        raise _wrong(
+            f"{text[:40]!r} is not a date and time", "The form is 2027-01-01T09:00:00, then Z or +02:00.", index
+        )
     year, month, day, hour, minute, second = (int(match[part] or 0) for part in "YMDhms")
     fraction = int((match["f"] or "").ljust(6, "0"))
     try:

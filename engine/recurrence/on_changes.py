@@ -1,7 +1,7 @@
 """``on changes of orders``: a rule without a clock. A schedule bound to it runs when something of that set has changed.
 
-It has one slot, the last instant of the calendar, at which nothing ever runs: so a schedule of such rules alone is armed like any
-other, and whatever pauses, edits or deletes it needs to know nothing of it.
+It has one slot, the last instant of the calendar, which is never run: so a schedule of such rules is armed, paused, edited and
+deleted like any other.
 """
 
 import re
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 
 
 class OnChanges(OnceAt):
-    """A Recurrence whose only slot is :data:`END`; ``name`` is the set's."""
+    """A Recurrence with :data:`END` as its only slot; ``name`` is the name of the table or collection."""
 
     def __init__(self, name: str) -> None:
         super().__init__(END)
@@ -46,7 +46,7 @@ def parse_changes(text: str) -> OnChanges:
     if not head or not _NAME.fullmatch(name):
         raise RuleInvalid(
             "changes_name",
-            f"{name[:60]!r} can be no set",
+            f"{name[:60]!r} is not the name of a table or collection",
             why="A rule of this kind names one exposed table or collection: letters, digits and _.",
             fix="Write for example: on changes of orders. For several sets give several rules.",
             index=at,
@@ -55,7 +55,7 @@ def parse_changes(text: str) -> OnChanges:
 
 
 def named(rules: ScheduleRules) -> tuple[str, ...]:
-    """Give the sets that a schedule is bound to, each once, in the order of its rules.
+    """Return the names of the tables and collections that a schedule is bound to, each once, in the order of its rules.
 
     Raises:
         RuleInvalid: changes_name.

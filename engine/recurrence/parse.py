@@ -58,7 +58,7 @@ def recognise(text: str) -> Kind:
         return Kind.CRON
     raise RuleInvalid(
         "rule_unrecognised",
-        f"{body[:60]!r} is no rule that Lodger knows" if body else "the rule is empty",
+        f"{body[:60]!r} is not a rule in any known language" if body else "the rule is empty",
         why="A rule is an RRULE set, a cron expression, Schyntax, an interval or a point in time.",
         fix="Write for example FREQ=DAILY;BYHOUR=9, 0 9 * * 1-5, min(*%5), every 90s or at 2027-01-01T09:00.",
         index=len(text) - len(body) if body else 0,
@@ -77,7 +77,7 @@ def _checked(spec: RuleSpec) -> tuple[str, Kind]:
         if not isinstance(value, str) and (value is not None or name == "text"):
             raise RuleInvalid(
                 "rule_wrong_type",
-                f"the rule's {name} is no text",
+                f"the rule's {name} is not a string",
                 why=f"It was given as {type(value).__name__}.",
                 fix=f"Give {name} as a string.",
             )
@@ -104,9 +104,9 @@ def _kind(name: Kind | str) -> Kind:
     except ValueError:
         raise RuleInvalid(
             "kind_unknown",
-            f"{str(name)[:40]!r} is no rule language",
+            f"{str(name)[:40]!r} is not a rule language",
             why=f"The languages are {', '.join(Kind)}.",
-            fix="Leave the kind out: the text tells it.",
+            fix="Leave the kind out: the language is recognised from the text.",
         ) from None
 
 

@@ -1,7 +1,7 @@
-"""What ``lodger next`` answers: one question about one rule as plain mappings, and the batch of JSON lines.
+"""Answers of ``lodger next``: one request about one rule as plain mappings, and a batch of requests as JSON lines.
 
-Everything in a request is a stranger's: types, sizes and names are checked here, and what is wrong comes
-back as ``{"error": {"code", "message", "index", ...}}`` rather than as an exception.
+Requests are untrusted: types, sizes and names are checked here, and a mistake is returned as
+``{"error": {"code", "message", "index", ...}}`` rather than raised.
 """
 
 import json
@@ -21,9 +21,9 @@ from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, SearchedTo
 from lodger.engine.recurrence.words import sentence
 
-MOST_SLOTS = 1000
+MAX_SLOTS = 1000
 DEFAULT_SLOTS = 5
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 LONGEST_LINE = 262_144
 
 _END = datetime.max.replace(tzinfo=UTC)
@@ -38,22 +38,24 @@ def _wrong(what: str, why: str, fix: str) -> InputError:
 def _checked(request: Mapping[str, Any]) -> None:
     for name in _TEXTS:
         if not isinstance(request.get(name), str | None):
-            raise _wrong(f"{name} is no text", f"It is {type(request[name]).__name__}.", f"Give {name} as a string.")
+            raise _wrong(
+                f"{name} is not a string", f"It is {type(request[name]).__name__}.", f"Give {name} as a string."
+            )
     for name in ("inclusive", "previous", "counts"):
         if not isinstance(request.get(name), bool | None):
             raise _wrong(f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false.")
     if request.get("rule") is None:
-        raise _wrong("there is no rule", "A question is about one rule.", 'Give "rule" as a string.')
+        raise _wrong("rule is missing", "A request is about one rule.", 'Give "rule" as a string.')
     exclude = request.get("exclude")
     if not isinstance(exclude, list | None) or any(not isinstance(each, str) for each in exclude or ()):
-        raise _wrong("exclude is no list of texts", f"It is {exclude!r:.40}.", 'Write "exclude": ["0 12 * * *"].')
+        raise _wrong("exclude is not a list of strings", f"It is {exclude!r:.40}.", 'Write "exclude": ["0 12 * * *"].')
     if len(exclude or ()) >= MAX_RULES:
         raise _wrong("there are too many exclusions", f"At most {MAX_RULES - 1} are read.", "Join some of them.")
     count = request.get("n")
-    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_SLOTS):
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_SLOTS):
         raise _wrong(
             f"n is {count!r:.40}",
-            f"One answer has 1 to {MOST_SLOTS} slots.",
+            f"One answer has 1 to {MAX_SLOTS} slots.",
             "Ask again after the last slot for more.",
         )
 
@@ -94,20 +96,20 @@ def _slots(schedule: CompiledSchedule, after: datetime, request: Mapping[str, An
 def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
     """Most slots of a UTC day and least distance of two, as bounds or exact; and how many the next 366 days have.
 
-    ``next_year`` is None for more than :data:`MOST_COUNTED` slots, or when they cannot be found in a bounded search.
+    ``next_year`` is None for more than :data:`MAX_COUNTED` slots, or when they cannot be found in a bounded search.
     """
     density = schedule.density(after)
     until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
     year: int | None
     try:
-        year = sum(1 for _ in islice(schedule.between(after, until), MOST_COUNTED + 1))
+        year = sum(1 for _ in islice(schedule.between(after, until), MAX_COUNTED + 1))
     except OutOfSteps:
         year = None
     return {
-        "most_per_day": density.most_per_day,
+        "most_per_day": density.max_per_day,
         "smallest_gap_s": density.smallest_gap_s,
         "exact": density.exact,
-        "next_year": year if year is not None and year <= MOST_COUNTED else None,
+        "next_year": year if year is not None and year <= MAX_COUNTED else None,
     }
 
 
@@ -135,7 +137,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     elif now is not None:
         after = now
     else:
-        raise _wrong("there is no after", "The question has no moment to start from.", 'Give "after" as an ISO time.')
+        raise _wrong("after is missing", "The request has no instant to start from.", 'Give "after" as an ISO time.')
     spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
     schedule = _schedule(spec, request, dst, now or after)
     kind = kind or recognise(spec.text)
@@ -197,7 +199,9 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
     if not isinstance(request, Mapping):
         return {
             "id": None,
-            "error": _shown(_wrong("the question is no object", "It has named parts.", "Write {...}.")),
+            "error": _shown(
+                _wrong("the request is not an object", "A request has named fields.", "Write a JSON object.")
+            ),
         }
     head = {"id": request["id"]} if "id" in request else {}
     try:
@@ -224,7 +228,7 @@ def _line(line: str, now: datetime | None) -> dict[str, Any]:
         try:
             request = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise _wrong("the line is no JSON", f"{error}"[:200], "Write one JSON object per line.") from None
+            raise _wrong("the line is not JSON", f"{error}"[:200], "Write one JSON object per line.") from None
     except InputError as error:
         return {"id": None, "error": _shown(error)}
     return answer(request, now=now)

@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 class Gap(StrEnum):
-    """What a local time becomes that a spring-forward transition skips."""
+    """Treatment of a local time that DST skips."""
 
     SHIFT = "shift"  # RFC 5545: read with the offset before the gap
     NEXT = "next"  # the first instant after the gap
@@ -45,7 +45,7 @@ class Gap(StrEnum):
 
 
 class Fold(StrEnum):
-    """Which of the two instants is meant by a local time that happens twice."""
+    """Treatment of a local time that DST repeats."""
 
     FIRST = "first"
     BOTH = "both"
@@ -78,7 +78,7 @@ class RuleSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRules:
-    """All that names a schedule's slots: union of rules, minus exclusions, inside [start, end)."""
+    """Definition of a schedule's slots: the union of its rules minus its exclusions, inside [start, end)."""
 
     rules: tuple[RuleSpec, ...]
     exclusions: tuple[RuleSpec, ...] = ()
@@ -90,7 +90,7 @@ class ScheduleRules:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How close together the slots of a rule can be: bounds that are never laxer than the truth.
+    """Bounds of the distance between slots of a rule; the true distance is never smaller.
 
     Attributes:
         min_gap_us: least distance of two slots, microseconds; None with fewer than two slots.
@@ -124,16 +124,16 @@ class LocalPace:
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How often a schedule fires at most.
+    """Bounds of how often a schedule fires.
 
     Attributes:
         smallest_gap_s: least distance between two neighbouring slots, seconds; None with fewer than two slots.
-        most_per_day: most slots in any UTC day.
+        max_per_day: largest number of slots in any UTC day.
         exact: whether both are the truth; otherwise they are bounds, never laxer than it.
     """
 
     smallest_gap_s: float | None
-    most_per_day: int
+    max_per_day: int
     exact: bool = False
 
 
@@ -179,7 +179,7 @@ class Recurrence(ABC):
 
     @abstractmethod
     def pace(self) -> Pace:
-        """How close together the slots can be."""
+        """Bounds of the distance between slots."""
 
     @property
     def zone_key(self) -> str | None:
@@ -247,5 +247,5 @@ class LocalSequence(Protocol):
         ...
 
     def pace(self) -> LocalPace:
-        """How close together the members can be."""
+        """Bounds of the distance between members."""
         ...

@@ -1,4 +1,4 @@
-"""What is wrong with a rule."""
+"""Errors of rules and schedules."""
 
 from lodger.engine.core.errors import InputError
 

@@ -31,15 +31,15 @@ _COMPARED = 1000
 
 
 class Windows:
-    """The stretches in which one exclusion is closed.
+    """The windows that one exclusion closes.
 
-    A rule with a time of day and no duration excludes exactly its own instants; an RRULE set with ``DURATION`` excludes
-    from each slot on for that long; one whose DTSTART is a DATE excludes whole local days (RFC 5545 §3.6.1).
+    A rule without a duration excludes exactly its own instants; an RRULE set with ``DURATION`` excludes that long from each
+    slot on; one with a DATE as DTSTART excludes whole local days (RFC 5545 §3.6.1).
 
     Args:
         opens: slots that open a window.
         days: calendar days of a window on the wall clock of the zone; 0 with no seconds for exactly the slot's instant.
-        seconds: what is added to them.
+        seconds: exact seconds that are added to the days.
         to_midnight: the days end at midnight and not at the slot's time of day.
     """
 
@@ -91,7 +91,7 @@ class Windows:
             return LAST
 
     def text(self) -> str:
-        """Say when it is closed."""
+        """Return when it is closed, in words."""
         words = self._opens.text()
         if self._to_midnight:
             return f"the whole day: {words}"
@@ -238,7 +238,7 @@ class CompiledSchedule(Union):
             raise RuleNeverFires(
                 "rule_never_fires",
                 f"this schedule has no slot in the next {years} years",
-                why=self._closed_most(closings) or "its rule names no time in them",
+                why=self._main_exclusion(closings) or "its rule names no time in them",
                 fix="change the rule, its exclusions, start or end",
             ) from None
         if found is not None:
@@ -250,7 +250,7 @@ class CompiledSchedule(Union):
             fix="change the rule, its exclusions, start or end",
         )
 
-    def _closed_most(self, closings: Counter[int]) -> str | None:
+    def _main_exclusion(self, closings: Counter[int]) -> str | None:
         if not closings:
             return None
         (which, count), *_ = closings.most_common(1)
@@ -261,7 +261,7 @@ class CompiledSchedule(Union):
         before = self.previous_before(since)
         if isinstance(before, datetime):
             return f"its last slot was before {since:%Y-%m-%d %H:%M:%S} UTC"
-        words = self._closed_most(closings)
+        words = self._main_exclusion(closings)
         if words is not None:
             return f"its exclusions cover every slot: {words}"
         return "no slot of its rules lies between its start and its end"
@@ -281,7 +281,7 @@ class CompiledSchedule(Union):
             return None
         if not closings:
             return "no slot of its rules lies between its start and its end"
-        return f"its exclusions cover every slot: {self._closed_most(closings)}"
+        return f"its exclusions cover every slot: {self._main_exclusion(closings)}"
 
     def ends(self) -> bool:
         """Whether the slots are finite."""
@@ -305,7 +305,7 @@ class CompiledSchedule(Union):
         return shortest
 
     def density(self, since: datetime | None = None) -> Density:
-        """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.
+        """Return bounds of how often it fires from an instant on (None: 1970).
 
         Both are bounds from the rules' times of day, and exact where the first slots reach them.
         """

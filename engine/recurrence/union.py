@@ -51,7 +51,7 @@ class Union(Recurrence):
         return next((key for rule in self.rules if (key := rule.zone_key) is not None), None)
 
     def pace(self) -> Pace:
-        """How close together the slots can be."""
+        """Bounds of the distance between slots."""
         return of_schedule([rule.pace() for rule in self.rules])
 
 

@@ -1,4 +1,4 @@
-"""Times, weekdays and months in English; what is said determines the set, so no two share words."""
+"""Times, weekdays and months in English; different sets never share words."""
 
 from collections.abc import Sequence
 from itertools import pairwise

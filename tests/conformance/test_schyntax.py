@@ -130,9 +130,9 @@ def test_outside_the_named_years() -> None:
     assert previous_local(rule, local_of(datetime(2201, 12, 25))) == local_of(datetime(1999, 12, 25))
 
 
-def _argument(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[reading.Argument]:
-    plain = st.tuples(st.booleans(), values, st.none() | values, st.booleans(), st.none() | st.integers(1, most))
-    wild = st.tuples(st.just(False), st.none(), st.none(), st.just(False), st.none() | st.integers(1, most))
+def _argument(values: st.SearchStrategy[Any], high: int) -> st.SearchStrategy[reading.Argument]:
+    plain = st.tuples(st.booleans(), values, st.none() | values, st.booleans(), st.none() | st.integers(1, high))
+    wild = st.tuples(st.just(False), st.none(), st.none(), st.just(False), st.none() | st.integers(1, high))
     return (
         (plain | wild)
         .filter(lambda a: not (a[2] is not None and a[3] and a[1] == a[2]))
@@ -143,7 +143,7 @@ def _argument(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[re
 _DATES = st.tuples(st.none(), st.integers(1, 12), st.integers(1, 28)) | st.sampled_from([(None, 2, 29), (None, 1, 31)])
 _FULL = st.dates(date(2018, 1, 1), date(2026, 12, 31)).map(lambda day: (day.year, day.month, day.day))
 _FULL_ARGUMENT = _argument(_FULL, 400).filter(lambda a: a[2] is None or a[1] <= a[2])
-_SIGNED = {most: st.integers(1, most) | st.integers(-most, -1) for most in (31, 366)}
+_SIGNED = {high: st.integers(1, high) | st.integers(-high, -1) for high in (31, 366)}
 _UNITS = {
     "s": _argument(st.integers(0, 59), 59),
     "m": _argument(st.integers(0, 59), 59),

@@ -12,15 +12,15 @@ def reference() -> dict[str, tuple[str, str]]:
     linker.define_wasi()
     store = wasmtime.Store(linker.engine)
     store.set_wasi(wasmtime.WasiConfig())
-    letters = {"i32": "i", "i64": "I"}
+    codes = {"i32": "i", "i64": "I"}
     found = {}
     for name in SIGNATURES:
         function = linker.get(store, SPACE, name)
         assert isinstance(function, wasmtime.Func)
         kind = function.type(store)
         found[name] = (
-            "".join(letters[str(one)] for one in kind.params),
-            "".join(letters[str(one)] for one in kind.results),
+            "".join(codes[str(one)] for one in kind.params),
+            "".join(codes[str(one)] for one in kind.results),
         )
     return found
 

@@ -4,7 +4,7 @@ import pytest
 from tests.e2e.command import lodger
 
 from lodger.bench import frames
-from lodger.bench.frames import MOST_GROWN_BYTES, SLOWEST_S, fuzz
+from lodger.bench.frames import MAX_GROWN_BYTES, SLOWEST_S, fuzz
 from lodger.sandbox.workers import attempt
 from lodger.sandbox.workers.verdict import Verdict
 
@@ -13,7 +13,7 @@ def test_short_run() -> None:
     tally = fuzz(20_000)
     assert tally.faults == []
     assert tally.frames >= 20_000
-    assert tally.grown_bytes < MOST_GROWN_BYTES
+    assert tally.grown_bytes < MAX_GROWN_BYTES
     assert tally.slowest_s < SLOWEST_S
     assert len(tally.outcomes) >= 5, tally.outcomes
 

@@ -1,7 +1,7 @@
 """The times of day that a rule names, as three sets: hours, minutes, seconds.
 
-A set is an integer whose bit *n* says that *n* belongs to it, so the neighbour of any time of day is found
-with a handful of shifts: no loop, whatever the sets hold.
+A set is an integer in which bit *n* is set if *n* is a member, so the neighbour of any time of day is found with a
+constant number of shifts.
 """
 
 from bisect import bisect_left, bisect_right
@@ -53,7 +53,7 @@ def stride(first: int, stop: int, step: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Every time of day whose hour, minute and second are in the three sets."""
+    """The times of day with hour, minute and second in the three sets."""
 
     hours: int
     minutes: int
@@ -64,7 +64,7 @@ class Dial:
         return not (self.hours and self.minutes and self.seconds)
 
     def count(self) -> int:
-        """How many times a day it names."""
+        """Number of times of day."""
         return self.hours.bit_count() * self.minutes.bit_count() * self.seconds.bit_count()
 
     def first(self) -> int:
@@ -110,7 +110,7 @@ class Dial:
         return None
 
     def rank(self, second: int) -> int:
-        """How many members come before the second of the day."""
+        """Number of members before the second of the day."""
         minute_of_day, second = divmod(second, 60)
         hour, minute = divmod(minute_of_day, 60)
         per_minute = self.seconds.bit_count()
@@ -168,11 +168,11 @@ class TimeList:
         return self.seconds[i - 1] if i else None
 
     def count(self) -> int:
-        """How many there are."""
+        """Number of members."""
         return len(self.seconds)
 
     def rank(self, second: int) -> int:
-        """How many come before a second."""
+        """Number of members before a second."""
         return bisect_left(self.seconds, second)
 
     def nth(self, index: int) -> int:

@@ -29,11 +29,11 @@ class Times(Protocol):
         ...
 
     def count(self) -> int:
-        """How many there are."""
+        """Number of members."""
         ...
 
     def rank(self, second: int) -> int:
-        """How many come before a second."""
+        """Number of members before a second."""
         ...
 
     def nth(self, index: int) -> int:

@@ -1,4 +1,4 @@
-"""How close together members can be: bounds from the times of day that a rule names, never from its days."""
+"""Bounds of the distance between members, from the times of day that a rule names and not from its days."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

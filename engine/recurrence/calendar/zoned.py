@@ -123,8 +123,8 @@ class Zoned(Recurrence):
         repeated = local.max_per_hour * -(-change // 3600)
         if local.times is None:
             return repeated
-        least, most = min(self.zone.offsets), max(self.zone.offsets)
-        moving = sum((time - least) // DAY_S != (time - most) // DAY_S for time in local.times)
+        lowest, highest = min(self.zone.offsets), max(self.zone.offsets)
+        moving = sum((time - lowest) // DAY_S != (time - highest) // DAY_S for time in local.times)
         return moving + (repeated if self.fold is Fold.BOTH else 0)
 
     @property

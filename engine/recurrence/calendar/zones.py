@@ -63,7 +63,7 @@ class Zone:
             self._listed_to = starts[-1]
 
     def segment(self, utc: int) -> Segment:
-        """Give the stretch that holds a UTC second."""
+        """Return the stretch of constant offset that holds a UTC second."""
         begin, starts, offsets = 0, self._starts, self._offsets
         if utc >= self._listed_to:
             cycles, second = divmod(utc - _CYCLE_BEGINS_S, _CYCLE_S)
@@ -81,7 +81,7 @@ class Zone:
         )
 
     def _changes_about(self, kind: int) -> tuple[list[int], list[int]]:
-        """Changes of a year of a kind and of the years beside it, whose days the kind decides too."""
+        """Changes of offset in a year of a kind and in the years beside it, which the kind determines too."""
         assert self._tail is not None
         year = YEAR_OF[kind]
         begin = year_start(year) * DAY_S
@@ -167,7 +167,7 @@ def tzdata_version() -> str:
 
 @cache
 def python_zone(key: str) -> ZoneInfo:
-    """Give Python's object for a zone, of the pinned database too: ``ZoneInfo(key)`` reads the machine's first.
+    """Return the ``ZoneInfo`` of a zone from the pinned database; ``ZoneInfo(key)`` prefers the machine's own.
 
     Raises:
         RuleInvalid: ``zone_unknown``.
@@ -182,7 +182,7 @@ def load(key: str) -> Zone:
 
 
 def zone(key: str, index: int | None = None) -> Zone:
-    """Give the zone of an IANA name; ``index`` is where the name stands in the caller's text.
+    """Return the zone of an IANA name; ``index`` is the position of the name in the caller's text.
 
     Raises:
         RuleInvalid: ``zone_unknown``; a path, a relative name or a name of another database is unknown too.

@@ -15,7 +15,7 @@ _EVERY_SEVENTH = stride(0, 366, 7)
 
 
 class DayReading(StrEnum):
-    """How day of month and day of week belong together when both are given."""
+    """How day of month and day of week are combined when both are given."""
 
     DEBIAN = "debian"  # both must hold when either field begins with a star, else one is enough
     BOTH = "both"
@@ -37,7 +37,7 @@ class MonthDays:
     Attributes:
         numbers: bits 1 to 31.
         from_end: days counted from the month's end.
-        nearest: days whose nearest Monday-to-Friday day is meant (``15W``).
+        nearest: days for which the nearest Monday-to-Friday day is meant (``15W``).
         starred: the field begins with a star.
     """
 
@@ -54,7 +54,7 @@ class WeekDays:
     Attributes:
         weekly: bits 0 to 6.
         nth: weekday and which one of the month (``5#3``).
-        last: weekdays whose last one of the month is meant (``5L``).
+        last: weekdays of which the last one of the month is meant (``5L``).
         starred: the field begins with a star.
     """
 

@@ -12,7 +12,7 @@ _DIGITS = re.compile(r"[0-9]{1,4}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a field may hold.
+    """The values that a field accepts.
 
     Attributes:
         name: as errors call it.
@@ -32,11 +32,11 @@ class Field:
     first_name: int = 0
 
     def wrong(self, text: str, index: int, why: str = "") -> RuleInvalid:
-        """Give the error for a term of this field."""
+        """Return the error for a term of this field."""
         spans = f"{self.low} to {self.high}" + (f" or {self.names[0]} to {self.names[-1]}" if self.names else "")
         return RuleInvalid(
             "cron_bad_field",
-            f"{text!r} is no {self.name}",
+            f"{text!r} is not a valid {self.name}",
             why=why or f"The {self.name} field takes numbers {spans}, ranges a-b, steps /n, lists and *.",
             fix=f"Write for example * or {self.low} or {self.low}-{self.high} in the {self.name} field.",
             index=index,
@@ -53,7 +53,7 @@ class Field:
     def term(self, text: str, index: int) -> int:
         """Set of the numbers that ``*``, ``a``, ``a-b``, each with an optional ``/n``, stand for.
 
-        A range whose start is above its end wraps (``22-2``, ``FRI-MON``, ``NOV-FEB``) and a step keeps
+        A range with its start above its end wraps (``22-2``, ``FRI-MON``, ``NOV-FEB``) and a step keeps
         counting across the edge. ``a/n`` runs from a to the largest number, as in cronsim.
         """
         body, slash, steps = text.partition("/")
@@ -96,7 +96,7 @@ WEEKDAY = Field("day of week", 0, 7, modulus=7, names=("SUN", "MON", "TUE", "WED
 
 
 def terms(field: Field, text: str, index: int) -> Iterator[tuple[str, int]]:
-    """Give each comma-separated term with its position."""
+    """Return each comma-separated term with its position."""
     for term in text.split(","):
         if not term:
             raise field.wrong(term, index, f"A list in the {field.name} field has an empty place.")

@@ -109,7 +109,7 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
         if fields is None:
             raise RuleInvalid(
                 "cron_unknown_word",
-                f"{word!r} is no cron word",
+                f"{word!r} is not a cron macro",
                 why="A schedule has no reboot, and the words are " + ", ".join(sorted(_WORDS)) + ".",
                 fix="Write one of the words, or five fields.",
                 index=at,

@@ -64,5 +64,5 @@ class CronRule:
         return f"No year of the calendar has such a day: {days_in_words(self.days)}."
 
     def pace(self) -> LocalPace:
-        """How close together the slots can be."""
+        """Bounds of the distance between members."""
         return of_dial(self.dial)

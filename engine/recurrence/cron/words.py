@@ -41,7 +41,7 @@ def _week_days(days: WeekDays) -> str:
 
 
 def days_in_words(days: CronDays) -> str:
-    """Which days, without capital letter."""
+    """Words for the days, without capital letter."""
     every_date, every_weekday = days.month_days.numbers == ALL_DAYS, days.week_days.weekly == ALL_WEEKDAYS
     by_date, by_week = _month_days(days.month_days), _week_days(days.week_days)
     if days.both():

@@ -1,4 +1,4 @@
-"""What python-dateutil means where it differs from RFC 5545, for rules that were given as its objects.
+"""The meaning of python-dateutil where it differs from RFC 5545, for rules that were given as its objects.
 
 Such an object has fired by these rules already, so its slots are kept, faults included: weeks are those of the calendar
 year and not of the week-numbering year, the last week of the year before is found by a formula with a slip, and WEEKLY

@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """What a text says; every second is local to ``zone`` unless named otherwise.
+    """A parsed recurrence set; every second is local to ``zone`` unless named otherwise.
 
     Attributes:
         anchored: whether DTSTART was given; without it the rules count from :data:`UNANCHORED`.
@@ -125,7 +125,7 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
     named = [line for line in lines if line.name in ("DTSTART", "DURATION")]
     for i, line in enumerate(named):
         if any(line.name == earlier.name for earlier in named[:i]):
-            raise fault("property_repeated", f"{line.name} stands twice", line.name_at)
+            raise fault("property_repeated", f"{line.name} is given twice", line.name_at)
     start, home, anchored = _start(lines, dtstart, tz)
     rules: list[Entry] = []
     exrules: list[Entry] = []
@@ -143,7 +143,7 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
             (rules if line.name == "RRULE" else exrules).append(_entry(line, start, home, anchored))
         elif line.name in ("RDATE", "EXDATE"):
             if not anchored:
-                raise fault("start_missing", f"{line.name} stands without DTSTART", line.name_at)
+                raise fault("start_missing", f"{line.name} is given without DTSTART", line.name_at)
             left -= line.value.count(",") + 1
             if left < 0:
                 raise fault("too_many_dates", f"the set lists more than {DATES} dates", line.value_at)
@@ -193,7 +193,7 @@ def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
             raise fault("parameter_unknown", f"{name[:40]!r} is not a parameter of {line.name}", at)
     rule = parse_parts(line.value, line.value_at, dateutil=dateutil)
     if rule.count is not None and not anchored:
-        raise fault("count_without_start", "COUNT stands without DTSTART", line.value_at)
+        raise fault("count_without_start", "COUNT is given without DTSTART", line.value_at)
     if start.date and rule.freq < Freq.HOURLY:
         # BYHOUR, BYMINUTE and BYSECOND "MUST be ignored" beside a DATE (RFC 5545 §3.3.10)
         rule = replace(rule, byhour=(), byminute=(), bysecond=())
@@ -290,7 +290,7 @@ def _lines(text: str) -> list[_Line]:
             head = _HEAD.match(piece)
             if head is None or (head[2] == "=" and found):
                 if token.start() and found:
-                    raise fault("space_in_rule", "a space stands inside a rule", at - 1)
+                    raise fault("space_in_rule", "the rule contains a space", at - 1)
                 raise fault("part_malformed", f"{piece[:40]!r} is not a rule", at)
             found.append((piece, at))
     if not found:

@@ -62,7 +62,7 @@ def parse_parts(text: str, at: int = 0, *, dateutil: bool = False) -> Rule:
         if name not in RANGES and name not in ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY"):
             raise fault("part_unknown", f"{name[:40]!r} is not a part of a rule", here)
         if name in seen:
-            raise fault("part_repeated", f"{name} stands twice", here)
+            raise fault("part_repeated", f"{name} is given twice", here)
         seen[name] = (value, here + len(piece) - len(value))
     return _build(seen, at, dateutil=dateutil)
 
@@ -98,7 +98,7 @@ def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule
         moment = read_moment(*seen["UNTIL"])
         fields["until"] = Until(moment.second, moment.utc, moment.date)
     if "bysetpos" in fields and not dateutil and not any(name in fields for name in _CHOOSING):
-        raise fault("setpos_alone", "BYSETPOS stands without another BY part", seen["BYSETPOS"][1])
+        raise fault("setpos_alone", "BYSETPOS is given without another BY part", seen["BYSETPOS"][1])
     return Rule(freq=freq, dateutil=dateutil, **fields)
 
 

@@ -58,7 +58,7 @@ class Rule:
     dateutil: bool = False
 
     def filled(self, start: int) -> "Rule":
-        """Add what DTSTART says and the rule does not (RFC 5545 §3.3.10, "derived from DTSTART").
+        """Add the parts that the rule derives from DTSTART (RFC 5545 §3.3.10).
 
         YEARLY with BYWEEKNO alone takes DTSTART's weekday; YEARLY with BYMONTHDAY expands over every month.
         """

@@ -1,4 +1,4 @@
-"""Which days the INTERVAL of a rule down to DAILY selects, counted from DTSTART."""
+"""Days that the INTERVAL of a rule down to DAILY selects, counted from DTSTART."""
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.dial import stride

@@ -98,7 +98,7 @@ class SetSequence:
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
     def pace(self) -> LocalPace:
-        """How close together the members can be."""
+        """Bounds of the distance between members."""
         dates = sorted({local % civil.DAY_S for local in self._rules.rdates})
         return together([*(rule.pace() for rule in self._included), *([of_times(dates)] if dates else [])])
 

@@ -184,7 +184,7 @@ class RuleSequence:
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
     def pace(self) -> LocalPace:
-        """How close together the members can be."""
+        """Bounds of the distance between members."""
         return self._pace
 
     def text(self) -> str:
@@ -194,7 +194,7 @@ class RuleSequence:
 
 
 def _pace_of_steps(inside: Times, unit_s: int, interval: int, origin: int) -> LocalPace:
-    """Pace of a rule whose INTERVAL does not fit the day."""
+    """Bounds of the distance between members of a rule with an INTERVAL that does not divide the day."""
     members = [inside.nth(index) for index in range(inside.count())] if inside.count() <= civil.DAY_S else []
     step_s = interval * unit_s
     gap = min([step_s + members[0] - members[-1], *(b - a for a, b in pairwise(members))])

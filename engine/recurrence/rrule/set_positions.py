@@ -71,8 +71,8 @@ class PeriodPicks:
         self._all = YearDays(days_of)
         self._times, self._bysetpos, self._bounds = times, bysetpos, bounds
         #: Days that a period must have for some position to exist.
-        self._least = -(-min(abs(p) for p in bysetpos) // times.count())
-        self.days = YearDays(days_of if self._least == 1 else self._sufficient, selection=selection)
+        self._min_days = -(-min(abs(p) for p in bysetpos) // times.count())
+        self.days = YearDays(days_of if self._min_days == 1 else self._sufficient, selection=selection)
         self._kept: dict[int, list[int]] = {}
         self._picks: dict[int, list[int]] = {}
 
@@ -87,7 +87,7 @@ class PeriodPicks:
         kept, day = 0, start
         while day < end:
             first, after = self._bounds(day)
-            if len(self._between(first, after)) >= self._least:
+            if len(self._between(first, after)) >= self._min_days:
                 kept |= self._all.usual(year) & span(first - start, after - start)
             day = after
         return kept
@@ -118,7 +118,7 @@ class PeriodPicks:
         return days[at] * civil.DAY_S + self._times.nth(nth)
 
     def _rank(self, days: list[int], picked: list[int], local: int) -> int:
-        """How many of the picked lie before the local second."""
+        """Number of selected members before the local second."""
         day, second = divmod(local, civil.DAY_S)
         at = bisect_left(days, day)
         index = at * self._times.count()

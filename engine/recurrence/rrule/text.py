@@ -1,8 +1,8 @@
 """A recurrence set in one exact English sentence.
 
-Every part of the rule, and DTSTART when there is one, leaves its own words: rules whose slots differ never share a
-sentence, but for long lists of dates, of which only the first and the last are said. What is derived from DTSTART is said
-too, because a person reads "on Tuesday at 09:00", not "as at the start".
+Every part of the rule, and DTSTART when there is one, has words of its own: rules with different slots never share a
+sentence, except for long lists of dates, which are shortened to the first and the last. Parts derived from DTSTART are
+spelled out ("on Tuesday at 09:00", not "as at the start").
 """
 
 from collections.abc import Sequence
@@ -178,7 +178,7 @@ def _entry_text(entry: Entry, rules: RuleSet) -> str:
 
 
 def set_text(rules: RuleSet) -> str:
-    """Say the whole set, without the zone."""
+    """Return the sentence of the whole set, without the zone."""
     text = "; and ".join(_entry_text(entry, rules) for entry in rules.rules)
     if rules.rdates or rules.also:
         moments = [moment_text(local, midnight=True) for local in rules.rdates] + [

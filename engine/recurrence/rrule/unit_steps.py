@@ -1,4 +1,4 @@
-"""Every n-th hour, minute or second of a sub-daily rule whose INTERVAL does not fit the day."""
+"""Every n-th hour, minute or second of a sub-daily rule with an INTERVAL that does not divide the day."""
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.dial import Dial, stride
@@ -8,7 +8,7 @@ from lodger.engine.recurrence.search import Steps
 
 
 class UnitSteps:
-    """Members are the times inside each n-th unit whose day and position in the day are allowed.
+    """The times inside each n-th unit that lies on an allowed day and at an allowed position in the day.
 
     Args:
         days: allowed days.
@@ -93,7 +93,7 @@ class UnitSteps:
         return found if found <= civil.MAX_LOCAL else None
 
     def _unit_after(self, unit: int, left: int, steps: Steps) -> int:
-        """Unit that comes so many allowed steps after one."""
+        """The unit a number of allowed steps after another."""
         if self._positions.count() == self._units and self.days.every_day():
             return unit + left * self._n
         allowed, each = self._positions.bits(self._unit_s), stride(0, self._units, self._n)

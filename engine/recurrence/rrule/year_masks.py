@@ -1,4 +1,4 @@
-"""Which days of a year a rule's day parts allow, as one integer of 366 bits per year."""
+"""Days of a year that the day parts of a rule allow, as one integer of 366 bits per year."""
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.rrule.parts import Freq, Rule

@@ -100,7 +100,7 @@ def _year_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
 
 
 def group_days(arguments: Arguments) -> YearDays:
-    """Give the days on which a group runs."""
+    """Return the days on which a group fires."""
     dates = arguments.get(Unit.DATES, ())
     plain = [argument for argument in dates if not _is_full(argument)]
     full = [argument for argument in dates if _is_full(argument)]

@@ -76,7 +76,7 @@ def _word(text: str, index: int) -> Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """Give all tokens; what is none ends the list with an UNKNOWN one, the end with an END one."""
+    """Return all tokens; the last one is END, or UNKNOWN at the first character that begins no token."""
     found: list[Token] = []
     at = 0
     while at < len(text):

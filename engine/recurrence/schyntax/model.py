@@ -1,11 +1,11 @@
-"""What a Schyntax text says, before any calendar: groups of expressions of arguments."""
+"""Syntax tree of a Schyntax text: groups of expressions with arguments."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Unit(StrEnum):
-    """What an expression speaks about."""
+    """The calendar unit of an expression."""
 
     SECONDS = "seconds"
     MINUTES = "minutes"

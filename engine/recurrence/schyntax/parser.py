@@ -17,7 +17,7 @@ from lodger.engine.recurrence.schyntax.lexer import Sort, Token, number, tokens
 from lodger.engine.recurrence.schyntax.model import FROM_END, Argument, Date, Expression, Program, Range, Unit
 from lodger.engine.recurrence.schyntax.validator import validate
 
-MOST_GROUPS = 64
+MAX_GROUPS = 64
 
 
 class _Reader:
@@ -35,7 +35,7 @@ class _Reader:
         token = self._tokens[self._place]
         if token.sort not in sorts:
             raise self.unexpected(*sorts)
-        # The end stays the last token for ever: nobody reads past it.
+        # The last token is END and is never passed.
         self._place = min(self._place + 1, len(self._tokens) - 1)
         return token
 
@@ -136,10 +136,10 @@ class _Reader:
             if self.next_is(Sort.OPEN_GROUP):
                 index = self.peek().at
                 groups.append(self.group())
-                if len(groups) > MOST_GROUPS:
+                if len(groups) > MAX_GROUPS:
                     raise RuleInvalid(
                         "schyntax_too_many_groups",
-                        f"the schedule has more than {MOST_GROUPS} groups",
+                        f"the schedule has more than {MAX_GROUPS} groups",
                         why="The work of one question grows with each group, so there is a limit.",
                         fix="Join groups that share their times, or write several rules.",
                         index=index,

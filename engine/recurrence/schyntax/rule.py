@@ -79,7 +79,7 @@ class SchyntaxRule:
         return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
 
     def pace(self) -> LocalPace:
-        """How close together the slots can be."""
+        """Bounds of the distance between members."""
         return together(of_dial(group.dial) for group in self.groups)
 
 

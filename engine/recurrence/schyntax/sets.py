@@ -1,4 +1,4 @@
-"""What the arguments of one Schyntax expression stand for, as sets (integers whose bit *n* is the value *n*).
+"""The values of the arguments of one Schyntax expression, as sets (integers with bit *n* set for the value *n*).
 
 An interval counts from the start of its range, and where a range wraps it goes on counting over the edge:
 by the length of the unit, for days of the month and year by the length of the month or year before.

@@ -1,4 +1,4 @@
-"""What the grammar lets through and the language does not: values out of range, impossible dates."""
+"""Checks beyond the grammar: values in range, dates that exist."""
 
 from lodger.engine.recurrence.calendar.civil import days_in_month
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -40,7 +40,7 @@ def _wrong(what: str, why: str, index: int) -> RuleInvalid:
 
 def _argument(unit: Unit, argument: Argument) -> None:
     if argument.interval == 0:
-        raise _wrong("%0 is no interval", f"To mean all {unit} write *.", argument.percent_index)
+        raise _wrong("the interval %0 is not positive", f"To mean all {unit} write *.", argument.percent_index)
     if argument.is_wildcard:
         if argument.excluded and argument.interval is None:
             raise _wrong("!* would exclude everything", "A wildcard is excluded only with an interval.", argument.index)
@@ -93,9 +93,9 @@ def _dates(span: Range) -> None:
 def _date(value: int | Date | None, index: int) -> None:
     assert isinstance(value, Date)
     if value.year is not None and not FIRST_YEAR <= value.year <= LAST_YEAR:
-        raise _wrong(f"year {value.year} cannot be named", f"Years are {FIRST_YEAR} to {LAST_YEAR}.", index)
+        raise _wrong(f"year {value.year} is out of range", f"Years are {FIRST_YEAR} to {LAST_YEAR}.", index)
     if not 1 <= value.month <= 12:
-        raise _wrong(f"there is no month {value.month}", "A date is month/day or year/month/day.", index)
+        raise _wrong(f"month {value.month} does not exist", "A date is month/day or year/month/day.", index)
     length = days_in_month(_LEAP_YEAR if value.year is None else value.year, value.month)
     if not 1 <= value.day <= length:
         raise _wrong(f"the month has no day {value.day}", f"Its days are 1 to {length}.", index)

@@ -45,7 +45,7 @@ def _days(unit: Unit, arguments: tuple[Argument, ...]) -> str:
 
 
 def group_in_words(arguments: Arguments, dial: Dial, *, recurring: bool) -> str:
-    """Say when a group runs, without capital letter."""
+    """Return when a group fires, in words without capital letter."""
     said = "at no time" if dial.is_empty() else spoken(dial, recurring=recurring)
     filters = []
     if Unit.DAYS_OF_WEEK in arguments:

@@ -48,7 +48,7 @@ def test_no_walk_breaks_the_bound(seed: int) -> None:
                 slots.append(slot)
                 if len(slots) > 300:
                     break
-            assert len(slots) <= density.most_per_day
+            assert len(slots) <= density.max_per_day
             if slots and isinstance(before := schedule.previous_before(slots[0]), datetime):
                 slots.insert(0, before)
             for one, other in pairwise(slots):
@@ -57,7 +57,7 @@ def test_no_walk_breaks_the_bound(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "tz", "gap", "most"),
+    ("texts", "tz", "gap", "max_per_day"),
     [
         (("0 9 * * *",), None, 86_400, 1),
         (("0 9 * * *",), "Europe/Berlin", 82_800, 1),  # the day on which the clocks go forward
@@ -77,16 +77,18 @@ def test_no_walk_breaks_the_bound(seed: int) -> None:
         (("CRON_TZ=Asia/Tokyo 0 9 * * *", "30 0 * * *"), None, 1800, 2),
     ],
 )
-def test_the_bound_is_never_laxer_than_the_truth(texts: tuple[str, ...], tz: str | None, gap: float, most: int) -> None:
+def test_the_bound_is_never_laxer_than_the_truth(
+    texts: tuple[str, ...], tz: str | None, gap: float, max_per_day: int
+) -> None:
     density = union(*texts, tz=tz).density()
     assert density.smallest_gap_s is not None
     assert density.smallest_gap_s <= gap
-    assert density.most_per_day >= most
-    assert not density.exact or (density.smallest_gap_s, density.most_per_day) == (gap, most)
+    assert density.max_per_day >= max_per_day
+    assert not density.exact or (density.smallest_gap_s, density.max_per_day) == (gap, max_per_day)
 
 
 @pytest.mark.parametrize(
-    ("texts", "tz", "gap", "most"),
+    ("texts", "tz", "gap", "max_per_day"),
     [
         (("0 9 * * *",), None, 86_400, 1),
         (("*/7 * * * *",), None, 240, 216),
@@ -96,8 +98,8 @@ def test_the_bound_is_never_laxer_than_the_truth(texts: tuple[str, ...], tz: str
         (("DTSTART:20270101T000000\nRRULE:FREQ=DAILY;COUNT=3",), None, 86_400, 1),
     ],
 )
-def test_where_the_bound_is_exact(texts: tuple[str, ...], tz: str | None, gap: float, most: int) -> None:
-    assert union(*texts, tz=tz).density() == Density(gap, most, exact=True)
+def test_where_the_bound_is_exact(texts: tuple[str, ...], tz: str | None, gap: float, max_per_day: int) -> None:
+    assert union(*texts, tz=tz).density() == Density(gap, max_per_day, exact=True)
 
 
 @pytest.mark.parametrize(

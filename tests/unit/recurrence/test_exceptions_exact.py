@@ -106,9 +106,9 @@ def test_what_exceptions_leave_is_what_is_left(seed: int) -> None:
         assert back[::-1] == expected
 
 
-def _walked(members: SetSequence, at: int, end: int, most: int, *, back: bool = False) -> Iterator[int]:
+def _walked(members: SetSequence, at: int, end: int, limit: int, *, back: bool = False) -> Iterator[int]:
     """Members from a local second up to an end, or back to it, and at most one more than there should be."""
-    for _ in range(most + 1):
+    for _ in range(limit + 1):
         found = members.last_to(at, Steps(20_000)) if back else members.next_from(at, Steps(20_000))
         if found is None or (found < end if back else found >= end):
             return

@@ -81,7 +81,7 @@ LONG = {
     "rrule-blank-lines": repeated("FREQ=DAILY", "\n"),
 }
 #: A thousand dates and no more are read.
-MOST_DATES = 15_000
+MAX_DATES = 15_000
 
 
 def read(text: str) -> None:
@@ -110,7 +110,7 @@ def lines(text: str) -> int:
 
 @pytest.mark.parametrize("name", [*SHORT, *LONG])
 def test_a_text_eight_times_as_long_is_at_most_about_eight_times_the_work(name: str) -> None:
-    longest = LONGEST_TEXT if name in SHORT else MOST_DATES if "-dates" in name else LONGEST_RRULE_SET // 3
+    longest = LONGEST_TEXT if name in SHORT else MAX_DATES if "-dates" in name else LONGEST_RRULE_SET // 3
     shape = SHORT.get(name) or LONG[name]
     assert lines(shape(longest)) <= 10 * lines(shape(longest // 8)) + 200
     cost = least_cpu_s(lambda: read(shape(longest)), 2)

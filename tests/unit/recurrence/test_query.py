@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodger.engine.recurrence.query import MOST_SLOTS, answer, answer_lines
+from lodger.engine.recurrence.query import MAX_SLOTS, answer, answer_lines
 
 NOON = "2026-11-21T12:00:00Z"
 
@@ -33,13 +33,13 @@ def test_sentences_begin_like_sentences() -> None:
 
 
 def test_previous_goes_back() -> None:
-    told = answer({"rule": "@daily", "after": NOON, "n": 2, "previous": True})
-    assert told["next"] == told["previous"] == ["2026-11-21T00:00:00Z", "2026-11-20T00:00:00Z"]
+    body = answer({"rule": "@daily", "after": NOON, "n": 2, "previous": True})
+    assert body["next"] == body["previous"] == ["2026-11-21T00:00:00Z", "2026-11-20T00:00:00Z"]
 
 
 def test_counts_when_asked_for() -> None:
-    told = answer({"rule": "0 9 * * 1-5", "after": NOON, "n": 1, "counts": True})
-    assert (told["most_per_day"], told["smallest_gap_s"], told["next_year"]) == (1, 86_400, 261)
+    body = answer({"rule": "0 9 * * 1-5", "after": NOON, "n": 1, "counts": True})
+    assert (body["most_per_day"], body["smallest_gap_s"], body["next_year"]) == (1, 86_400, 261)
     assert answer({"rule": "* * * * *", "after": NOON, "n": 1, "counts": True})["next_year"] is None
     assert answer({"rule": "0 0 30 2 *", "after": NOON, "counts": True})["most_per_day"] == 0
     assert "next_year" not in answer({"rule": "@daily", "after": NOON})
@@ -53,16 +53,16 @@ def test_inclusive() -> None:
 
 
 def test_never_has_its_reason() -> None:
-    told = answer({"rule": "0 0 31 2,4 *", "after": NOON})
-    assert told["never"] is True
-    assert "February and April" in told["reason"]
-    assert told["next"] == []
+    body = answer({"rule": "0 0 31 2,4 *", "after": NOON})
+    assert body["never"] is True
+    assert "February and April" in body["reason"]
+    assert body["next"] == []
 
 
 def test_a_rule_that_is_over_is_not_one_that_never_fires() -> None:
-    told = answer({"rule": "at 2020-01-01", "after": NOON})
-    assert (told["next"], told["never"], told["reason"], told["ends"]) == ([], False, None, True)
-    assert told["last"] == "2020-01-01T00:00:00Z"
+    body = answer({"rule": "at 2020-01-01", "after": NOON})
+    assert (body["next"], body["never"], body["reason"], body["ends"]) == ([], False, None, True)
+    assert body["last"] == "2020-01-01T00:00:00Z"
     assert answer({"rule": "dates(2030/5/1..2030/5/9)", "after": NOON, "n": 1})["last"] == "2030-05-09T00:00:00Z"
 
 
@@ -83,9 +83,9 @@ def test_the_zone_of_the_wall_clock_is_told(rule: str, tz: str | None, named: st
 
 
 def test_shifted_slots_are_marked() -> None:
-    told = answer({"rule": "30 2 * * *", "tz": "Europe/Berlin", "after": "2027-03-27T12:00", "n": 2})
-    assert told["next"] == ["2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"]
-    assert told["shifted"] == ["2027-03-28T01:00:00Z"]
+    body = answer({"rule": "30 2 * * *", "tz": "Europe/Berlin", "after": "2027-03-27T12:00", "n": 2})
+    assert body["next"] == ["2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"]
+    assert body["shifted"] == ["2027-03-28T01:00:00Z"]
 
 
 def test_the_policy_can_be_asked_for() -> None:
@@ -100,8 +100,8 @@ def test_the_policy_can_be_asked_for() -> None:
 
 
 def test_fractions_are_shown_only_when_there_are_some() -> None:
-    told = answer({"rule": "every 500ms", "after": NOON, "n": 2})
-    assert told["next"] == ["2026-11-21T12:00:00.5Z", "2026-11-21T12:00:01Z"]
+    body = answer({"rule": "every 500ms", "after": NOON, "n": 2})
+    assert body["next"] == ["2026-11-21T12:00:00.5Z", "2026-11-21T12:00:01Z"]
 
 
 def test_a_naive_after_is_local() -> None:
@@ -117,8 +117,8 @@ def test_now_stands_in_for_after() -> None:
 
 
 def test_a_count_that_outlasts_the_calendar_ends_with_it() -> None:
-    told = answer({"rule": "FREQ=DAILY;COUNT=5", "dtstart": "9999-12-30T00:00:00", "after": "9999-12-30T12:00Z"})
-    assert (told["next"], told["ends"], told["last"]) == (["9999-12-31T00:00:00Z"], True, "9999-12-31T00:00:00Z")
+    body = answer({"rule": "FREQ=DAILY;COUNT=5", "dtstart": "9999-12-30T00:00:00", "after": "9999-12-30T12:00Z"})
+    assert (body["next"], body["ends"], body["last"]) == (["9999-12-31T00:00:00Z"], True, "9999-12-31T00:00:00Z")
     assert answer({"rule": "FREQ=DAILY", "after": "9999-12-31T12:00Z"})["ends"] is False
 
 
@@ -129,9 +129,9 @@ def test_what_nobody_knows_is_named() -> None:
 def test_an_anchor_that_changes_nothing_is_named() -> None:
     question = {"after": NOON, "dtstart": "2026-11-21T12:30:00Z", "n": 1}
     assert answer(question | {"rule": "@daily"})["ignored"] == ["dtstart"]
-    told = answer(question | {"rule": "every 7h"})
-    assert told["next"] == ["2026-11-21T12:30:00Z"]
-    assert "ignored" not in told
+    body = answer(question | {"rule": "every 7h"})
+    assert body["next"] == ["2026-11-21T12:30:00Z"]
+    assert "ignored" not in body
     assert answer(question | {"rule": "@daily", "dtstart": "soon"})["error"]["code"] == "time_invalid"
 
 
@@ -156,7 +156,7 @@ def test_an_anchor_that_changes_nothing_is_named() -> None:
         ("n", True),
         ("n", 2.0),
         ("n", "5"),
-        ("n", MOST_SLOTS + 1),
+        ("n", MAX_SLOTS + 1),
         ("n", 10**400),
         ("inclusive", 1),
         ("previous", "yes"),
@@ -166,13 +166,13 @@ def test_an_anchor_that_changes_nothing_is_named() -> None:
     ],
 )
 def test_hostile_parts(part: str, value: Any) -> None:
-    told = answer({"id": "x", "rule": "every 1h", "after": NOON} | {part: value})
-    assert told["id"] == "x"
-    assert set(told) == {"id", "error"}
-    assert told["error"]["code"]
-    assert told["error"]["message"]
-    assert "index" in told["error"]
-    json.dumps(told)
+    body = answer({"id": "x", "rule": "every 1h", "after": NOON} | {part: value})
+    assert body["id"] == "x"
+    assert set(body) == {"id", "error"}
+    assert body["error"]["code"]
+    assert body["error"]["message"]
+    assert "index" in body["error"]
+    json.dumps(body)
 
 
 def test_the_index_is_where_the_mistake_is() -> None:
@@ -193,10 +193,10 @@ def test_lines_keep_their_order() -> None:
         '{"id": 4, "rule": "\\ud800", "after": "2026-11-21T12:00:00Z"}',
         json.dumps({"id": {"a": [None]}, "rule": "PT1H", "after": NOON, "n": 1}),
     ]
-    told = [json.loads(line) for line in answer_lines(lines)]
-    assert [one["id"] for one in told] == [1, None, None, None, None, 3, 4, {"a": [None]}]
-    assert ["error" in one for one in told] == [False, True, True, True, True, True, True, False]
-    assert told[5]["error"]["index"] == 4
+    body = [json.loads(line) for line in answer_lines(lines)]
+    assert [one["id"] for one in body] == [1, None, None, None, None, 3, 4, {"a": [None]}]
+    assert ["error" in one for one in body] == [False, True, True, True, True, True, True, False]
+    assert body[5]["error"]["index"] == 4
     assert all("\n" not in line for line in answer_lines(lines))
 
 
@@ -216,5 +216,5 @@ def test_no_question_breaks_it(question: Any) -> None:
     if isinstance(question, dict):
         question = {"rule": "@daily", "after": NOON} | question
     (line,) = answer_lines([json.dumps(question)])
-    told = json.loads(line)
-    assert ("error" in told) != ("next" in told)
+    body = json.loads(line)
+    assert ("error" in body) != ("next" in body)

@@ -1,4 +1,4 @@
-"""A sentence determines its slots: rules that say the same fire the same, one changed part is heard."""
+"""A sentence determines its slots: rules with equal sentences have equal slots, and a changed part changes the sentence."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -101,13 +101,13 @@ def test_density_over_the_union() -> None:
     union = compile_schedule(schedule("FREQ=DAILY;BYHOUR=9", "FREQ=DAILY;BYHOUR=9;BYMINUTE=1", "0 12 * * *"))
     density = union.density()
     assert density.smallest_gap_s == 60
-    assert density.most_per_day == 3
+    assert density.max_per_day == 3
     late = schedule("FREQ=DAILY", "DTSTART:20400101T000001\nRRULE:FREQ=DAILY")
     assert compile_schedule(late).density().smallest_gap_s == 1
     seconds = compile_schedule(schedule("FREQ=SECONDLY")).density()
-    assert (seconds.smallest_gap_s, seconds.most_per_day) == (1, 86_400)
+    assert (seconds.smallest_gap_s, seconds.max_per_day) == (1, 86_400)
     once = compile_schedule(schedule("at 2027-01-01T09:00Z")).density()
-    assert (once.smallest_gap_s, once.most_per_day) == (None, 1)
+    assert (once.smallest_gap_s, once.max_per_day) == (None, 1)
 
 
 @pytest.mark.parametrize(

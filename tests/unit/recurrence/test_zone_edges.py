@@ -1,4 +1,4 @@
-"""Half-hour clock changes, and UNTIL at an instant whose local time comes twice."""
+"""Half-hour clock changes, and UNTIL at an instant with a repeated local time."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

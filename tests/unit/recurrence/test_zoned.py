@@ -1,4 +1,4 @@
-"""Zones and DST: every zone of the database across its transitions, against a slow reading of the policies."""
+"""Zones and DST: every zone of the database across its transitions, against a simple implementation of the policies."""
 
 from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime, timedelta
@@ -57,7 +57,7 @@ def test_offsets_are_pythons_in_every_zone() -> None:
 
 
 def test_transitions_never_meet() -> None:
-    """What zoned.py leans on: a local time is concerned by one transition at most."""
+    """The precondition of zoned.py: a local time is affected by one transition at most."""
     for name in NAMES:
         for (first, jump), (second, _) in pairwise(transitions(zone(name))):
             assert second - first > 90 * abs(jump), name
@@ -202,7 +202,7 @@ def test_slots_before_1970_and_fractions() -> None:
 
 
 def test_the_machines_own_database_is_not_asked(tmp_path: Path) -> None:
-    """A machine whose zones are older, or wrong, tells the same times: here its Berlin is Tokyo."""
+    """Slots do not depend on the machine's own zone database: here its Berlin is Tokyo."""
     folder = tmp_path / "Europe"
     folder.mkdir()
     tokyo = resources.files("tzdata").joinpath("zoneinfo", "Asia", "Tokyo").read_bytes()
