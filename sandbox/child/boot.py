@@ -172,7 +172,7 @@ class Boot:
             self._raise("uid", (identity.become, self._uid))
         elif not root:
             self.report["uid"] = "the engine is not root: workers share its uid"
-        identity.drop_capabilities(keep_change_of_user=not self.report["uid"])
+        identity.drop_capabilities(own_uids=not self.report["uid"])
 
     def take_uid(self) -> int:
         """Choose the user id of the next worker, which no other living one has; 0 where workers share one. Raises OSError."""

@@ -12,13 +12,14 @@ UIDS_PER_ZYGOTE = 4096
 
 _VERSION_3 = 0x20080522
 _CAPSET = NUMBER["capset"]
-_CAP_SETGID, _CAP_SETUID = 6, 7
-_CHANGE_OF_USER = (1 << _CAP_SETGID) | (1 << _CAP_SETUID)
+_CAP_KILL, _CAP_SETGID, _CAP_SETUID = 5, 6, 7
+#: The death signal that a worker asked for counts as sent by the zygote: to another uid it needs CAP_KILL.
+_OF_ZYGOTE = (1 << _CAP_KILL) | (1 << _CAP_SETGID) | (1 << _CAP_SETUID)
 
 # At fixed addresses, so that a worker only points at them.
 _header = buffer(struct.pack("=Ii", _VERSION_3, 0))
 _nothing = buffer(bytes(24))
-_change_of_user = buffer(struct.pack("=6I", _CHANGE_OF_USER, _CHANGE_OF_USER, 0, 0, 0, 0))
+_of_zygote = buffer(struct.pack("=6I", _OF_ZYGOTE, _OF_ZYGOTE, 0, 0, 0, 0))
 
 
 def become(uid: int) -> None:
@@ -33,10 +34,10 @@ def become(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def drop_capabilities(*, keep_change_of_user: bool = False) -> None:
-    """Empty every capability set, in the zygote except for the two by which a worker takes a user id of its own."""
+def drop_capabilities(*, own_uids: bool = False) -> None:
+    """Empty every capability set, except for the three that a zygote needs whose workers have user ids of their own."""
     drop_bounding_set()
-    kept = _change_of_user if keep_change_of_user else _nothing
+    kept = _of_zygote if own_uids else _nothing
     syscall(_CAPSET, address(_header), address(kept))
     keep_capabilities(False)
 

@@ -171,6 +171,7 @@ class Zygote:
     Attributes:
         walls: wall name to "" when it stands, otherwise why not.
         modules: what the zygote had imported when it was ready.
+        asked: number of workers that were asked for and have neither come nor been refused.
         program: the file that the zygote's interpreter runs.
     """
 
@@ -192,6 +193,8 @@ class Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
+        self.asked = 0
         self.workers: dict[int, WorkerEnd] = {}
         self.walls: dict[str, str] = {}
         self.modules: tuple[str, ...] = ()
@@ -256,6 +259,7 @@ class Zygote:
         Args:
             code: for runtime ``wasm`` the compiled module: descriptor of a sealed memory file, bytes, whether it is metered.
         """
+        self.asked += 1
         if self._control is not None:
             try:
                 if code is None:
@@ -340,11 +344,11 @@ class Zygote:
                 message, ancillary = b"", []
             kind = message[:1]
             if kind == b"D":
-                self._bury(message[1:])
+                self._record_death(message[1:])
             elif kind == b"W":
                 self._adopt(message[1:], ancillary)
             elif kind == b"N":
-                self._on_refused()
+                self._refuse()
             elif kind == b"Z":
                 words = message[1:].decode().split("\0")
                 self.walls = dict(zip(words[0::2], words[1::2], strict=False))
@@ -386,19 +390,36 @@ class Zygote:
             # closed before it has a job ends by itself: it is as if none could have been made.
             for number in rights:
                 os.close(number)
-            self._on_refused()
+            self._refuse()
             return
         end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=rights[0])
         end.setblocking(False)
         worker = WorkerEnd(PID.unpack(message)[0], end, rights[1])
         self.workers[worker.inner_pid] = worker
+        self.asked -= 1
         self._on_worker(worker)
 
-    def _bury(self, message: bytes) -> None:
+    def _refuse(self) -> None:
+        self.asked -= 1
+        self._on_refused()
+        self._settle_drained()
+
+    def _settle_drained(self) -> None:
+        if self._drained is not None and not self.asked and not self.workers:
+            _settle_once(self._drained)
+
+    async def drained(self) -> None:
+        """Wait until no worker lives or is asked for; the caller asks for no more."""
+        self._drained = asyncio.get_running_loop().create_future()
+        self._settle_drained()
+        await self._drained
+
+    def _record_death(self, message: bytes) -> None:
         pid, status, user_us, system_us, peak_bytes, minor_faults = DEATH.unpack(message)
         worker = self.workers.pop(pid, None)
         if worker is not None:
             worker.ended(Death(status, user_us + system_us, peak_bytes, minor_faults))
+        self._settle_drained()
 
     def _lose(self) -> None:
         """The zygote is gone: its workers are dead or dying, and nobody will say how."""
@@ -415,3 +436,5 @@ class Zygote:
         for worker in living.values():
             worker.kill()
             worker.ended(None)
+        self.asked = 0
+        self._settle_drained()

@@ -58,6 +58,8 @@ class WarmPool:
     """
 
     zygote_type = Zygote
+    #: Workers of one zygote, which share its address layout, before a new zygote takes its place.
+    renew_after = 10_000
 
     def __init__(
         self,
@@ -89,7 +91,9 @@ class WarmPool:
         self._first: asyncio.Future[None] | None = None  # the start waits for the first ready worker
         self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
-        self._asked = 0
+        self._renewing: asyncio.Task[None] | None = None
+        self._retired: dict[Zygote, asyncio.Task[None]] = {}
+        self._forks = 0  # of the zygote at work
         self._warming: dict[WorkerEnd, asyncio.TimerHandle] = {}
         self._ready: deque[WorkerEnd] = deque()
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
@@ -201,15 +205,16 @@ class WarmPool:
         if zygote is None or not self._open:
             return
         wanted = self._size + len(self._waiting) - len(self._ready)
-        while self._asked + len(self._warming) < min(wanted, self._cores):
-            self._asked += 1
+        while self._asked() + len(self._warming) < min(wanted, self._cores):
             zygote.spawn()
             if self._zygote is not zygote:
                 return  # it was lost in between, and what was asked of it forgotten
 
     def _adopt(self, worker: WorkerEnd) -> None:
         loop = asyncio.get_running_loop()
-        self._asked -= 1
+        self._forks += 1
+        if self._forks >= self.renew_after and self._renewing is None and self._zygote is not None:
+            self._renewing = loop.create_task(self._renew(self._zygote))
         self._warming[worker] = loop.call_later(_WARM_UP_S, self._warmed, worker, b"")
         loop.add_reader(worker.socket.fileno(), self._hear, worker)
 
@@ -255,7 +260,6 @@ class WarmPool:
 
     def _refused(self) -> None:
         # The kernel had no process, no memory or no descriptor for one more: what runs now will give some back. Who waits has patience.
-        self._asked -= 1
         self.failures += 1
         self._last_words = "the kernel has no room for one more process"
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
@@ -275,8 +279,41 @@ class WarmPool:
         """Return the paths of what the runtime loads in the zygote; takes seconds when the realm has to be baked."""
         return await asyncio.to_thread(runtime_settings, self._runtime, self._cache, metered=self._metered)
 
+    def _asked(self) -> int:
+        """Return how many workers were asked for and have not come yet."""
+        zygotes = self._retired if self._zygote is None else (self._zygote, *self._retired)
+        return sum(zygote.asked for zygote in zygotes)
+
     async def _bring_up(self) -> None:
-        zygote = self.zygote_type(self._adopt, self._lost, self._refused, self._cgroup)
+        self._zygote = await self._start_zygote()
+        self._forks = 0
+        self._around = Surroundings(0, self.walls, self._now_us)
+        self._refill()
+
+    async def _renew(self, old: Zygote) -> None:
+        """Replace a zygote by a new one; the old one goes on until its last worker has ended, so that no attempt waits."""
+        try:
+            zygote = await self._start_zygote()
+        except SandboxError as problem:
+            _journal.warning("the zygote could not be renewed: %s", problem.why)
+            self._forks = 0  # tried again after as many workers
+            self._renewing = None
+            return
+        self._renewing = None
+        if self._zygote is not old:  # lost meanwhile: another one takes its place
+            await zygote.stop()
+            return
+        self._zygote, self._forks = zygote, 0
+        self._retired[old] = asyncio.get_running_loop().create_task(self._retire(old))
+        self._refill()
+
+    async def _retire(self, zygote: Zygote) -> None:
+        await zygote.drained()
+        await zygote.stop()
+        del self._retired[zygote]
+
+    async def _start_zygote(self) -> Zygote:
+        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._lost(zygote), self._refused, self._cgroup)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         for wall, why in zygote.walls.items():
@@ -288,14 +325,14 @@ class WarmPool:
         except BaseException:
             await zygote.stop()
             raise
-        self._zygote = zygote
-        self._around = Surroundings(0, self.walls, self._now_us)
-        self._refill()
+        return zygote
 
-    def _lost(self) -> None:
-        zygote, self._zygote = self._zygote, None
+    def _lost(self, zygote: Zygote) -> None:
+        if self._zygote is not zygote:
+            return  # a retired one: its workers know that they are lost
+        self._zygote = None
         self._forget_workers()
-        if zygote is not None and self._open:
+        if self._open:
             self._ending = zygote
             _journal.warning("the zygote ended; a new one is started")
             self._restarting = asyncio.get_running_loop().create_task(self._restart(zygote))
@@ -318,17 +355,18 @@ class WarmPool:
             _drop(idle)
         self._warming.clear()
         self._ready.clear()
-        self._asked = 0
 
     async def _close(self) -> None:
         self._open = False
         self._first = None
-        restarting, self._restarting = self._restarting, None
-        if restarting is not None:
-            restarting.cancel()
-            await asyncio.gather(restarting, return_exceptions=True)
+        tasks = [task for task in (self._restarting, self._renewing, *self._retired.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._restarting = self._renewing = None
         zygote, self._zygote = self._zygote, None
-        for each in (zygote, self._ending):
+        retired, self._retired = tuple(self._retired), {}
+        for each in (zygote, self._ending, *retired):
             if each is not None:
                 await each.stop()
         self._ending = None

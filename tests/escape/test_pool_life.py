@@ -6,7 +6,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.escape.probing import Echo, probe, probe_job, probe_pool
+from tests.escape.matrix.pools import WeakPool
+from tests.escape.probing import PROBE, Echo, probe, probe_job, probe_pool
 from tests.escape.standing import standing
 
 from lodger.sandbox import Outcome, Pool
@@ -392,3 +393,44 @@ def test_a_pid_is_told_by_the_kernel_in_either_way() -> None:
     finally:
         os.close(reading)
         os.close(writing)
+
+
+def test_a_zygote_is_renewed_while_attempts_go_on() -> None:
+    """Workers of one zygote share an address layout: after so many another takes its place, and the old one ends with its last worker."""
+
+    class Renewing(WeakPool):
+        renew_after = 6
+
+    async def go() -> tuple[set[Outcome], list[int], list[int], bool]:
+        pool = Renewing({"runtime_path": PROBE}, size=2, profile="trusted")
+        await pool.start()
+        try:
+            assert pool.zygote is not None
+            launchers = [pool.zygote.launcher_pid]
+            holding = asyncio.create_task(pool.run(probe_job("ask(1, 'echo', '1'); hear(); done('1')"), Held()))
+            outcomes = set()
+            while len(set(launchers)) < 3:
+                outcomes.add((await pool.run(probe_job("done('1')"), Echo())).outcome)
+                launchers.append(pool.zygote.launcher_pid)
+            held = gone(launchers[0])
+            Held.release.set()
+            outcomes.add((await holding).outcome)
+            live = pool.zygote.launcher_pid
+            async with asyncio.timeout(60):
+                while not gone(launchers[0]):
+                    await pool.run(probe_job("done('1')"), Echo())
+        finally:
+            await pool.stop()
+        return outcomes, sorted(set(launchers)), [live], held
+
+    class Held(Echo):
+        release = asyncio.Event()
+
+        async def call(self, name: str, arguments: str) -> Reply:
+            await self.release.wait()
+            return await super().call(name, arguments)
+
+    outcomes, launchers, live, ended_early = asyncio.run(go())
+    assert outcomes == {Outcome.OK}
+    assert not ended_early, "the first zygote ended under a worker that was still running"
+    wait_gone(*launchers, *live)
