@@ -14,8 +14,8 @@ from random import Random
 from time import thread_time_ns
 
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 

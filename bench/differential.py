@@ -19,10 +19,10 @@ from tests.unit.recurrence.brute import Brute
 from tests.unit.recurrence.test_rrule_dateutil import FIRST, LAST, rule_kwargs, slots_of
 
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rrule import from_dateutil
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 _SLOTS = 12
 _FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))

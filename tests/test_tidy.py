@@ -47,6 +47,36 @@ def test_every_folder_is_a_package() -> None:
             assert (path.parent / "__init__.py").exists(), f"{path.parent} has no __init__.py"
 
 
+#: Folders whose modules implement one seam or are named by one rule: they may share names with each other.
+SAME_SEAM = (
+    "engine/store/stores/",
+    "engine/recurrence/",
+    "engine/service/nouns/",
+    "engine/cli/commands/",
+    "sandbox/runtimes/",
+)
+#: Names of modules that are the same thing on two layers.
+SAME_THING = {
+    *("action_stream", "adoption", "attempt", "audit", "clock", "collections", "context", "doctor", "errors"),
+    *("grants", "module_check", "modules", "pool", "progress", "retention", "schedules", "scripts", "sealed_commits"),
+    *("secrets", "sessions", "settings", "tenants", "tokens", "triggers", "webhooks", "actions"),
+}
+
+
+def test_modules_share_a_name_only_if_they_are_the_same_thing_on_two_layers() -> None:
+    folders: dict[str, set[str]] = {}
+    for path in (path for package in PACKAGES[:-1] for path in (ROOT / package).rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        if path.stem not in {"__init__", "__main__"} and not name.startswith(
+            "escape/cases/"
+        ):  # named for what is attacked
+            folder = next((seam for seam in SAME_SEAM if name.startswith(seam)), str(path.parent))
+            folders.setdefault(path.stem, set()).add(folder)
+    shared = {stem for stem, places in folders.items() if len(places) > 1}
+    assert shared - SAME_THING == set(), "rename one of them, or say that they are the same thing"
+    assert SAME_THING - shared == set(), "no longer shared"
+
+
 def test_what_takes_longest_is_there() -> None:
     assert [name for name in LONGEST_FIRST if not (ROOT / "tests" / name).exists()] == []
 

@@ -13,7 +13,7 @@ from lodger.engine.data.changes.feed import START, Batch, Change
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
-from lodger.engine.effects.known import Reading
+from lodger.engine.effects.journal_rows import Reading
 from lodger.engine.store.queue.followers import Position
 
 DEFAULT_LIMIT = 100

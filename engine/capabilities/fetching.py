@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from lodger.engine.core.execution import Answer, Fetched
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.egress.errors import NoAnswer, Refused
 from lodger.engine.egress.request import Request
+from lodger.engine.egress.request_errors import NoAnswer, Refused
 from lodger.sandbox.outcome import Outcome
 
 #: Requests of one attempt at a time; more wait their turn.

@@ -9,7 +9,7 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects import kv_store
 from lodger.engine.effects.effect import KvAdd, KvSet
-from lodger.engine.effects.known import Value
+from lodger.engine.effects.journal_rows import Value
 
 MOST_VALUE = 64 * 1024
 MOST_TTL_S = 366 * 86_400

@@ -14,8 +14,8 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.core.access.origins import Origin
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.egress.errors import SecretRefused
 from lodger.engine.egress.headers import Headers
+from lodger.engine.egress.request_errors import SecretRefused
 from lodger.engine.store.tenants.secrets import Opened
 from lodger.engine.vault.redaction import Redactor
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, say, write_json
 from lodger.engine.cli.output.failure import Usage, demand_matplotlib
+from lodger.engine.cli.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
     from lodger.bench.walls import Figure

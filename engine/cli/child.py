@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 
-from lodger.engine.cli.output.answer import say, write_json
+from lodger.engine.cli.output.result_output import say, write_json
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
 

@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 from lodger.engine.cli import place
-from lodger.engine.cli.output.answer import say, visible
 from lodger.engine.cli.output.failure import TRACEBACK, Usage, tell
+from lodger.engine.cli.output.result_output import say, visible
 from lodger.engine.core.version import VERSION
 
 app = typer.Typer(

@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lodger.engine.cli.output.answer import visible
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import visible
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
 MAX_BYTES = 64 * 1024 * 1024

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, say, visible, write_json
 from lodger.engine.cli.output.failure import Usage, human, under
+from lodger.engine.cli.output.result_output import AsJson, say, visible, write_json
 
 Kind = Annotated[
     str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; recognised when left out.")

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.answer import AsJson, Database, Yes, write_json
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, Database, Yes, write_json
 from lodger.engine.core.serialization import unshaped
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Operation

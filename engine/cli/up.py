@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli.descriptors import ask_for_more
-from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

@@ -25,6 +25,7 @@ from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, Tabl
 from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import cursors, database_errors, holds, kv_store
+from lodger.engine.effects.commit_errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.database_errors import (
     HELD,
     NO_WRITES,
@@ -49,11 +50,10 @@ from lodger.engine.effects.effect import (
     after,
     stated,
 )
-from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
 from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.store.queue import events, outbox
+from lodger.engine.store.queue import outbox, webhook_events
 from lodger.engine.store.stores import driver_of
 
 
@@ -250,7 +250,7 @@ class _Commit:
             cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
         elif isinstance(effect, Emit):
             place = (self.docket.action_id, self.docket.step, index)
-            events.enqueue(
+            webhook_events.enqueue(
                 self.connection,
                 self.docket.tenant_id,
                 effect.name,

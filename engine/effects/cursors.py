@@ -3,8 +3,8 @@
 from sqlalchemy import Connection, select
 
 from lodger.engine.data.sets.scope import Scope
+from lodger.engine.effects.commit_errors import ConflictFound
 from lodger.engine.effects.effect import Consumed
-from lodger.engine.effects.errors import ConflictFound
 from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema.feeds import cursors
 from lodger.engine.store.stores import driver_of

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from lodger.engine.data.sets.foreign import state_of
-from lodger.engine.effects.errors import EffectRefused
+from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.store.stores import driver_of
 
 #: Of rules that a database looks at only when a transaction ends: no call of the script's is the one that broke it.

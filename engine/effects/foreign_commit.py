@@ -15,8 +15,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts, state_of
 from lodger.engine.effects import commit
+from lodger.engine.effects.commit_errors import NotApplied
 from lodger.engine.effects.database_errors import OF_THE_WHOLE, Overthrown, of_the_tables
-from lodger.engine.effects.errors import NotApplied
 from lodger.engine.effects.write_set import Docket
 from lodger.engine.store.stores import driver_of
 from lodger.sandbox.job import ScriptError

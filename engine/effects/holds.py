@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from lodger.engine.data.sets.dataset import Collection
+from lodger.engine.effects.commit_errors import NotYet
 from lodger.engine.effects.effect import Consumed, Effect, KvAdd, KvSet
-from lodger.engine.effects.errors import NotYet
 from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Place
-from lodger.engine.store.schema.data import holds
+from lodger.engine.store.schema.script_data import holds
 
 
 def places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[int, Effect]]:

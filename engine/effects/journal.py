@@ -31,7 +31,7 @@ from lodger.engine.effects.effect import (
     after,
     described,
 )
-from lodger.engine.effects.known import Reading, Rows, Touched, Value
+from lodger.engine.effects.journal_rows import Reading, Rows, Touched, Value
 from lodger.engine.effects.write_set import Docket, Held, Standing
 
 #: Bytes of rows that one attempt is given: they are kept, to be compared when it writes them.

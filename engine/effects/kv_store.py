@@ -8,10 +8,10 @@ from sqlalchemy import Column, Connection, Table, or_
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.scope import Scope
+from lodger.engine.effects.commit_errors import ConflictFound
 from lodger.engine.effects.effect import KvAdd, KvSet, plus
-from lodger.engine.effects.errors import ConflictFound
 from lodger.engine.effects.write_set import Docket
-from lodger.engine.store.schema.data import kv
+from lodger.engine.store.schema.script_data import kv
 
 
 class _Values:

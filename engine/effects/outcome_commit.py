@@ -11,10 +11,10 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import commit as journal_commit
 from lodger.engine.effects import database_errors, sealed_commits
-from lodger.engine.effects.ceilings import Ceilings
+from lodger.engine.effects.budget_checks import Ceilings
+from lodger.engine.effects.commit_errors import NotApplied, NotYet
 from lodger.engine.effects.database_errors import OF_THE_WHOLE, Overthrown, of_the_tables
 from lodger.engine.effects.effect import lags
-from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.sealed_commits import Sealed
 from lodger.engine.store.actions import change_triggers

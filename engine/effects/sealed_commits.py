@@ -14,10 +14,10 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.effects import codec, commit, holds
-from lodger.engine.effects.ceilings import effects_of
+from lodger.engine.effects import commit, holds, write_set_codec
+from lodger.engine.effects.budget_checks import effects_of
+from lodger.engine.effects.commit_errors import NotApplied
 from lodger.engine.effects.effect import lags
-from lodger.engine.effects.errors import NotApplied
 from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.effects.write_set import Docket
 from lodger.engine.store.actions import change_triggers
@@ -25,8 +25,8 @@ from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.data import sealed
 from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.store.schema.script_data import sealed
 from lodger.engine.store.usage import budget_reservations, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -64,7 +64,7 @@ def seal(
     finally:
         trial.rollback()
     holds.take(connection, own)
-    made = Sealed(claim.tenant_id, claim.action_id, row.step, row.attempt, codec.encode(away))
+    made = Sealed(claim.tenant_id, claim.action_id, row.step, row.attempt, write_set_codec.encode(away))
     connection.execute(
         insert(sealed).values(
             tenant_id=made.tenant_id,
@@ -72,7 +72,7 @@ def seal(
             step=made.step,
             attempt=made.attempt,
             docket=made.docket,
-            own=codec.encode(own),
+            own=write_set_codec.encode(own),
             ended=_ended(claim, finished, now_us // usage.DAY_US),
             sealed_us=now_us,
             next_us=now_us + books.settings.lease_us,
@@ -162,7 +162,7 @@ def settled(
     if row is None or kept is None:
         return None
     body = json.loads(kept.ended)
-    finished, own = _finished(body, receipt), codec.decode(kept.own, datasets)
+    finished, own = _finished(body, receipt), write_set_codec.decode(kept.own, datasets)
     if finished.outcome is Outcome.OK:
         finished = _own(connection, own, finished, now_us)
     holds.release(connection, one.tenant_id, one.action_id)

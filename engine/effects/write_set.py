@@ -1,7 +1,7 @@
 """What a commit applies: effects in the order of their calls, and what must still hold when they are.
 
 A journal knows all that an attempt has seen; a docket is the part of it that leaves the attempt. It is plain values, so that
-it can be stored when an attempt is sealed and applied by any node (:mod:`lodger.engine.effects.codec`).
+it can be stored when an attempt is sealed and applied by any node (:mod:`lodger.engine.effects.write_set_codec`).
 """
 
 from collections.abc import Mapping

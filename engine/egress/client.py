@@ -13,11 +13,11 @@ from lodger.engine.egress import headers as allowed_headers
 from lodger.engine.egress import target as targets
 from lodger.engine.egress.address import Door
 from lodger.engine.egress.decoding import ACCEPTED, Body
-from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge, TooLate
 from lodger.engine.egress.headers import Headers
+from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.network import GuardedNetwork, Names
-from lodger.engine.egress.pace import Pace
 from lodger.engine.egress.request import MAX_HEADERS, MAX_HOPS, Redirect, Request
+from lodger.engine.egress.request_errors import Cut, NoAnswer, Refused, TooLarge, TooLate
 from lodger.engine.egress.target import Target
 
 _POINTS_ELSEWHERE = {301, 302, 303, 307, 308}

@@ -2,7 +2,7 @@
 
 import zlib
 
-from lodger.engine.egress.errors import Cut, TooLarge
+from lodger.engine.egress.request_errors import Cut, TooLarge
 
 #: What we say we take; an answer in another encoding, or in several, is no answer.
 ACCEPTED = "gzip, deflate"

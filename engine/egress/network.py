@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
 
 from lodger.engine.egress.address import Address, Door, plain
-from lodger.engine.egress.errors import Refused, TooLarge
+from lodger.engine.egress.request_errors import Refused, TooLarge
 from lodger.engine.egress.target import Target
 
 

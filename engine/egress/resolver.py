@@ -10,7 +10,7 @@ from typing import Any
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.egress.address import Address
-from lodger.engine.egress.errors import Refused
+from lodger.engine.egress.request_errors import Refused
 
 #: Seconds for a name, all servers and tries together.
 LOOKUP_S = 5.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from lodger.engine.core.access.origins import PORTS, Origin, is_name
-from lodger.engine.egress.errors import Refused
+from lodger.engine.egress.request_errors import Refused
 
 MAX = 8192
 _URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?(/[!\"$-~]*)?", re.ASCII)

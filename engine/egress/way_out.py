@@ -10,7 +10,7 @@ from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress.address import Door
-from lodger.engine.egress.pace import Pace
+from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.resolver import Resolver, extra_missing
 

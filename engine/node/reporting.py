@@ -9,7 +9,7 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import Meters
 from lodger.engine.effects.sealed_commits import Finish
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import (
+from lodger.engine.node.node_events import (
     ActionsExpired,
     AttemptsRescued,
     BatchCommitted,

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.on_changes import OnChanges
 from lodger.engine.recurrence.parse import kind_of, parse_rule
 from lodger.engine.recurrence.rrule import of_set, parse_set
 from lodger.engine.recurrence.rule import DstPolicy, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schedule import CompiledSchedule, Windows
 
 MAX_RULES = 32

@@ -6,7 +6,7 @@ is 24 hours.
 
 import re
 
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 MILLISECOND_US = 1_000
 SECOND_US = 1_000_000

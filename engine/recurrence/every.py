@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lodger.engine.recurrence.calendar.pace import of_interval
+from lodger.engine.recurrence.calendar.min_spacing import of_interval
 from lodger.engine.recurrence.duration import UNITS, duration_in_words, parse_duration
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant
 from lodger.engine.recurrence.rule import Pace, Recurrence
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import Steps
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

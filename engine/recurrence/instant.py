@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 _TIME = (
     r"(?P<Y>[0-9]{4})-(?P<M>[0-9]{2})-(?P<D>[0-9]{2})"

@@ -7,9 +7,9 @@ other, and whatever pauses, edits or deletes it needs to know nothing of it.
 import re
 from datetime import UTC, datetime
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.once import OnceAt
 from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: The slot that never comes.
 END = datetime.max.replace(tzinfo=UTC)

@@ -14,11 +14,11 @@ from itertools import pairwise
 from math import gcd
 
 from lodger.engine.recurrence.calendar.civil import DAY_S, local_of
-from lodger.engine.recurrence.calendar.pace import of_times
+from lodger.engine.recurrence.calendar.min_spacing import of_times
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds, Pace, Recurrence
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import Steps
 
 _HEAD = re.compile(r"[ \t\r\n]*(?:(at|in)[ \t]+)?", re.IGNORECASE)

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from lodger.engine.recurrence import cron, rrule, schyntax
 from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import zone
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.every import parse_every
 from lodger.engine.recurrence.instant import format_instant, looks_like_time, parse_time
 from lodger.engine.recurrence.on_changes import parse_changes
 from lodger.engine.recurrence.once import OnceAt, OnceLocal, is_relative, parse_once
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSequence, Recurrence, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: Languages that ``dtstart`` anchors; for the others it must be a time all the same and changes nothing.
 ANCHORED = (Kind.RRULE, Kind.EVERY)

@@ -13,10 +13,10 @@ from typing import Any
 from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.compile import MAX_RULES, windows_of
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import Answer, DstPolicy, Fold, Gap, Kind, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, SearchedTo
 from lodger.engine.recurrence.words import sentence

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.zones import Zone
-from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.instant import format_instant
 from lodger.engine.recurrence.rule import Density, Recurrence
+from lodger.engine.recurrence.rule_errors import RuleNeverFires
 from lodger.engine.recurrence.search import SAVE_STEPS, Merge, OutOfSteps, SearchedTo, Steps
 from lodger.engine.recurrence.union import Union
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from lodger.engine.recurrence.calendar.pace import of_schedule
+from lodger.engine.recurrence.calendar.min_spacing import of_schedule
 from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.rule import Pace, Recurrence
 from lodger.engine.recurrence.search import Merge, Steps

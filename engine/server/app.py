@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lodger.engine.server import endpoints, live, openapi, sessions
 from lodger.engine.server.auth import Authentication
 from lodger.engine.server.bodies import Bodies
-from lodger.engine.server.calls import Calls
-from lodger.engine.server.limits import RateLimits, Threads
+from lodger.engine.server.operation_call import Calls
 from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
+from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.sync import Engine
 
 #: Operations of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.

@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.server.limits import RateLimits, Threads
 from lodger.engine.server.problems import Refused, problem
+from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.store.context import Books
 from lodger.engine.store.tenants import sessions, tokens
 

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from lodger.engine.core.settings import Settings
-from lodger.engine.server.limits import Threads
 from lodger.engine.server.openapi import RequestModel
 from lodger.engine.server.problems import Refused, field_errors, not_valid
+from lodger.engine.server.rate_limits import Threads
 from lodger.sandbox.prescan import JsonRefused, parse
 
 M = TypeVar("M", bound=RequestModel)

@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from lodger.engine.core.access.roles import MEANING, Role
 from lodger.engine.core.serialization import shaped
 from lodger.engine.server.bodies import Bodies
-from lodger.engine.server.calls import Calls, authenticated, permission
 from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
+from lodger.engine.server.operation_call import Calls, authenticated, permission
 from lodger.engine.server.problems import Refused
 from lodger.engine.service.operations.route import ROOT, Instant, Route
 from lodger.engine.service.operations.table import ROUTES

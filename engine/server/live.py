@@ -21,10 +21,10 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.serialization import shaped
 from lodger.engine.server.auth import session_of
-from lodger.engine.server.calls import Calls, authenticated, permission
-from lodger.engine.server.limits import Threads
 from lodger.engine.server.openapi import errors_of
+from lodger.engine.server.operation_call import Calls, authenticated, permission
 from lodger.engine.server.problems import Refused
+from lodger.engine.server.rate_limits import Threads
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store.actions import actions
 from lodger.engine.store.actions.action_stream import Following, Key, Pulse, pulses

@@ -13,8 +13,8 @@ from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
 from lodger.engine.server.bodies import Bodies, media
-from lodger.engine.server.calls import Calls, authenticated, request_id
 from lodger.engine.server.openapi import RequestModel, errors_of
+from lodger.engine.server.operation_call import Calls, authenticated, request_id
 from lodger.engine.server.problems import Refused
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store import audit

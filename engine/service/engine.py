@@ -13,8 +13,8 @@ from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.metrics import Meters
 from lodger.engine.core.settings import Settings
+from lodger.engine.data.changes.external_writes import record_changed, record_sessions
 from lodger.engine.data.changes.prepare import prepare
-from lodger.engine.data.changes.reporting import record_changed, record_sessions
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase

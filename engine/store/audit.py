@@ -15,12 +15,12 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import Books
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
-from lodger.engine.store.schema.platform import audit
+from lodger.engine.store.schema.access import audit
 
 #: The platform's own rows belong to no tenant.
 PLATFORM = ""
 #: A value longer than this, as JSON, is told by its length and digest: the log keeps what changed, not a second copy of it.
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 #: Rows that an export reads at once.
 PAGE = 500
 
@@ -37,8 +37,24 @@ class Doing:
     named: str | None = None
 
 
-def write(books: Books, connection: Connection, act: Act, doing: Doing, before: Json, after: Json, now_us: int) -> None:
-    """Add a row. ``before`` and ``after`` are JSON shapes; None where there is nothing."""
+def write(
+    books: Books,
+    connection: Connection,
+    act: Act,
+    doing: Doing,
+    before: Json,
+    after: Json,
+    now_us: int,
+    *,
+    brief: bool = False,
+) -> None:
+    """Add a row.
+
+    Args:
+        before, after: JSON values; None where there is nothing.
+        brief: store lengths and digests only, because the tenant has no room left: its changes are logged all the same.
+    """
+    most = 0 if brief else MAX_BYTES
     connection.execute(
         insert(audit).values(
             tenant_id=PLATFORM if doing.tenant_id is None else doing.tenant_id,
@@ -49,25 +65,27 @@ def write(books: Books, connection: Connection, act: Act, doing: Doing, before: 
             verb=doing.verb,
             target=doing.target[:200],
             named=doing.named[:200] if doing.named else None,
-            before=_kept(before),
-            after=_kept(after),
+            before=_kept(before, most),
+            after=_kept(after, most),
             why=act.why,
             request_id=act.request_id,
         )
     )
 
 
-def _kept(body: Json) -> str | None:
+def _kept(body: Json, most: int) -> str | None:
     if body is None:
         return None
-    if isinstance(body, dict):
-        body = {name: _short(value) for name, value in body.items()}
+    if most == 0:
+        body = _short(body, most)
+    elif isinstance(body, dict):
+        body = {name: _short(value, most) for name, value in body.items()}
     return _text(body)
 
 
-def _short(value: Json) -> Json:
+def _short(value: Json, most: int) -> Json:
     text = _text(value)
-    if len(text) <= MOST_BYTES:
+    if len(text) <= most:
         return value
     return {"bytes": len(text.encode("utf-8", "surrogatepass")), "sha256": _digest(text)}
 

@@ -12,8 +12,8 @@ from lodger.engine.core.access.grants import Grants
 from lodger.engine.core.ids import OWNED, PLATFORM
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.core.settings import Settings
-from lodger.engine.policy import budgets
-from lodger.engine.policy.budgets import Allowance
+from lodger.engine.policy import budget_table
+from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store.bulk import AskMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
@@ -86,7 +86,11 @@ class Sources:
             settings.mails_per_day,
             settings.retention_days,
             settings.retention_runs,
-            **{f"{name}_per_day": getattr(settings, f"{name}_per_day") for name in budgets.NAMES if name != "mails"},
+            **{
+                f"{name}_per_day": getattr(settings, f"{name}_per_day")
+                for name in budget_table.NAMES
+                if name != "mails"
+            },
             storage_bytes=settings.storage_bytes,
         )
         self._granted = grants.parse(settings.grants.split())
@@ -130,8 +134,8 @@ class Sources:
         if kept is None:
             given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
             wished = json.loads(wishes) if wishes else {}
-            budgets.given(wished)
-            of_process = {name: value for name, value in wished.items() if name not in budgets.OF_ATTEMPT}
+            budget_table.given(wished)
+            of_process = {name: value for name, value in wished.items() if name not in budget_table.OF_ATTEMPT}
             kept = self._limits[key] = Limits(**given).lowered(of_process)
             while len(self._limits) > KEPT:
                 self._limits.popitem(last=False)
@@ -142,8 +146,8 @@ class Sources:
         key = (tenant_limits, wishes)
         kept = self._budgets.get(key)
         if kept is None:
-            allowed, wished = (budgets.given(json.loads(text)) if text else {} for text in key)
-            kept = self._budgets[key] = budgets.lowered(allowed, wished)
+            allowed, wished = (budget_table.given(json.loads(text)) if text else {} for text in key)
+            kept = self._budgets[key] = budget_table.lowered(allowed, wished)
             while len(self._budgets) > KEPT:
                 self._budgets.popitem(last=False)
         return kept

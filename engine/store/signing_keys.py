@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.records import Json
-from lodger.engine.store.schema.platform import keys
+from lodger.engine.store.schema.access import keys
 
 
 def signing(connection: Connection) -> bytes:

@@ -21,7 +21,7 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.engine import Engine
 from lodger.engine.service.nouns.base import aware
 from lodger.engine.store.records import Action, Schedule
-from lodger.engine.store.schema.data import outbox
+from lodger.engine.store.schema.script_data import outbox
 from lodger.engine.testing.clock import BEGIN, FakeClock
 from lodger.engine.testing.inline import InlineNode, Pretend
 
@@ -181,7 +181,7 @@ class Stage:
 
     def documents(self, tenant_id: str, collection: str) -> list[dict[str, Any]]:
         """Give the documents of a tenant's collection, each with its ``id``, ordered by it."""
-        from lodger.engine.store.schema.data import documents
+        from lodger.engine.store.schema.script_data import documents
 
         mine = (documents.c.tenant_id == tenant_id, documents.c.collection == collection)
         with self.engine.books.database.read() as connection:

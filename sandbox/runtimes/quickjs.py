@@ -9,7 +9,7 @@ bootstrap hands over a result or an error. Conversion of either happens inside t
 from lodger.sandbox.runtimes.js.guest import Guest, Host
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.realm import QuickRealm
-from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
+from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, Mute
 from lodger.sandbox.walls.libc import Call, carry_out
 
 _OPEN_MEMORY = 16 << 20  # before the header: what the touch block may hold

@@ -17,7 +17,7 @@ from lodger.sandbox.runtimes import written
 from lodger.sandbox.runtimes.answer import Over
 from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native.realm import NativeRealm
-from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
+from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, Mute
 from lodger.sandbox.walls.libc import Call, carry_out
 
 TYPE_CHECKING = False

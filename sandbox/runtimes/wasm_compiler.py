@@ -8,8 +8,8 @@ import ctypes
 
 from lodger.sandbox.frames import ARTEFACT, DONE, FAIL
 from lodger.sandbox.runtimes.answer import quoted
-from lodger.sandbox.runtimes.command.engine import MAGIC
 from lodger.sandbox.runtimes.command.machine import ModuleMachine, Unsuitable
+from lodger.sandbox.runtimes.command.wasm_engine import MAGIC
 from lodger.sandbox.runtimes.libwasmtime import WasmFault
 
 TYPE_CHECKING = False

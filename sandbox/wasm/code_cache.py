@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
-from lodger.sandbox.runtimes.command.engine import COMMANDS
+from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.wasm.disk_cache import MOST_BYTES, DiskCache, lasting_key
 from lodger.sandbox.wasm.sealed_code import SEAL_BYTES, SealedCode, SealedCodeWriter

@@ -12,9 +12,9 @@ from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar.civil import local_of, naive_of
 from lodger.engine.recurrence.cron import parse
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import Kind, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 
 def _terms(low: int, high: int) -> st.SearchStrategy[str]:

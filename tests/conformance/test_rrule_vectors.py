@@ -12,9 +12,9 @@ import pytest
 from dateutil.rrule import rrulestr
 
 from lodger.engine.recurrence import rrule
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import Recurrence
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import SearchedTo
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -13,7 +13,7 @@ from tests.conformance import schyntax_reading as reading
 from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar.civil import local_of, naive_of
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schyntax import SchyntaxRule, parse
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -23,7 +23,7 @@ from tests.unit.data.shop import customers, orders, platform
 from lodger.engine import Engine
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
+from lodger.engine.store.schema.script_data import documents, holds, kv, outbox, sealed
 
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=2, concurrent_runs=2, min_interval_s=1, lease_s=1.0, poll_s=0.02)
 

@@ -18,7 +18,7 @@ from lodger.engine.data.changes import feed
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.store.schema.feeds import cursors
 from lodger.sandbox.pool import Pool
 

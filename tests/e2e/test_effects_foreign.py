@@ -16,7 +16,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
+from lodger.engine.store.schema.script_data import documents, holds, kv, outbox, sealed
 from lodger.sandbox.pool import Pool
 
 __all__ = ["kind", "place", "url"]

@@ -16,7 +16,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.service.async_engine import Engine
-from lodger.engine.store.schema.data import outbox
+from lodger.engine.store.schema.script_data import outbox
 from lodger.sandbox.pool import Pool
 
 SCRIPT = """

@@ -13,7 +13,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.service.async_engine import Engine
-from lodger.engine.store.schema.data import fetches, kv
+from lodger.engine.store.schema.script_data import fetches, kv
 
 SCRIPT = """
 export default async ({ kv }) => {

@@ -8,7 +8,7 @@ from tests.e2e.ready import lodger
 from tests.e2e.test_scripts import result, run
 from tests.unit.data.shop import Shop
 
-from lodger.engine.policy.budgets import BUDGETS
+from lodger.engine.policy.budget_table import BUDGETS
 from lodger.engine.sync import Engine
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome

@@ -11,7 +11,7 @@ from tests.e2e.command import Said, inside
 from lodger.engine.cli.output import event_lines
 from lodger.engine.core.error_table import OUTCOME, REASON, error_table
 from lodger.engine.core.events import Event
-from lodger.engine.policy import budgets, placement, plan
+from lodger.engine.policy import budget_table, placement, plan
 from lodger.engine.store.actions import actions
 from lodger.engine.store.queue import placements
 from lodger.engine.sync import Engine
@@ -167,7 +167,7 @@ def test_every_outcome_and_reason_has_its_explanation() -> None:
     assert {code for code, row in rows.items() if OUTCOME in row.met} == {str(each) for each in Outcome}
     of_policies = {plan.MISSED, plan.OVERLAP, plan.CATCH_UP, plan.QUEUE_FULL, plan.CAUGHT_UP}
     of_nodes = {placement.MEMORY, placement.LONG, placements.GONE}
-    assert of_policies | of_nodes | {budgets.RUNS, budgets.CPU, actions.RETRIED} <= {
+    assert of_policies | of_nodes | {budget_table.RUNS, budget_table.CPU, actions.RETRIED} <= {
         code for code, row in rows.items() if REASON in row.met
     }
     limit = inside("errors", "call_limit").out

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert
 from tests.e2e.command import bare, inside
 
-from lodger.engine.store.schema.platform import audit
+from lodger.engine.store.schema.access import audit
 from lodger.engine.sync import Engine
 
 ENTRIES = 1200

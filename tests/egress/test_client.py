@@ -11,8 +11,8 @@ from tests.egress.name_server import NameServer
 from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers, way_out
 
 from lodger.engine.core.access.origins import Origin
-from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge, TooLate
 from lodger.engine.egress.request import Redirect, Request
+from lodger.engine.egress.request_errors import Cut, NoAnswer, Refused, TooLarge, TooLate
 from lodger.engine.egress.way_out import WayOut
 
 

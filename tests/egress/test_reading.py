@@ -15,8 +15,8 @@ from lodger.engine.egress import headers, target
 from lodger.engine.egress.address import Door, closed
 from lodger.engine.egress.client import joined_url
 from lodger.engine.egress.decoding import Body
-from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge
-from lodger.engine.egress.pace import Pace
+from lodger.engine.egress.host_rate import Pace
+from lodger.engine.egress.request_errors import Cut, NoAnswer, Refused, TooLarge
 
 #: What ``ipaddress.is_global`` calls global and is not a place to go; then what neither calls so.
 NEVER = [

@@ -11,7 +11,7 @@ from tests.egress.name_server import NameServer
 from tests.egress.peer import Peer, thread_of_peers, way_out
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.egress.errors import Cut, NoAnswer
+from lodger.engine.egress.request_errors import Cut, NoAnswer
 
 NAMES = {"api.example": [["127.0.0.1"]], "other.example": [["127.0.0.1"]]}
 

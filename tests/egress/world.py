@@ -20,9 +20,9 @@ from lodger.engine.core.access.origins import PORTS, Origin
 from lodger.engine.egress import client, network, target
 from lodger.engine.egress.address import Door
 from lodger.engine.egress.client import Rules, send
-from lodger.engine.egress.errors import NoAnswer
-from lodger.engine.egress.pace import Pace
+from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.request import Request
+from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.egress.resolver import Resolver
 
 PUBLIC = {"93.184.216.34", "2606:2800:220:1::1"}

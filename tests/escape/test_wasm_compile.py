@@ -13,7 +13,7 @@ from wasmtime import _bindings as ffi
 from wasmtime import wat2wasm
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome
-from lodger.sandbox.runtimes.command.engine import COMMANDS
+from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
 from lodger.sandbox.wasm.code_cache import CodeCache
 
 

@@ -10,7 +10,7 @@ from tests.node.harness import SETTINGS, Signals
 
 from lodger.engine import Engine
 from lodger.engine.store.records import Action
-from lodger.engine.store.schema.platform import running_lines
+from lodger.engine.store.schema.access import running_lines
 from lodger.engine.sync import Engine as Sync
 from lodger.sandbox.job import LogLine
 

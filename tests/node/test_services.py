@@ -29,7 +29,7 @@ from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.handlers import Handlers
 from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
 from lodger.engine.node.db_executor import DbExecutor
-from lodger.engine.node.events import AttemptsRescued, BatchCommitted, CancelledWritten, Claimed, Ticked
+from lodger.engine.node.node_events import AttemptsRescued, BatchCommitted, CancelledWritten, Claimed, Ticked
 from lodger.engine.node.service import Service
 from lodger.engine.node.services.committer import CancelledUsage, Committer
 from lodger.engine.node.services.dispatcher import Dispatcher, Reconciler, RunningAttempts

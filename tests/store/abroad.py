@@ -14,12 +14,12 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.foreign import receipts
 from lodger.engine.data.sets.guard import looked
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.effects import codec, foreign_commit, sealed_commits
+from lodger.engine.effects import foreign_commit, sealed_commits, write_set_codec
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.effects.sealed_commits import Finish, Sealed
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import finished
-from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
+from lodger.engine.store.schema.script_data import documents, holds, kv, outbox, sealed
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import Report
 from lodger.sandbox.outcome import Outcome
@@ -140,7 +140,7 @@ class Abroad:
         return committed, committed.sealed[0] if committed.sealed else None
 
     def apply(self, one: Sealed) -> foreign_commit.Receipt:
-        docket = codec.decode(one.docket, self.engine.datasets)
+        docket = write_set_codec.decode(one.docket, self.engine.datasets)
         return foreign_commit.apply(self.database, docket, one.attempt, now_us=self.bench.clock.us)
 
     def settle(self, one: Sealed, receipt: foreign_commit.Receipt) -> Finish | None:

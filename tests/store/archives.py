@@ -16,7 +16,7 @@ from tests.store.bench import OK, THROWN, Bench
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive.export import TABLES
-from lodger.engine.store.schema.data import document_index, documents, fetches, kv, outbox, storage
+from lodger.engine.store.schema.script_data import document_index, documents, fetches, kv, outbox, storage
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 

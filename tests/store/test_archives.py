@@ -14,7 +14,7 @@ from tests.store.bench import Bench
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.service.archive.export import TABLES
-from lodger.engine.store.schema.data import kv, sealed
+from lodger.engine.store.schema.script_data import kv, sealed
 
 __all__ = ["elsewhere"]
 

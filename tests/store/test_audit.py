@@ -185,7 +185,7 @@ def test_a_change_writes_its_row_with_its_transaction(
         else row.tenant_id
     )
 
-    def broken(*_args: object) -> None:
+    def broken(*_args: object, **_more: object) -> None:
         raise RuntimeError("the log cannot be written")
 
     if verb == "tenants.create":

@@ -12,7 +12,7 @@ from tests.store.bench import Bench
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.data.reading import collections, document_index
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.schema.data import document_index as entries
+from lodger.engine.store.schema.script_data import document_index as entries
 
 LONG = "x" * 300
 

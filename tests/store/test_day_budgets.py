@@ -12,7 +12,7 @@ from tests.store.spending import Spender, fetch, mail, say
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.effects.ceilings import Ceilings
+from lodger.engine.effects.budget_checks import Ceilings
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import cancelled_usage, leases
 from lodger.engine.store.usage import budget_reservations, usage

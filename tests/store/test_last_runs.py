@@ -7,7 +7,7 @@ from tests.store.bench import THROWN, Bench
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import from_us
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.node.executors.context import context_json
+from lodger.engine.node.executors.script_context import context_json
 from lodger.sandbox.outcome import Outcome
 
 

@@ -17,8 +17,8 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.queue import outbox as outboxes
-from lodger.engine.store.schema.data import outbox
 from lodger.engine.store.schema.scheduling import tenants
+from lodger.engine.store.schema.script_data import outbox
 
 START_US = 1_795_000_000_000_000
 

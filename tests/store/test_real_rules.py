@@ -10,8 +10,8 @@ from tests.store.virtual_clock import VirtualClock
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
-from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.rule import Kind, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.sync import Engine
 
 

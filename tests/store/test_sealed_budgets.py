@@ -7,7 +7,7 @@ from tests.databases.fixtures import place
 from tests.store.abroad import Abroad, call
 from tests.store.bench import Bench
 
-from lodger.engine.effects import ceilings
+from lodger.engine.effects import budget_checks
 from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
@@ -104,9 +104,11 @@ def test_what_could_not_be_applied_is_free_again(far: Abroad) -> None:
 
 
 def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ceilings, "LARGEST", 64 * 1024)
+    monkeypatch.setattr(budget_checks, "LARGEST", 64 * 1024)
     far.engine.tenants.edit("one", limits={"storage_bytes": 100_000})
     far.ask()
+    with far.engine.books.database.read() as connection:
+        scripts = storage_usage.kept(connection, ["one"])["one"]
     _committed, one = far.seal(mails(0, "a", 60_000))
     assert one is not None
     refused = far.ask()
@@ -119,7 +121,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
     assert "budget storage_bytes is 100000 per tenant" in error.message
     far.settle(one, far.apply(one))
     with far.engine.books.database.read() as connection:
-        assert storage_usage.kept(connection, ["one"]) == {"one": len("a") + 60_002}
+        assert storage_usage.kept(connection, ["one"]) == {"one": scripts + len("a") + 60_002}
 
 
 def test_the_day_of_a_seal_is_what_the_ledger_keeps(far: Abroad) -> None:

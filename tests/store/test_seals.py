@@ -270,13 +270,13 @@ def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad, k
 
 def test_a_set_that_is_not_exposed_here_is_left_to_others(far: Abroad) -> None:
     from lodger.engine.data.sets.datasets import Datasets
-    from lodger.engine.effects import codec
+    from lodger.engine.effects import write_set_codec
 
     far.ask()
     _, one = far.seal()
     assert one is not None
-    with pytest.raises(codec.Undecodable):
-        codec.decode(one.docket, Datasets())
+    with pytest.raises(write_set_codec.Undecodable):
+        write_set_codec.decode(one.docket, Datasets())
 
 
 class Cut(Exception):

@@ -12,8 +12,8 @@ from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.engine.recurrence.rule_errors import RuleNeverFires
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.actions.change_triggers import Woken, wake
 from lodger.engine.store.queue.followers import Follower, Position

@@ -10,21 +10,28 @@ from sqlalchemy import Connection, delete, insert, text, update
 from tests.store.bench import Bench
 from tests.store.spending import Spender, mail, say
 
-from lodger.engine.effects import ceilings
+from lodger.engine.core.errors import Conflict
+from lodger.engine.effects import budget_checks
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import retention
 from lodger.engine.store.migrations.upgrade import downgrade, upgrade
-from lodger.engine.store.schema.data import documents, kv
+from lodger.engine.store.schema.script_data import documents, kv
 from lodger.engine.store.usage import storage_usage
 from lodger.engine.store.usage.storage_usage import Stored
 from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 
 PARTS = {
-    "kept": [("lodger_kv", "key", "value"), ("lodger_documents", "id", "body"), ("lodger_sealed", "docket", "own")],
+    "kept": [
+        ("lodger_kv", "key", "value"),
+        ("lodger_documents", "id", "body"),
+        ("lodger_sealed", "docket", "own"),
+        ("lodger_script_versions", "modules", "wasm", "fields", "why"),
+        ("lodger_schedule_revisions", "rules", "sentence", "steps", "limits", "params", "why"),
+    ],
     "history": [
         ("lodger_outbox", "payload"),
-        ("lodger_actions", "result"),
+        ("lodger_actions", "result", "params"),
         ("lodger_attempts", "error", "effects"),
         ("lodger_attempt_logs", "lines"),
     ],
@@ -49,9 +56,19 @@ def weighed(bench: Bench, tenant: str = "acme") -> Stored:
             found[part] = 0
             for table, *columns in tables:
                 where = f"FROM {table} WHERE tenant_id = :tenant"
-                for row in connection.execute(text(f"SELECT {', '.join(columns)} {where}"), {"tenant": tenant}):
-                    found[part] += sum(len(each.encode()) for each in row if each is not None)
+                for row in connection.execute(
+                    text(f"SELECT {', '.join(map(quoted, columns))} {where}"), {"tenant": tenant}
+                ):
+                    found[part] += sum(size(each) for each in row if each is not None)
         return Stored(found["kept"], found["history"])
+
+
+def quoted(column: str) -> str:
+    return f'"{column}"'
+
+
+def size(cell: str | bytes) -> int:
+    return len(cell.encode() if isinstance(cell, str) else cell)
 
 
 def forget(bench: Bench) -> int:
@@ -71,6 +88,7 @@ def setting(key: str, size: int) -> Callable[[Attempt], Any]:
 def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
     dice = random.Random(7)
     base = {"created_us": 1, "updated_us": 1}
+    before = stored(bench)
     with bench.engine.books.database.write() as connection:
         for _ in range(300):
             tenant, key = dice.choice(["acme", "other"]), f"ключ {dice.randrange(12)}"
@@ -88,7 +106,8 @@ def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
     with bench.engine.books.database.write() as connection:
         connection.execute(delete(kv))
         connection.execute(delete(documents))
-    assert stored(bench) == stored(bench, "other") == Stored(0, 0)
+    assert stored(bench) == before
+    assert stored(bench, "other") == Stored(0, 0)
 
 
 def _change(connection: Connection, which: int, tenant: str, key: str, value: str, base: dict[str, int]) -> None:
@@ -111,6 +130,7 @@ def _change(connection: Connection, which: int, tenant: str, key: str, value: st
 def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
     bench = spender.bench
     spender.tenant(retention_days=1)
+    defined = stored(bench).kept
     for number in range(3):
         (claim,) = spender.asked()
         ended = spender.run(claim, mail if number else setting("k", 100))
@@ -121,7 +141,7 @@ def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
     spender.through(claim, mail, Outcome.SCRIPT_ERROR)
     there = stored(bench)
     assert there == weighed(bench)
-    assert there.kept == 1 + 202
+    assert there.kept == defined + 1 + 202
     assert there.history > 600
     rows = {each.budget: each for each in bench.engine.tenants.usage("acme").budgets}
     assert rows["storage_bytes"].used == there.total
@@ -131,7 +151,7 @@ def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
     with bench.engine.books.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_outbox SET state = 'sent', next_at_us = NULL")
     assert forget(bench) == 2
-    assert stored(bench) == weighed(bench) == Stored(203, 0)
+    assert stored(bench) == weighed(bench) == Stored(defined + 203, 0)
     assert bench.scalar("SELECT count(*) FROM lodger_outbox") == 0
     bench.engine.tenants.delete("acme")
     assert bench.scalar("SELECT count(*) FROM lodger_storage") == 0
@@ -141,8 +161,10 @@ def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
 def test_what_would_not_fit_is_refused_and_what_removes_is_not(
     spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ceilings, "LARGEST", 64 * 1024 if guarded else 0)
-    spender.tenant(storage_bytes=2000)
+    monkeypatch.setattr(budget_checks, "LARGEST", 64 * 1024 if guarded else 0)
+    spender.tenant()
+    limit = stored(spender.bench).kept + 2000
+    spender.bench.engine.tenants.edit("acme", limits={"storage_bytes": limit})
     claims = spender.asked(5)
     plays = [setting("a", 400), setting("b", 400), setting("c", 400), setting("a", 1), setting("c", 400)]
     spender.end(*((claim, spender.run(claim, play)) for claim, play in zip(claims, plays, strict=True)))
@@ -154,7 +176,7 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
     assert states == ["done", "done", "failed", "done", "done"]
     error = spender.bench.engine.actions.get(None, claims[2].action_id).error
     assert error is not None
-    assert "budget storage_bytes is 2000 per tenant" in error.message
+    assert f"budget storage_bytes is {limit} per tenant" in error.message
     assert "remove some of it" in error.message
     assert (error.file, error.line) == ("main.js", 2)
     assert stored(spender.bench) == weighed(spender.bench)
@@ -251,3 +273,45 @@ def test_a_ledger_that_is_upgraded_knows_what_was_there(spender: Spender) -> Non
         downgrade(connection, "0053")
         upgrade(connection)
     assert stored(spender.bench) == before
+
+
+def test_definitions_are_counted_and_refused_beyond_the_limit(bench: Bench) -> None:
+    bench.tenant()
+    engine, source = bench.engine, "export default () => '" + "x" * 10_000 + "'"
+    before = stored(bench).kept
+    engine.scripts.put("acme", "large", source, force=True)
+    made = bench.schedule("every 1h", params={"p": "ö" * 5_000})
+    assert stored(bench) == weighed(bench)
+    assert stored(bench).kept > before + 20_000
+    engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).total + 5_000})
+    for grow in (
+        lambda: engine.scripts.put("acme", "large", source.replace("x", "y"), force=True),
+        lambda: engine.schedules.edit("acme", "s", params={"p": "a" * 10_000}),
+        lambda: engine.actions.run_now("acme", "s", params={"p": "a" * 10_000}),
+    ):
+        kept = stored(bench)
+        with pytest.raises(Conflict) as refused:
+            grow()
+        assert refused.value.code == "storage_full"
+        assert stored(bench) == kept, "nothing of it is stored"
+    engine.actions.run_now("acme", "s")
+    engine.schedules.pause("acme", "s")
+    engine.schedules.delete("acme", "s")
+    assert stored(bench) == weighed(bench)
+    engine.scripts.put("acme", "small", "export default () => 1", force=True)
+    assert made.id
+
+
+def test_what_an_editor_does_without_room_is_logged_in_brief(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule("every 1h", params={"p": "a" * 2_000})
+    bench.engine.tenants.edit("acme", limits={"storage_bytes": 1})
+    bytes_before = bench.scalar("SELECT audit_bytes FROM lodger_storage WHERE tenant_id = 'acme'")
+    for _ in range(10):
+        bench.engine.schedules.pause("acme", "s")
+        bench.engine.schedules.resume("acme", "s")
+    after = bench.scalar("SELECT audit_bytes FROM lodger_storage WHERE tenant_id = 'acme'")
+    assert bytes_before + 20 * 100 < after < bytes_before + 20 * 400
+    row = bench.engine.audit.list("acme")[0]
+    assert row.verb == "schedules.resume"
+    assert set(row.after) == {"bytes", "sha256"}

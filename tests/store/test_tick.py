@@ -6,7 +6,7 @@ from sqlalchemy.exc import IntegrityError
 from tests.store.bench import THROWN, Bench
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.store.lifecycle import retiming
 
 MONTH = 31 * 86_400

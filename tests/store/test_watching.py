@@ -11,7 +11,7 @@ from tests.store.bench import Bench
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Finished
 from lodger.engine.core.metrics import METERS, Meters, prometheus_text
-from lodger.engine.store.connection import blocking
+from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.platform import node_rows
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
@@ -204,8 +204,8 @@ def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> N
         two.start()
         _until(bench, 2)
         with database.read() as connection:
-            assert blocking.chains(connection, least_s=1000) == []
-            chains = blocking.chains(connection, least_s=0)
+            assert lock_waits.chains(connection, least_s=1000) == []
+            chains = lock_waits.chains(connection, least_s=0)
     one.join()
     two.join()
     longest, other = chains
@@ -214,7 +214,7 @@ def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> N
     assert longest.waited_s >= other.waited_s >= 0
     assert "FOR UPDATE" in longest.waits.query
     with database.read() as connection:
-        assert blocking.chains(connection, least_s=0) == []
+        assert lock_waits.chains(connection, least_s=0) == []
 
 
 def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
@@ -234,12 +234,12 @@ def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
         pid = holder.scalar(text("SELECT pg_backend_pid()"))
         waiter = threading.Thread(target=wait)
         waiter.start()
-        _until(bench, 1, least_s=blocking.LEAST_S)
+        _until(bench, 1, least_s=lock_waits.LEAST_S)
         (chain,) = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]["blocked"]
         told = inside("doctor", "--probe", "--db", url).out
     waiter.join()
     assert [each["pid"] for each in chain["blockers"]] == [pid]
-    assert chain["waited_s"] >= blocking.LEAST_S
+    assert chain["waited_s"] >= lock_waits.LEAST_S
     assert f"pg_terminate_backend({pid})" in told
 
 
@@ -261,6 +261,6 @@ def _until(bench: Bench, number: int, least_s: float = 0) -> None:
     end = clock.elapsed_s() + 120
     while True:
         with bench.engine.books.database.read() as connection:
-            if len(blocking.chains(connection, least_s=least_s)) >= number:
+            if len(lock_waits.chains(connection, least_s=least_s)) >= number:
                 return
         assert clock.elapsed_s() < end

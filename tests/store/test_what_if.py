@@ -9,7 +9,7 @@ from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.settings import Settings
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.sync import Engine
 
 MONDAY = datetime(2026, 3, 23, tzinfo=UTC)

@@ -8,8 +8,8 @@ import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json, zulu
 from lodger.engine.cli.output.humanize import span
+from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json, zulu
 
 app = typer.Typer(name="action", help="What ran, what is due, and why something did not run.", no_args_is_help=True)
 

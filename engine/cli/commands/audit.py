@@ -6,8 +6,8 @@ import typer
 
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.answer import Database, say, write_json
 from lodger.engine.cli.output.progress import bar
+from lodger.engine.cli.output.result_output import Database, say, write_json
 from lodger.engine.core.progress import STEP
 
 app = typer.Typer(name="audit", help="Who changed what, when, by which way and why.", no_args_is_help=True)

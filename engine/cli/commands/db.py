@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
 app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True)
 

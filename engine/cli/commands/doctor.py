@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, Database, say, table, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, say, table, write_json
 
 if TYPE_CHECKING:
     from lodger.engine.core.settings import Settings

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, say, table, write_json
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 
 
 def errors(

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from lodger.engine.cli import inputs
-from lodger.engine.cli.output.answer import AsJson, say, visible, write_json
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, say, visible, write_json
 
 MIB = 1024 * 1024
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
 TYPES = "lodger-types"
 JSCONFIG = """{

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, say, table, write_json
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 from lodger.engine.cli.place import Profile, Profiles, server_said
 
 app = typer.Typer(name="profile", help="Servers and ledgers by name.", no_args_is_help=True)

@@ -6,7 +6,7 @@ import typer
 
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="The script's name.")]
 app = typer.Typer(name="script", help="What runs: sources and their versions.", no_args_is_help=True)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
 from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 
 app = typer.Typer(name="secret", help="What scripts use and never see.", no_args_is_help=True)
 

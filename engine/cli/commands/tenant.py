@@ -8,9 +8,9 @@ import typer
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
 from lodger.engine.cli.output.files import keep
 from lodger.engine.cli.output.progress import bar
+from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.core.progress import listening
 from lodger.engine.service.archive.export import MOST_BYTES
 

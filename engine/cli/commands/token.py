@@ -4,7 +4,7 @@ import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
 app = typer.Typer(name="token", help="Who may ask over HTTP.", no_args_is_help=True)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from lodger.engine.cli.demo_story.data import SHOPS
+from lodger.engine.cli.demo_story.demo_rows import SHOPS
 
 #: For how long the demo's engine was off before its first second.
 OFF_DAYS = 100

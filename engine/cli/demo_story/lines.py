@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from lodger.engine.cli.demo_story import words
+from lodger.engine.cli.demo_story import demo_words
 from lodger.engine.cli.demo_story.mailbox import Mail
 from lodger.engine.cli.demo_story.story import Item, Missed, Run, Story
 
@@ -28,14 +28,14 @@ class Lines:
             return
         self._announced = True
         for each in upcoming:
-            self._write(f"due     {each.tenant}/{each.name}: {each.text}; next {words.soon(each, now)}")
+            self._write(f"due     {each.tenant}/{each.name}: {each.text}; next {demo_words.soon(each, now)}")
 
     def _line(self, item: Item) -> None:
         match item:
             case Mail():
                 self._write(f"mail    to {', '.join(item.to)}: {item.subject}")
             case Missed():
-                self._write(f"missed  {item.tenant}/{item.name}: {words.missed(item)}")
+                self._write(f"missed  {item.tenant}/{item.name}: {demo_words.missed(item)}")
             case Run():
                 self._run(item)
             case _:
@@ -44,6 +44,6 @@ class Lines:
     def _run(self, run: Run) -> None:
         head = "ran     " if run.ok else "stopped " if run.stopped_by else "failed  "
         said = run.stopped_by or run.said
-        self._write(f"{head}{run.tenant}/{run.name} ({words.late(run)}): {said or 'nothing returned'}")
+        self._write(f"{head}{run.tenant}/{run.name} ({demo_words.late(run)}): {said or 'nothing returned'}")
         for line in run.place:
             self._write("        " + line)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lodger.engine.cli.demo_story.cast import CAST, OFF_DAYS
-from lodger.engine.cli.demo_story.feed import Feed
+from lodger.engine.cli.demo_story.demo_feed import Feed
 from lodger.engine.cli.demo_story.mailbox import Mailbox
 from lodger.engine.cli.demo_story.setup import Stage, set_up
 from lodger.engine.cli.demo_story.story import Story

@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from lodger.engine.cli.demo_story import words
+from lodger.engine.cli.demo_story import demo_words
 from lodger.engine.cli.demo_story.mailbox import Mail
 from lodger.engine.cli.demo_story.story import Missed, Run, Story
 from lodger.engine.cli.output.humanize import span
@@ -76,7 +76,7 @@ class Screen:
         ordered = sorted(self._story.upcoming, key=lambda item: (item.next_at is None, item.next_at or now, item.name))
         for item in ordered[:rows]:
             grid.add_row(
-                _plain(f"{item.tenant} / {item.name}"), _plain(item.text, "dim"), _plain(words.soon(item, now))
+                _plain(f"{item.tenant} / {item.name}"), _plain(item.text, "dim"), _plain(demo_words.soon(item, now))
             )
         return grid
 
@@ -117,10 +117,10 @@ def _folded(items: Iterable[Run | Missed]) -> list[tuple[Run | Missed, int]]:
 def _row(item: Run | Missed, times: int) -> tuple[Text, Text, Text, Text]:
     name = _plain(f"{item.tenant} / {item.name}" + (f"  ×{times}" if times > 1 else ""))
     if isinstance(item, Missed):
-        return Text("–", style="dim"), name, Text(""), _plain(words.missed(item), "dim")
+        return Text("–", style="dim"), name, Text(""), _plain(demo_words.missed(item), "dim")
     mark = Text("✓", style="green") if item.ok else Text("■" if item.stopped_by else "✗", style="red")
     style = "" if item.ok else "yellow" if item.stopped_by else "red"
-    return mark, name, _plain(words.late(item), "dim"), _plain(item.stopped_by or item.said, style)
+    return mark, name, _plain(demo_words.late(item), "dim"), _plain(item.stopped_by or item.said, style)
 
 
 def _mail(mail: Mail) -> Text:

@@ -117,7 +117,7 @@ def _spread(late: list[float]) -> dict[str, float]:
 def _mails(engine: "Engine") -> dict[str, int]:
     from sqlalchemy import func, select
 
-    from lodger.engine.store.schema.data import outbox
+    from lodger.engine.store.schema.script_data import outbox
 
     with engine.books.database.read() as connection:
         rows = connection.execute(select(outbox.c.state, func.count().label("n")).group_by(outbox.c.state))

@@ -3,8 +3,8 @@
 from typing import Any
 
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.answer import zulu
 from lodger.engine.cli.output.humanize import span
+from lodger.engine.cli.output.result_output import zulu
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Finished

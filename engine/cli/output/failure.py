@@ -5,7 +5,7 @@ import sys
 import traceback
 from typing import Any, Protocol, runtime_checkable
 
-from lodger.engine.cli.output.answer import visible, write_json
+from lodger.engine.cli.output.result_output import visible, write_json
 
 _MAX_LETTERS = 1000
 #: Set to see the whole traceback of a fault of ours.

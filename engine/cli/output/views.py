@@ -7,10 +7,8 @@ from datetime import datetime
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from rich.cells import cell_len, set_cell_size
-
-from lodger.engine.cli.output.answer import say, table, visible, zulu
 from lodger.engine.cli.output.humanize import span
+from lodger.engine.cli.output.result_output import say, table, visible, zulu
 from lodger.engine.core.serialization import shaped
 from lodger.engine.store.records import Action
 
@@ -72,6 +70,8 @@ def _step(each: Any) -> int:  # noqa: ANN401 - an attempt
 
 def actions(found: Sequence[Any]) -> None:
     """Show actions, a line each; beneath it the end of a gap and the error, cut to the terminal's width."""
+    from rich.cells import cell_len, set_cell_size
+
     columns = ("id", "slot", "took", "schedule", "state")
     rows = [
         (short(each.id), first_slot(each), took(each), each.schedule or each.script or "", ended(each))

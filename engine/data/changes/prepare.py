@@ -14,7 +14,7 @@ from sqlalchemy.sql.ddl import ExecutableDDLElement
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.data.changes import triggers
-from lodger.engine.data.sets import views
+from lodger.engine.data.sets import tenant_views
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, outside
 from lodger.engine.store.stores import Driver, driver_of
@@ -48,7 +48,7 @@ def statements(
                 made.append(security.grant_table(table.name, user))
     sets = datasets.tables(database)
     if security is not None:
-        made += views.statements(security, sets, ledger=database is None, user=user)
+        made += tenant_views.statements(security, sets, ledger=database is None, user=user)
         made += security.feed_statements() if database is not None else ()
     made += driver.trigger_function()
     # A table that several sets show has its triggers when one of them asks for them.

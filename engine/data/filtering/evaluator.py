@@ -1,4 +1,4 @@
-"""The filter language in Python: what the journal's rows are asked. It answers exactly as the SQL of ``compiler.py`` does."""
+"""The filter language in Python: what the journal's rows are asked. It answers exactly as the SQL of ``sql_compiler.py`` does."""
 
 from collections.abc import Sequence
 from functools import cmp_to_key

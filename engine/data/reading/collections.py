@@ -11,8 +11,8 @@ from lodger.engine.data.values.fields import PATH
 from lodger.engine.data.values.stored import documents_of
 from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.schema.data import collection_indexes, documents
-from lodger.engine.store.schema.data import document_index as entries
+from lodger.engine.store.schema.script_data import collection_indexes, documents
+from lodger.engine.store.schema.script_data import document_index as entries
 from lodger.engine.store.tenants import tenants
 
 #: Documents that one transaction adds to a new index.

@@ -15,7 +15,7 @@ from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
 from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
-from lodger.engine.store.schema.data import collection_indexes, document_index, documents
+from lodger.engine.store.schema.script_data import collection_indexes, document_index, documents
 
 #: Paths of one collection that can be indexed, and letters of a text that its index has.
 MOST, LETTERS = 8, 200

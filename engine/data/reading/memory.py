@@ -6,8 +6,8 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.store.schema.data import TABLES
 from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.script_data import TABLES
 
 T = TypeVar("T")
 

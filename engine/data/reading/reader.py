@@ -25,9 +25,9 @@ from sqlalchemy.sql.elements import ColumnElement
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.filtering.aggregate import MOST_GROUPS, OUT_OF_RANGE, Measure, Part, Parts, Wanted
-from lodger.engine.data.filtering.compiler import Compiler
 from lodger.engine.data.filtering.evaluator import Row, matches
 from lodger.engine.data.filtering.parsing import Compare, Filter, In, Order, inner_of
+from lodger.engine.data.filtering.sql_compiler import Compiler
 from lodger.engine.data.reading import bounded, document_index
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.sets.scope import Scope
@@ -45,7 +45,7 @@ from lodger.engine.data.values.fields import (
 )
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import as_decimal, canonical, column_of, documents_of
-from lodger.engine.store.schema.data import documents
+from lodger.engine.store.schema.script_data import documents
 from lodger.engine.store.stores import Driver, driver_of
 from lodger.engine.store.stores.expressions import Bytewise
 from lodger.engine.store.stores.features import QueryRefusal

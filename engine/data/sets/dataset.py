@@ -10,7 +10,7 @@ from sqlalchemy import Column, Table
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.values.fields import PATH, ColumnField, OwnField, PathField
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.store.schema.data import documents
+from lodger.engine.store.schema.script_data import documents
 
 if TYPE_CHECKING:
     from lodger.engine.data.sets.foreign import ForeignDatabase

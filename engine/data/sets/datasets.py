@@ -14,7 +14,7 @@ from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, Tabl
 from lodger.engine.data.sets.expose import NAME, TAKEN, expose
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import Wall
-from lodger.engine.data.sets.views import twin
+from lodger.engine.data.sets.tenant_views import twin
 
 _NO_WALL = Wall()
 

@@ -16,8 +16,8 @@ from sqlalchemy.exc import ProgrammingError
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, database_of
+from lodger.engine.data.sets.tenant_views import view
 from lodger.engine.data.sets.uniqueness import telling
-from lodger.engine.data.sets.views import view
 from lodger.engine.store.stores import driver_of
 from lodger.engine.store.stores.features import RowSecurity
 

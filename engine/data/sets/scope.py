@@ -25,7 +25,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core.refusal import denied
 from lodger.engine.data.sets.dataset import Collection
-from lodger.engine.store.schema.data import documents
+from lodger.engine.store.schema.script_data import documents
 from lodger.engine.store.stores.expressions import same_text
 
 

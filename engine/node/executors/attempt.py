@@ -15,11 +15,11 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.arguments import read_arguments
+from lodger.engine.capabilities.call_handlers import HANDLERS
 from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.capabilities.permits import demand
 from lodger.engine.capabilities.secrets import none_known
 from lodger.engine.capabilities.session import Opens, People, Reads, Session
-from lodger.engine.capabilities.table import HANDLERS
 from lodger.engine.core import strict_json
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
@@ -32,8 +32,8 @@ from lodger.engine.data.sets.numbers import Numbers
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.node.executors.attempt_budgets import Counters, DayRoom, Share
-from lodger.engine.node.executors.context import context_json
-from lodger.engine.policy.budgets import BY_NAME
+from lodger.engine.node.executors.script_context import context_json
+from lodger.engine.policy.budget_table import BY_NAME
 from lodger.engine.store.usage.budget_reservations import Wish
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor

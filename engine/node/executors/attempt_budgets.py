@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.policy.budgets import BUDGETS, BY_NAME, NAMES, Overdrawn, crossed
+from lodger.engine.policy.budget_table import BUDGETS, BY_NAME, NAMES, Overdrawn, crossed
 from lodger.engine.store.context import Books
 from lodger.engine.store.usage import budget_reservations
 from lodger.engine.store.usage.budget_reservations import Wish

@@ -12,7 +12,7 @@ from lodger.engine.core.events import Fault
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import BatchCommitted
+from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.node.outbox.sender import Rounds, Sender
 from lodger.engine.node.outbox.webhooks import WebhookSender

@@ -13,8 +13,8 @@ from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Answer
 from lodger.engine.egress import signature, target
-from lodger.engine.egress.errors import NoAnswer
 from lodger.engine.egress.request import Redirect, Request
+from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.node.outbox.sender import Rounds, Sender, Writable
 from lodger.engine.store.queue.outbox import Failure, Patience
 from lodger.engine.store.tenants import webhooks

@@ -14,7 +14,7 @@ from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.database_errors import Overthrown
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import BatchCommitted, BudgetsWarned, CancelledWritten
+from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, CancelledWritten
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import cancelled_usage, commit_recovery
 from lodger.engine.store.lifecycle.claims import Lease

@@ -19,7 +19,7 @@ from lodger.engine.core.events import (
 )
 from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import BatchCommitted, Claimed
+from lodger.engine.node.node_events import BatchCommitted, Claimed
 from lodger.engine.node.service import Service
 from lodger.engine.policy.placement import Restraint, Room, long_slots
 from lodger.engine.store.lifecycle import claims, leases

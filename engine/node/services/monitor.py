@@ -9,14 +9,14 @@ from sqlalchemy import Connection
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import Meters, prometheus_text
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import BatchCommitted
+from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.service import Service
 from lodger.engine.node.services.dispatcher import RunningAttempts
 from lodger.engine.policy.pace import MIN_MORE_MS, Pace, pace
 from lodger.engine.store.actions import monitoring
 from lodger.engine.store.actions.monitoring import Track
-from lodger.engine.store.connection import blocking
-from lodger.engine.store.connection.blocking import Chain
+from lodger.engine.store.connection import lock_waits
+from lodger.engine.store.connection.lock_waits import Chain
 from lodger.engine.store.platform import gauges, node_rows
 from lodger.sandbox.outcome import Outcome
 
@@ -115,7 +115,7 @@ class Monitor(Service):
 
     async def _look_at_ledger(self, now_us: int) -> None:
         def look(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
-            return gauges.late(connection, now_us), blocking.chains(connection)
+            return gauges.late(connection, now_us), lock_waits.chains(connection)
 
         (number, oldest_us), chains = await self.context.db.read(look)
         if number:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from lodger.engine.core.events import ActionsReady, ChangeReported
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import ActionsExpired, AttemptsRescued, PlacementsGone
+from lodger.engine.node.node_events import ActionsExpired, AttemptsRescued, PlacementsGone
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import clock_rollback, leases
 from lodger.engine.store.queue import expiry, placements

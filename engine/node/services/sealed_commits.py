@@ -13,11 +13,11 @@ from lodger.engine.core.events import ActionsReady, ChangeReported, LedgerChange
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import Wall, looked
-from lodger.engine.effects import codec, foreign_commit, sealed_commits
+from lodger.engine.effects import foreign_commit, sealed_commits, write_set_codec
 from lodger.engine.effects.sealed_commits import Sealed
 from lodger.engine.effects.write_set import Docket
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import BatchCommitted, BudgetsWarned, SealedSettled
+from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, SealedSettled
 from lodger.engine.node.service import Service
 
 #: Attempts that one node finishes at the same time: each has a thread, which waits for the platform's database.
@@ -77,9 +77,9 @@ class SealedCommits(Service):
         await looked(self._datasets, self._look)
         datasets = self._datasets.pinned()
         try:
-            docket = codec.decode(one.docket, datasets)
+            docket = write_set_codec.decode(one.docket, datasets)
             receipt = await self._applied(one, docket)
-        except (codec.Undecodable, foreign_commit.NotNow) as unknown:
+        except (write_set_codec.Undecodable, foreign_commit.NotNow) as unknown:
             await context.db.write(partial(sealed_commits.rest, one=one, why=str(unknown), now_us=self.clock.now_us()))
             self.fault(Unavailable("database_unreachable", str(unknown), fix="see `lodger doctor`"))
             return
@@ -93,7 +93,7 @@ class SealedCommits(Service):
     async def _applied(self, one: Sealed, docket: Docket) -> foreign_commit.Receipt:
         home = docket.home
         if home is None:  # only rows that were to be looked at, and they are no more: nothing is written anywhere else
-            raise codec.Undecodable("none of its sets is in another database on this node")
+            raise write_set_codec.Undecodable("none of its sets is in another database on this node")
         if self._threads is None:
             self._threads = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="lodger-finish")
         apply = partial(foreign_commit.apply, home, docket, one.attempt, now_us=self.clock.now_us())

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from lodger.engine.core.events import ActionsReady, Backlog, ChangeReported, LedgerChanged
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.events import Ticked
+from lodger.engine.node.node_events import Ticked
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.revision_cache import KEPT

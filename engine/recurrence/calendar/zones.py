@@ -18,7 +18,7 @@ import tzdata
 from lodger.engine.recurrence.calendar.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.calendar.posix_tz import PosixRule, parse_posix
 from lodger.engine.recurrence.calendar.yeardays import KIND_OF, YEAR_OF
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 FAR = 1 << 62
 _CYCLE_S = CYCLE_DAYS * DAY_S

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lodger.engine.recurrence.calendar.dial import stride
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 _DIGITS = re.compile(r"[0-9]{1,4}\Z")
 

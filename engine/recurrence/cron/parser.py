@@ -18,7 +18,7 @@ from lodger.engine.recurrence.cron.days import (
 )
 from lodger.engine.recurrence.cron.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, terms
 from lodger.engine.recurrence.cron.rule import CronRule
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 _WORDS = {
     "@yearly": "0 0 1 1 *",

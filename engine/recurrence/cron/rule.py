@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lodger.engine.recurrence.calendar.dial import Dial
 from lodger.engine.recurrence.calendar.grid import Grid
-from lodger.engine.recurrence.calendar.pace import of_dial
+from lodger.engine.recurrence.calendar.min_spacing import of_dial
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.cron.days import CronDays
 from lodger.engine.recurrence.cron.words import days_in_words

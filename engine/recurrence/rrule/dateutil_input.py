@@ -9,10 +9,10 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from lodger.engine.recurrence.calendar.zones import zone_names
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule.part_parser import WEEKDAYS
 from lodger.engine.recurrence.rrule.parts import Freq
 from lodger.engine.recurrence.rule import Kind, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 
 def from_dateutil(rule: object) -> RuleSpec:

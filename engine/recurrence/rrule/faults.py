@@ -1,6 +1,6 @@
 """The mistakes in a recurrence rule, each with its code, reason and cure; ``index`` counts characters from 0."""
 
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 RULE_BYTES = 4096
 TEXT_BYTES = 65_536

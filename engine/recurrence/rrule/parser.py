@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.zones import Zone, zone
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule.faults import DATES, RULES, TEXT_BYTES, fault
 from lodger.engine.recurrence.rrule.moments import Length, Moment, read_duration, read_moment, read_start
 from lodger.engine.recurrence.rrule.part_parser import parse_parts
 from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: The anchor of a rule without DTSTART: midnight of a Monday that begins a month and a year.
 UNANCHORED = civil.local_at(1900, 1, 1)

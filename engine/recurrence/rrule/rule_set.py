@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.calendar.pace import of_times, together
+from lodger.engine.recurrence.calendar.min_spacing import of_times, together
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text

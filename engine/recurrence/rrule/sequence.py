@@ -15,7 +15,7 @@ from lodger.engine.recurrence.calendar.dial import (
     stride,
 )
 from lodger.engine.recurrence.calendar.grid import Grid, Times
-from lodger.engine.recurrence.calendar.pace import of_dial, of_times
+from lodger.engine.recurrence.calendar.min_spacing import of_dial, of_times
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks, first_week
 from lodger.engine.recurrence.rrule.faults import fault

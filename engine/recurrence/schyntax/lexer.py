@@ -4,7 +4,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schyntax.model import Unit
 
 

@@ -12,7 +12,7 @@ What the grammar lets through is checked afterwards (:mod:`validator`), in the o
 implementation, so that the position of an error is the same as there.
 """
 
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schyntax.lexer import Sort, Token, number, tokens
 from lodger.engine.recurrence.schyntax.model import FROM_END, Argument, Date, Expression, Program, Range, Unit
 from lodger.engine.recurrence.schyntax.validator import validate

@@ -5,7 +5,7 @@ from functools import partial
 
 from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
 from lodger.engine.recurrence.calendar.grid import Grid
-from lodger.engine.recurrence.calendar.pace import of_dial, together
+from lodger.engine.recurrence.calendar.min_spacing import of_dial, together
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
 from lodger.engine.recurrence.schyntax.days import Arguments, group_days
 from lodger.engine.recurrence.schyntax.model import Expression, Program, Unit

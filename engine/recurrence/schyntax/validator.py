@@ -1,7 +1,7 @@
 """What the grammar lets through and the language does not: values out of range, impossible dates."""
 
 from lodger.engine.recurrence.calendar.civil import days_in_month
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schyntax.model import (
     FIRST_YEAR,
     FROM_END,

@@ -19,7 +19,7 @@ from lodger.engine.core.errors import Conflict
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.progress import Tally
 from lodger.engine.store.migrations.revision import current
-from lodger.engine.store.schema import data, feeds, platform, scheduling
+from lodger.engine.store.schema import access, feeds, scheduling, script_data
 from lodger.engine.store.tenants import tenants
 
 MARK = "lodger-tenant-archive"
@@ -35,8 +35,8 @@ TABLES: dict[str, Table] = {
     for table in (
         scheduling.scripts, scheduling.script_versions, scheduling.schedules, scheduling.schedule_revisions,
         scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, scheduling.usage_days,
-        data.documents, data.collection_indexes, data.document_index, data.kv, data.outbox, data.fetches, data.secrets,
-        data.webhooks, feeds.followers, platform.audit,
+        script_data.documents, script_data.collection_indexes, script_data.document_index, script_data.kv,
+        script_data.outbox, script_data.fetches, script_data.secrets, script_data.webhooks, feeds.followers, access.audit,
     )
 }  # fmt: skip
 
@@ -58,7 +58,9 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
             why="what goes on would be missing in the archive, or happen twice",
             fix="suspend it first",
         )
-    if connection.scalar(select(data.sealed.c.action_id).where(data.sealed.c.tenant_id == tenant_id).limit(1)):
+    if connection.scalar(
+        select(script_data.sealed.c.action_id).where(script_data.sealed.c.tenant_id == tenant_id).limit(1)
+    ):
         raise Conflict(
             "tenant_unfinished",
             f"tenant {tenant_id!r} has attempts that are being written to the platform's database",

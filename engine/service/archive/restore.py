@@ -39,7 +39,11 @@ PAGE, PAGE_BYTES = 500, 4 * 1024**2
 #: States of an action in which nobody holds it.
 _STATES = {"ready", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"}
 _CLOCKS = {"suspended", "paused", "ended", "deleted"}
-_HISTORY = {"lodger_actions": ("result",), "lodger_attempts": ("error", "effects"), "lodger_attempt_logs": ("lines",)}
+_HISTORY = {
+    "lodger_actions": ("result", "params"),
+    "lodger_attempts": ("error", "effects"),
+    "lodger_attempt_logs": ("lines",),
+}
 
 
 def bring_in(books: Books, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:

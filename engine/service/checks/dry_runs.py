@@ -43,7 +43,7 @@ class DryRuns:
         fetches: bool,
     ) -> DryRun:
         """Run a script once in real walls; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
-        from lodger.engine.node.executors.rehearsal import chosen
+        from lodger.engine.node.executors.stored_dry_run import chosen
 
         with self._engine.books.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
@@ -92,7 +92,7 @@ class DryRuns:
         grants: tuple[str, ...] | None,
         fetches: bool,
     ) -> "Finished":
-        from lodger.engine.node.executors.rehearsal import carry_out, claim
+        from lodger.engine.node.executors.stored_dry_run import carry_out, claim
 
         version = 0 if found is None else found.version
         one = claim(self._engine.books, tenant, name, version, content, params, grants, fetches=fetches)

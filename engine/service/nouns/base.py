@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import Act, present
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.serialization import shaped
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.service.operations.declaration import M, Operations
@@ -18,6 +18,7 @@ from lodger.engine.store import audit
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Json
+from lodger.engine.store.usage import storage_usage
 
 #: A rule as people give it: a text, a RuleSpec, or several of them.
 RuleWish = str | RuleSpec | Sequence[str | RuleSpec]
@@ -29,6 +30,18 @@ R = TypeVar("R")
 
 
 _NOT_TOLD: Any = object()
+#: Changes that store what a tenant gives: refused when it has no room left. Others (pause, cancel, delete, …) always work.
+_STORING = {
+    "scripts.put",
+    "scripts.rollback",
+    "schedules.create",
+    "schedules.edit",
+    "schedules.rollback",
+    "secrets.put",
+    "webhooks.put",
+}
+#: The same, for requests with params, which count as history.
+_REQUESTING = {"actions.run_at", "actions.run_in", "actions.run_now", "actions.replay"}
 
 
 class Change:
@@ -90,13 +103,38 @@ class Change:
             self._doing = replace(self._doing, target=identity, named=name or self._doing.named)
 
     def settle(self, now_us: int) -> None:
-        """Write the row and what the request wants remembered; the last statements of the transaction."""
+        """Write the audit row and what the request wants remembered; the last statements of the transaction.
+
+        Raises:
+            Conflict: storage_full.
+        """
         if self.act.expect is not None and not self._seen:
             self.act.expect(None)
         if self._after is not _NOT_TOLD and (self._before is None or self._before != self._after):
-            audit.write(self._books, self.connection, self.act, self._doing, self._before, self._after, now_us)
+            tenant, brief = self._doing.tenant_id, False
+            if tenant is not None:
+                over = storage_usage.excess(self._books, self.connection, tenant)
+                brief = over.kept or over.audit
+                params = getattr(self._answer, "params", None) is not None
+                if (over.kept and self._doing.verb in _STORING) or (
+                    params and over.total and self._doing.verb in _REQUESTING
+                ):
+                    raise _storage_full(tenant, over.limit)
+            audit.write(
+                self._books, self.connection, self.act, self._doing, self._before, self._after, now_us, brief=brief
+            )
         if self.act.remember is not None:
             self.act.remember(self.connection, self._answer)
+
+
+def _storage_full(tenant_id: str, limit: int) -> Conflict:
+    return Conflict(
+        "storage_full",
+        f"tenant {tenant_id!r} has no room left for this",
+        why=f"limit storage_bytes is {limit}: versions, revisions and params count, beside documents, keyed values and history",
+        fix="delete scripts, schedules or documents, or ask the operator for more",
+        limit=limit,
+    )
 
 
 def told(record: object) -> Json:

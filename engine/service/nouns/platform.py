@@ -11,8 +11,8 @@ from lodger.engine.core.metrics import Meters, Metric, joined, labelled, prometh
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
-from lodger.engine.store.connection import blocking
-from lodger.engine.store.connection.blocking import Chain
+from lodger.engine.store.connection import lock_waits
+from lodger.engine.store.connection.lock_waits import Chain
 from lodger.engine.store.platform import gauges, locks, node_rows
 from lodger.engine.store.platform.locks import Lock
 from lodger.engine.store.platform.node_rows import NodeRow
@@ -121,4 +121,4 @@ class Metrics(Noun[M]):
     def blocked(self) -> list[Chain]:
         """List sessions that have waited for a lock of the database for a second, with the session that holds it; empty on SQLite."""
         with self.books.database.read() as connection:
-            return blocking.chains(connection)
+            return lock_waits.chains(connection)

@@ -6,7 +6,7 @@ from typing import Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.budgets import STORAGE, STORAGE_HELP
+from lodger.engine.policy.budget_table import STORAGE, STORAGE_HELP
 from lodger.engine.service.archive import export as archive
 from lodger.engine.service.archive import restore as arrival
 from lodger.engine.service.nouns.base import Noun

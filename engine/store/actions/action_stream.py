@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select, tuple_
 from lodger.engine.core.ids import made_at_us
 from lodger.engine.store.actions import actions
 from lodger.engine.store.records import Action
-from lodger.engine.store.schema.platform import running_lines
+from lodger.engine.store.schema.access import running_lines
 from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.store.schema.scheduling import actions as table
 

@@ -25,9 +25,10 @@ from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import inputs
+from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
+from lodger.engine.store.usage import storage_usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -76,7 +77,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": inputs.given(books, connection, tenant_id, request.params),
+            "params": param_checks.given(books, connection, tenant_id, request.params),
             "request_key": request.request_key,
             "requires": script.requires,
         },
@@ -129,7 +130,7 @@ def run_now(
             "script_id": script.script_id,
             "script_version": version_pins.first(revision.steps, script.version),
             "steps": version_pins.pinned(connection, tenant_id, revision.steps),
-            "params": inputs.given(books, connection, tenant_id, params, revision.limits_of(0)),
+            "params": param_checks.given(books, connection, tenant_id, params, revision.limits_of(0)),
             "request_key": request_key,
             "node_key": key,
             "requires": requires,
@@ -159,6 +160,7 @@ def store(books: Books, connection: Connection, values: dict[str, Any]) -> Actio
     """Store a request that may start when it is due."""
     action_id = books.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
+    storage_usage.grow(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
     ready_queue.widen(connection, [(values["tenant_id"], values["requires"])])
     ready_queue.refresh(connection, [values["tenant_id"]])
     return get(connection, action_id, values["tenant_id"])

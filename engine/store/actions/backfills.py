@@ -24,7 +24,7 @@ from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import inputs
+from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.tenants import tenants
 
 _a = tables.actions.c
@@ -178,7 +178,7 @@ def replay(
     if row.schedule_id is not None:
         revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
     script_id, version, steps = _scripts(connection, row, revision, newer=newer)
-    inputs.fitting(books, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0))
+    param_checks.fitting(books, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0))
     busy = row.schedule_id is not None and schedule_concurrency.busy(connection, row.schedule_id, row.node_key)
     made: dict[str, Any] = {
         "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
 from lodger.engine.core.execution import Claim
-from lodger.engine.policy.budgets import Used, exhausted
+from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import Source, VersionKey
@@ -18,7 +18,6 @@ from lodger.engine.store.queue import ready_queue as turn
 from lodger.engine.store.queue.candidates import Line, candidates, running
 from lodger.engine.store.queue.expiry import expire
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.data import storage
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import (
     actions,
@@ -26,9 +25,10 @@ from lodger.engine.store.schema.scheduling import (
     turns,
     usage_days,
 )
+from lodger.engine.store.schema.script_data import storage
 from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage import usage
-from lodger.engine.store.usage.budgets import end_waiting
+from lodger.engine.store.usage.day_budgets import end_waiting
 from lodger.sandbox.limits import Limits
 
 #: How many more waiting actions, and tenants, a node looks at when it cannot take the first.

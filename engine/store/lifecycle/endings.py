@@ -8,16 +8,16 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from lodger.engine.policy import budgets
+from lodger.engine.policy import budget_table
 from lodger.engine.policy.retry import Retry, Tries, again
 from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.queue import events, ready_queue, schedule_concurrency
+from lodger.engine.store.queue import ready_queue, schedule_concurrency, webhook_events
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.data import webhooks as webhook_rows
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
+from lodger.engine.store.schema.script_data import webhooks as webhook_rows
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
@@ -257,12 +257,12 @@ def _count(used: usage.Charges, ending: Ending, now_us: int) -> None:
     if outcome.blames is Blame.ENGINE:
         return
     good = outcome is Outcome.OK
-    spent = ending.spent or (budgets.of_effects(ending.effects) if good else {})
+    spent = ending.spent or (budget_table.of_effects(ending.effects) if good else {})
     begun, today = row.started_us // usage.DAY_US, now_us // usage.DAY_US
     used[row.tenant_id, today].update({"runs": 1, "cpu_us": int(ending.usage.cpu_ms * 1000)})
     for name, amount in usage.counted(spent, applied=good).items():
         of_end = today if ending.day is None else ending.day
-        used[row.tenant_id, of_end if budgets.BY_NAME[name].effect else begun][name] += amount
+        used[row.tenant_id, of_end if budget_table.BY_NAME[name].effect else begun][name] += amount
 
 
 def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptError | None]], now_us: int) -> None:
@@ -278,11 +278,11 @@ def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptEr
     for row in connection.execute(wanted):
         told.setdefault(row.tenant_id, []).append(json.loads(row.events))
     for settled, error in over:
-        event = f"{events.ENGINE_PREFIX}action.{settled.state}"
-        if any(events.matches(patterns, event) for patterns in told.get(settled.tenant_id, ())):
+        event = f"{webhook_events.ENGINE_PREFIX}action.{settled.state}"
+        if any(webhook_events.matches(patterns, event) for patterns in told.get(settled.tenant_id, ())):
             # Below nought are the numbers of attempts: no effect of a script has such a place.
             place = (settled.action_id, settled.step, -settled.attempt)
-            events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)
+            webhook_events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)
 
 
 def _event_data(settled: Settled, error: ScriptError | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from lodger.engine.core.execution import Answer, Claim, Fetched
 from lodger.engine.store.lifecycle.endings import Settled
-from lodger.engine.store.schema.data import fetches
+from lodger.engine.store.schema.script_data import fetches
 from lodger.sandbox.outcome import Outcome
 
 #: After these the same step is run again though its script did nothing wrong: what it was answered still holds.

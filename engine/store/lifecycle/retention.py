@@ -8,8 +8,8 @@ from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.data import fetches, kv, lots, outbox
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
+from lodger.engine.store.schema.script_data import fetches, kv, lots, outbox
 from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, delete, func, select, tuple_
 
 from lodger.engine.store.bulk import insert_absent
-from lodger.engine.store.schema.platform import running_lines
+from lodger.engine.store.schema.access import running_lines
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.sandbox.job import LogLine
 

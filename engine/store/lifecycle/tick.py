@@ -33,7 +33,7 @@ from lodger.engine.store.queue.stops import stop_running
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
-from lodger.engine.store.usage import budgets
+from lodger.engine.store.usage import day_budgets
 
 #: Why a slot of a schedule placed on every node did not run anywhere.
 NO_NODE = "no_node"
@@ -112,7 +112,7 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
         return []
     revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
     open_of = schedule_concurrency.unfinished(connection, [row.schedule_id for row in rows])
-    spent = budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
+    spent = day_budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
     living = placements.living(books, connection, now_us) if any(each.everywhere for each in revisions.values()) else []
     sheet, now = _Sheet(), from_us(now_us)
     told: list[tuple[AnyRow, int, int, int | None]] = []

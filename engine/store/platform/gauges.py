@@ -3,11 +3,11 @@
 from sqlalchemy import Connection, bindparam, func, select
 
 from lodger.engine.core.metrics import Metric, Sample, metric
-from lodger.engine.store.connection import blocking
+from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.context import Books
-from lodger.engine.store.schema.data import outbox, sealed
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock, tenants, turns
+from lodger.engine.store.schema.script_data import outbox, sealed
 
 #: What should have gone on so long ago is overdue, microseconds.
 GRACE_US = 10_000_000
@@ -28,7 +28,7 @@ _outbox = (
 def read(books: Books, connection: Connection, now_us: int) -> list[Metric]:
     """Give them, in the order of the table."""
     number, oldest_us = late(connection, now_us)
-    chains = blocking.chains(connection)
+    chains = lock_waits.chains(connection)
     waited = max((chain.waited_s for chain in chains), default=0.0)
     return [
         metric(

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.errors import Conflict
-from lodger.engine.store.schema.platform import answers
+from lodger.engine.store.schema.access import answers
 
 #: How long an answer is kept.
 KEPT_US = 24 * 3600 * 1_000_000

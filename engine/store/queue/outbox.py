@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, tuple_, update
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.store.schema.data import outbox
 from lodger.engine.store.schema.scheduling import tenants
+from lodger.engine.store.schema.script_data import outbox
 
 LEASE_US = 180_000_000
 #: A receiver: the tenant's mails are one, each of its webhooks is one.

@@ -18,7 +18,7 @@ from lodger.engine.store import audit
 from lodger.engine.store.context import Books
 from lodger.engine.store.records import Schedule, ScheduleRevision
 from lodger.engine.store.schedules import revisions, schedule_rows, schedules
-from lodger.engine.store.schema.platform import adoptions
+from lodger.engine.store.schema.access import adoptions
 from lodger.engine.store.schema.scheduling import schedule_revisions, tenants
 from lodger.engine.store.schema.scheduling import schedules as schedules_table
 

@@ -26,7 +26,7 @@ from lodger.engine.store.queue.placements import demand_placed
 from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import inputs
+from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants.grants import encoded
 
@@ -179,7 +179,7 @@ def revise(
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
             conduct=dumped(conduct.as_dict()) if wish.conduct else None,
             requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
-            params=inputs.given(books, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
+            params=param_checks.given(books, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
             grants=encoded(wish.grants),
             anchor_us=to_us(wish.rules.anchor),
             created_us=now_us,

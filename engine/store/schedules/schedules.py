@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
-from lodger.engine.policy.budgets import Allowance
+from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick

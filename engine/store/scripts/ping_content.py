@@ -13,8 +13,8 @@ from typing import Any
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress import target
-from lodger.engine.egress.errors import Refused
 from lodger.engine.egress.headers import METHODS, checked
+from lodger.engine.egress.request_errors import Refused
 from lodger.engine.store.records import Json
 from lodger.engine.store.scripts.content import Content
 from lodger.sandbox.limits import Limits

@@ -13,7 +13,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import OWNED, PLATFORM
 from lodger.engine.core.params import Field, dumped_fields
-from lodger.engine.policy.budgets import Allowance
+from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import pages
 from lodger.engine.store.context import Books, listed
 from lodger.engine.store.pages import Cut

@@ -14,7 +14,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress.headers import is_value
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.data import secrets
+from lodger.engine.store.schema.script_data import secrets
 from lodger.engine.store.tenants import tenants, webhooks
 from lodger.engine.vault.redaction import SHORTEST
 from lodger.engine.vault.vault import Sealed, Vault

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.store import signing_keys
-from lodger.engine.store.schema.platform import sessions
+from lodger.engine.store.schema.access import sessions
 from lodger.engine.store.tenants import tokens
 
 #: Longest session, and longest pause between two requests.

@@ -12,9 +12,9 @@ from lodger.engine.core.access.labels import parse_labels, written
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import OWNED, PLATFORM
-from lodger.engine.policy import budgets
-from lodger.engine.policy.budgets import ALLOWANCE_NAMES as ALLOWED
-from lodger.engine.policy.budgets import Allowance
+from lodger.engine.policy import budget_table
+from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
+from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
 from lodger.engine.store.context import Books, listed
 from lodger.engine.store.lifecycle import tick
@@ -93,13 +93,13 @@ def create(
 
 def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
     Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
-    budgets.given(limits)
-    unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budgets.OF_ATTEMPT)
+    budget_table.given(limits)
+    unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budget_table.OF_ATTEMPT)
     if unknown:
         raise InputError(
             "limit_unknown",
             f"there is no limit {unknown[0]!r}",
-            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED | budgets.OF_ATTEMPT)),
+            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED | budget_table.OF_ATTEMPT)),
         )
     return sources.allowance(json.dumps(limits))
 

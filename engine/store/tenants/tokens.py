@@ -15,7 +15,7 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import Books
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, NewToken, Token
-from lodger.engine.store.schema.platform import sessions, tokens
+from lodger.engine.store.schema.access import sessions, tokens
 from lodger.engine.store.tenants import tenants
 
 #: 32 random bytes: guessing is hopeless, so one round of SHA-256 is all the hashing that a token needs.

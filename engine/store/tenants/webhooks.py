@@ -11,11 +11,11 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress import signature, target
-from lodger.engine.egress.errors import Refused
+from lodger.engine.egress.request_errors import Refused
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.events import EVENT_NAME
+from lodger.engine.store.queue.webhook_events import EVENT_NAME
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.data import webhooks
+from lodger.engine.store.schema.script_data import webhooks
 from lodger.engine.store.tenants import tenants
 from lodger.engine.vault.vault import Sealed, Vault
 

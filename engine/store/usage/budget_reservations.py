@@ -13,8 +13,8 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.schema.data import lots
 from lodger.engine.store.schema.scheduling import actions, attempts
+from lodger.engine.store.schema.script_data import lots
 from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import usage
 

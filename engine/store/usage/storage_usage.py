@@ -1,8 +1,8 @@
-"""How many bytes each tenant takes: of what its scripts keep (counted by the database itself), and of its history.
+"""Bytes that each tenant takes: of what it keeps (counted by the database itself), and of its history.
 
-What scripts keep, documents and keyed values, and what sealed attempts will write, is counted by triggers, whoever writes it; so are
-messages, which are history. The rest of history (results, errors, effects and logs of attempts) is added where an attempt is stored
-and taken away where it is forgotten.
+What it keeps is counted by triggers, whatever program writes it: documents and keyed values, what sealed attempts will write, versions of
+scripts and revisions of schedules; so are messages, which are history, and, apart, the audit log. The rest of history (params of
+requests, results, errors, effects and logs of attempts) is added where it is stored and taken away where retention deletes it.
 """
 
 from collections import Counter
@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import Books
-from lodger.engine.store.schema.data import outbox, storage
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
+from lodger.engine.store.schema.script_data import outbox, storage
 from lodger.engine.store.stores import driver_of
 
 _c = storage.c
@@ -41,6 +41,32 @@ def of_tenant(connection: Connection, tenant_id: str) -> Stored:
     """Give what a tenant takes."""
     row = connection.execute(_of, {"tenant": tenant_id}).first()
     return Stored() if row is None else Stored(row.kept_bytes, row.history_bytes)
+
+
+_limited = (
+    select(_c.kept_bytes, _c.history_bytes, _c.audit_bytes, tenants.c.limits)
+    .join(tenants, tenants.c.id == _c.tenant_id)
+    .where(_c.tenant_id == bindparam("tenant"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """What of a tenant's bytes exceeds its ``storage_bytes``: what it keeps, that and its history, its audit log by itself."""
+
+    limit: int
+    kept: bool = False
+    total: bool = False
+    audit: bool = False
+
+
+def excess(books: Books, connection: Connection, tenant_id: str) -> Excess:
+    """Compare a tenant's bytes with its limit."""
+    row = connection.execute(_limited, {"tenant": tenant_id}).first()
+    if row is None:
+        return Excess(books.settings.storage_bytes)
+    limit = books.sources.allowance(row.limits).storage_bytes
+    return Excess(limit, row.kept_bytes > limit, row.kept_bytes + row.history_bytes > limit, row.audit_bytes > limit)
 
 
 def kept(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
@@ -80,7 +106,7 @@ def size(*texts: str | None) -> int:
 
 #: Where the history of an action lies: the table, the column of the action's id, the columns whose bytes count.
 _HISTORY = (
-    (actions, actions.c.id, (actions.c.result,)),
+    (actions, actions.c.id, (actions.c.result, actions.c.params)),
     (attempts, attempts.c.action_id, (attempts.c.error, attempts.c.effects)),
     (attempt_logs, attempt_logs.c.action_id, (attempt_logs.c.lines,)),
 )
@@ -89,7 +115,7 @@ _HISTORY = (
 def of_actions(
     connection: Connection, tenant_id: str, action_ids: Sequence[str], *, messages: bool = False
 ) -> Counter[str]:
-    """Give the bytes of actions' results and of all that their attempts left, by action; of their messages too if wished.
+    """Give the bytes of actions' params and results and of all that their attempts left, by action; of their messages too if wished.
 
     What :func:`grow` is to take away when they go is that without the messages.
     """

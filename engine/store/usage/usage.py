@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.budgets import BY_NAME, NAMES, Allowance, crossed
+from lodger.engine.policy.budget_table import BY_NAME, NAMES, Allowance, crossed
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import Books
 from lodger.engine.store.records import AnyRow

@@ -42,7 +42,7 @@ async def by_the_rules(request: Request) -> Answer:
 
     from lodger.engine.egress.address import Address, Door
     from lodger.engine.egress.client import Rules, send
-    from lodger.engine.egress.pace import Pace
+    from lodger.engine.egress.host_rate import Pace
 
     class Hosts:
         async def addresses(self, host: str) -> list[Address]:

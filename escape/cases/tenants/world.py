@@ -14,8 +14,8 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.schema.data import documents, kv
 from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.script_data import documents, kv
 from lodger.engine.store.tenants.secrets import Opened
 from lodger.sandbox.job import LogLine, Reply
 from lodger.sandbox.limits import Limits

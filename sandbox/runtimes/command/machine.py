@@ -2,8 +2,8 @@
 
 from ctypes import byref, c_void_p
 
-from lodger.sandbox.runtimes.command.engine import COMMANDS, FUNCTION, MEMORY, ModuleLibrary
 from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE, Wasi, unsigned
+from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS, FUNCTION, MEMORY, ModuleLibrary
 from lodger.sandbox.runtimes.libwasmtime import Callback, slots
 
 

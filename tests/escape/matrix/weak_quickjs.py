@@ -15,7 +15,7 @@ from lodger.sandbox.runtimes import quickjs
 from lodger.sandbox.runtimes.answer import quoted
 from lodger.sandbox.runtimes.js import modules, realm
 from lodger.sandbox.runtimes.js.guest import Guest
-from lodger.sandbox.runtimes.rehearsal import LIMITS
+from lodger.sandbox.runtimes.warm_up import LIMITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from lodger.sandbox.runtimes import wasm, wasm_compiler
 from lodger.sandbox.runtimes.command import machine as module_machine
 from lodger.sandbox.runtimes.command import realm as module_realm
 from lodger.sandbox.runtimes.command import wasi
-from lodger.sandbox.runtimes.command.engine import COMMANDS
+from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
 from lodger.sandbox.runtimes.libwasmtime import Switches
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.schema.data import documents, kv, outbox
+from lodger.engine.store.schema.script_data import documents, kv, outbox
 from lodger.stdlib.calls import ARGUMENT_TYPES, CALLS
 
 
@@ -278,7 +278,7 @@ def test_writing_what_was_read_asks_nothing_more(shop: Shop) -> None:
 
 def test_the_table_and_the_handlers_are_one() -> None:
     from lodger.engine.capabilities.arguments import CHECKS
-    from lodger.engine.capabilities.table import HANDLERS
+    from lodger.engine.capabilities.call_handlers import HANDLERS
 
     assert set(HANDLERS) == set(CALLS)
     assert set(CHECKS) == set(ARGUMENT_TYPES)

@@ -10,7 +10,7 @@ from tests.unit.data.shop import NOW_US, Shop, order, orders
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
-from lodger.engine.data.changes import feed, reporting, triggers
+from lodger.engine.data.changes import external_writes, feed, triggers
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import lags
 from lodger.engine.store.schema.feeds import changes as changes_table
@@ -117,7 +117,7 @@ def test_a_schedule_is_not_told_of_what_it_did_itself(shop: Shop, by: str) -> No
     with shop.engine.begin() as connection:
         connection.execute(sa.text("INSERT INTO parcels (id, org, state) VALUES (1, 'one', 'a'), (2, 'one', 'a')"))
         if by == "reported":
-            reporting.record_changed(shop.datasets, SystemClock(), connection, "parcels", "one", [1, 2], "insert")
+            external_writes.record_changed(shop.datasets, SystemClock(), connection, "parcels", "one", [1, 2], "insert")
     attempt = reading(shop)
     assert len(ask(attempt, "db.changes", set="parcels")["changes"]) == 2
     ask(attempt, "db.update", set="parcels", id=1, changes={"state": "b"})
@@ -164,7 +164,7 @@ def test_reported_by_the_platform_in_its_own_transaction(shop: Shop) -> None:
     shop.add(orders, order("one", 1), order("one", 2))
 
     def report(connection: sa.Connection, *given: Any) -> None:
-        reporting.record_changed(shop.datasets, SystemClock(), connection, *given)
+        external_writes.record_changed(shop.datasets, SystemClock(), connection, *given)
 
     with shop.engine.begin() as connection:
         report(connection, "orders", "one", 1)
@@ -181,7 +181,7 @@ def test_reported_by_the_platform_in_its_own_transaction(shop: Shop) -> None:
 def test_reported_by_sessions(shop: Shop) -> None:
     parcels(shop)
     with OrmSession(shop.engine) as session:
-        stop = reporting.record_sessions(shop.datasets, SystemClock(), session)
+        stop = external_writes.record_sessions(shop.datasets, SystemClock(), session)
         session.add_all([Parcel(number=1, org="one", state="a"), Parcel(number=2, org="two", state="a")])
         session.commit()
         first, second = session.get(Parcel, 1), session.get(Parcel, 2)

@@ -10,7 +10,7 @@ from tests.unit.data.shop import NOW_US, Shop
 from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import retention
-from lodger.engine.store.schema.data import kv
+from lodger.engine.store.schema.script_data import kv
 
 S = 1_000_000
 

@@ -8,8 +8,8 @@ import unicodedata
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from lodger.engine.cli.output.answer import visible
 from lodger.engine.cli.output.failure import Usage, described, tell, under
+from lodger.engine.cli.output.result_output import visible
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.sandbox.errors import WallUnavailable
 

@@ -17,8 +17,8 @@ from lodger.engine.data.sets import guard
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.schema.data import TABLES
 from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.script_data import TABLES
 
 T = TypeVar("T")
 NOW_US = 1_795_000_000_000_000

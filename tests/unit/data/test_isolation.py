@@ -17,8 +17,8 @@ from tests.unit.data.shop import NOW_US, Shop, customers, orders
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.schema.data import documents as documents_table
-from lodger.engine.store.schema.data import kv
+from lodger.engine.store.schema.script_data import documents as documents_table
+from lodger.engine.store.schema.script_data import kv
 
 WHOLE = os.environ.get("LODGER_FUZZ") == "whole"
 #: Questions and writes of each seed, by database: LODGER_FUZZ=whole asks and writes more than ten thousand times on each.

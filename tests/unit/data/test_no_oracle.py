@@ -9,7 +9,7 @@ from tests.unit.capabilities.feeding import ask
 from tests.unit.data.shop import NOW_US, Shop, customers, order, orders
 
 from lodger.engine.effects import commit
-from lodger.engine.effects.errors import NotApplied
+from lodger.engine.effects.commit_errors import NotApplied
 
 #: Rows of another tenant's, and of nobody's.
 FOREIGN, ABSENT = 7, 8

@@ -8,7 +8,7 @@ from tests.unit.capabilities.feeding import ask, reading, settle
 from tests.unit.data.oddities import KINDS, PLAYS, TENANT, furnish
 from tests.unit.data.shop import Shop
 
-from lodger.engine.effects.errors import EffectRefused
+from lodger.engine.effects.commit_errors import EffectRefused
 
 OTHER = TENANT[:-1] + "b"
 

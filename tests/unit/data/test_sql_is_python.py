@@ -25,7 +25,7 @@ from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import on_wire
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.schema.data import collection_indexes
+from lodger.engine.store.schema.script_data import collection_indexes
 
 #: Of each of eighteen worlds; ``LODGER_FUZZ=whole`` asks ten times as many.
 QUERIES = 400 if os.environ.get("LODGER_FUZZ") == "whole" else 40

@@ -12,8 +12,8 @@ from tests.unit.data.shop import NOW_US, Shop, customers, order, orders
 from lodger.engine.data.sets import guard
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
-from lodger.engine.effects.errors import EffectRefused
-from lodger.engine.store.schema.data import documents, kv
+from lodger.engine.effects.commit_errors import EffectRefused
+from lodger.engine.store.schema.script_data import documents, kv
 from lodger.engine.store.stores.postgresql import row_security
 
 #: SQLite has neither roles nor views that check.

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, func, select
 
 from lodger.engine.cli.demo_story.cast import CAST, VICTIM_ORDER, Part
-from lodger.engine.cli.demo_story.data import SHOPS, fill
+from lodger.engine.cli.demo_story.demo_rows import SHOPS, fill
 from lodger.engine.cli.demo_story.tables import carts, metadata, orders, tickets
 
 NOW = datetime(2026, 11, 21, 0, 30, tzinfo=UTC)

@@ -13,10 +13,10 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.data.reading.memory import MemoryStore
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit
-from lodger.engine.effects.errors import EffectRefused
+from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.schema.data import documents, kv, outbox
+from lodger.engine.store.schema.script_data import documents, kv, outbox
 
 
 class Cut(Exception):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.core.settings import Settings
-from lodger.engine.policy.budgets import ALLOWANCES, BUDGETS, NAMES, WARNED_PERCENT, Allowance, crossed
+from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS, NAMES, WARNED_PERCENT, Allowance, crossed
 from lodger.engine.store.schema.scheduling import usage_days
 
 ROOT = Path(__file__).resolve().parents[3]

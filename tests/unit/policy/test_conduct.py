@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.budgets import ALLOWANCES, CPU, RUNS, Allowance, Used, exhausted
+from lodger.engine.policy.budget_table import ALLOWANCES, CPU, RUNS, Allowance, Used, exhausted
 from lodger.engine.policy.conduct import Conduct, Priority, parse_conduct, parse_priority
 from lodger.engine.policy.defaults import POLICIES
 

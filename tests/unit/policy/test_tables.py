@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from lodger.engine.policy.budgets import ALLOWANCES
+from lodger.engine.policy.budget_table import ALLOWANCES
 from lodger.engine.policy.defaults import POLICIES
 from lodger.engine.policy.plan import (
     Gap,

@@ -10,7 +10,7 @@ from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, local_
 from lodger.engine.recurrence.calendar.dial import Dial, members, stride
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.cron import parse as parse_cron
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schyntax import parse as parse_schyntax
 from lodger.engine.recurrence.search import OutOfSteps, Steps
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.recurrence.duration import LONGEST_US, duration_in_words, format_duration, parse_duration
-from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 SECOND = 1_000_000
 

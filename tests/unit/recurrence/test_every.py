@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.recurrence.interface import is_recurrence
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.every import Every, instant_us, parse_every
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 INSTANTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1)).map(lambda at: at.replace(tzinfo=UTC))

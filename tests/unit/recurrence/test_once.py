@@ -2,9 +2,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule, resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAWN = datetime(1, 1, 1, tzinfo=UTC)

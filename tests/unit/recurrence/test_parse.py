@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recurrence.interface import is_recurrence
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule, recognise
 from lodger.engine.recurrence.rule import Kind, RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from tests.effort import least_cpu_s
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import LONGEST_RRULE_SET, LONGEST_TEXT, parse_rule
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 START = "DTSTART:20260101T000000\n"

@@ -11,11 +11,11 @@ from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.yeardays import YEAR_OF, YearDays
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.year_masks import YearMasks
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import SearchedTo
 
 FIRST = datetime.min.replace(tzinfo=UTC)

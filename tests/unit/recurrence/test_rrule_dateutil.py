@@ -16,9 +16,9 @@ from dateutil import tz as dateutil_tz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rrule import from_dateutil
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import OutOfSteps
 
 FIRST = datetime.min.replace(tzinfo=UTC)

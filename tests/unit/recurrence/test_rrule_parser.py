@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule import parse
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 FIRST = datetime.min.replace(tzinfo=UTC)
 START = "DTSTART:20260101T090000\n"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule import parse
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 FIRST = datetime.min.replace(tzinfo=UTC)
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")

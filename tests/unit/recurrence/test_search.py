@@ -13,8 +13,8 @@ from tests.unit.recurrence.brute import Brute
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 

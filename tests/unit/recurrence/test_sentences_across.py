@@ -11,9 +11,9 @@ from tests.unit.recurrence.test_sentences import CRON, SCHYNTAX, cron_text, firs
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schedule import CompiledSchedule, Windows
 
 PARTS = {

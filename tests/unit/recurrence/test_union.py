@@ -11,8 +11,8 @@ from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import MAX_RULES, compile_schedule
 from lodger.engine.recurrence.difference import difference
-from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 
 FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)

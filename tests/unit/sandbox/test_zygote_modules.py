@@ -40,7 +40,7 @@ QUICKJS = {
     "lodger.sandbox.runtimes.js.modules",
     "lodger.sandbox.runtimes.quickjs",
     "lodger.sandbox.runtimes.js.realm",
-    "lodger.sandbox.runtimes.rehearsal",
+    "lodger.sandbox.runtimes.warm_up",
     "lodger.sandbox.runtimes.written",
 }
 WASM = {
@@ -48,7 +48,7 @@ WASM = {
     "lodger.sandbox.runtimes.answer",
     "lodger.sandbox.runtimes.libwasmtime",
     "lodger.sandbox.runtimes.command",
-    "lodger.sandbox.runtimes.command.engine",
+    "lodger.sandbox.runtimes.command.wasm_engine",
     "lodger.sandbox.runtimes.command.machine",
     "lodger.sandbox.runtimes.command.realm",
     "lodger.sandbox.runtimes.command.wasi",

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from lodger.engine.server.limits import MAX_KEYS, RateLimit, Threads
 from lodger.engine.server.problems import Refused
+from lodger.engine.server.rate_limits import MAX_KEYS, RateLimit, Threads
 
 CROWD = 200
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, select, update
 
-from lodger.engine.policy.budgets import Used, exhausted
+from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.store.context import Books
 from lodger.engine.store.schema.scheduling import actions, is_startable, tenants, usage_days
 from lodger.engine.store.stores import PerDriver

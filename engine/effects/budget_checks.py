@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects.commit_errors import NotApplied
 from lodger.engine.effects.effect import Effect, Emit, Mail
-from lodger.engine.effects.errors import NotApplied
 from lodger.engine.effects.journal import Journal
-from lodger.engine.policy import budgets
-from lodger.engine.policy.budgets import BUDGETS, STORAGE, Overdrawn
+from lodger.engine.policy import budget_table
+from lodger.engine.policy.budget_table import BUDGETS, STORAGE, Overdrawn
 from lodger.engine.store.context import Books
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.engine.store.usage.usage import Today
@@ -128,7 +128,7 @@ class Ceilings:
 
 def effects_of(finished: Finished) -> dict[str, int]:
     """Give what of the budgets the effects of an attempt draw on."""
-    spent = finished.spent or budgets.of_effects(finished.effects)
+    spent = finished.spent or budget_table.of_effects(finished.effects)
     return {name: spent[name] for name in _EFFECTS if spent.get(name)}
 
 

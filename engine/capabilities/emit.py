@@ -6,7 +6,7 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects.effect import Emit
-from lodger.engine.store.queue.events import ENGINE_PREFIX, EVENT_NAME
+from lodger.engine.store.queue.webhook_events import ENGINE_PREFIX, EVENT_NAME
 
 MOST_DATA = 64 * 1024
 

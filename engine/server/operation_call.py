@@ -18,8 +18,8 @@ from lodger.engine.core.access.audit_context import Act, in_act
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.serialization import shaped
 from lodger.engine.server.auth import Authenticated
-from lodger.engine.server.limits import Threads
 from lodger.engine.server.problems import Refused, Stale
+from lodger.engine.server.rate_limits import Threads
 from lodger.engine.service.operations.route import Route
 from lodger.engine.store.context import Books
 from lodger.engine.store.platform import idempotency

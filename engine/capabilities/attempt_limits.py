@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lodger.engine.capabilities.session import Session
-from lodger.engine.policy.budgets import STORAGE
+from lodger.engine.policy.budget_table import STORAGE
 
 
 async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:

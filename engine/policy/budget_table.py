@@ -194,7 +194,7 @@ class Allowance:
     storage_bytes: int = 1 << 30
 
     def of_day(self, name: str) -> int | None:
-        """Give the most of a budget (:mod:`lodger.engine.policy.budgets`) in a day, None for any number."""
+        """Give the most of a budget (:mod:`lodger.engine.policy.budget_table`) in a day, None for any number."""
         most: int | None = getattr(self, f"{name}_per_day")
         return most
 

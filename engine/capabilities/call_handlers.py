@@ -1,6 +1,17 @@
 """The handlers of host calls by name: exactly those of ``lodger.stdlib.calls``. Nothing is ever looked up by attribute."""
 
-from lodger.engine.capabilities import budgets, changes, db_bulk, db_read, db_write, events, fetch, kv, mail, secrets
+from lodger.engine.capabilities import (
+    attempt_limits,
+    changes,
+    db_bulk,
+    db_read,
+    db_write,
+    emit,
+    fetch,
+    kv,
+    mail,
+    secrets,
+)
 from lodger.engine.capabilities.session import Handler
 
 HANDLERS: dict[str, Handler] = {
@@ -12,6 +23,6 @@ HANDLERS: dict[str, Handler] = {
     **mail.HANDLERS,
     **fetch.HANDLERS,
     **secrets.HANDLERS,
-    **events.HANDLERS,
-    **budgets.HANDLERS,
+    **emit.HANDLERS,
+    **attempt_limits.HANDLERS,
 }

@@ -71,7 +71,7 @@ outbox = Table(
 )
 
 #: Attempts past the point of return: they have succeeded, and their effects in a platform's own database are on their way.
-#: ``docket`` is what is written there and ``own`` what is written here (:mod:`lodger.engine.effects.codec`), ``ended`` the
+#: ``docket`` is what is written there and ``own`` what is written here (:mod:`lodger.engine.effects.write_set_codec`), ``ended`` the
 #: attempt's end as JSON. Whoever moves ``next_us`` on may try next.
 sealed = Table(
     "lodger_sealed",
@@ -194,6 +194,7 @@ storage = Table(
     Column("tenant_id", String(200), primary_key=True),
     Column("kept_bytes", BigInteger, nullable=False),
     Column("history_bytes", BigInteger, nullable=False),
+    Column("audit_bytes", BigInteger, nullable=False, server_default="0"),
 )
 
 #: All that a database needs for scripts to work on, without a ledger.

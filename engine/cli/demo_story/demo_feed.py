@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.demo_story import words
+from lodger.engine.cli.demo_story import demo_words
 from lodger.engine.cli.demo_story.story import Missed, Run, Story, Upcoming
 from lodger.engine.cli.output.code_frame import excerpt
 from lodger.engine.core.clock import from_us
@@ -93,7 +93,7 @@ class Feed:
             late_s=late_s,
             missed=late_s > self._missed_s,
             outcome=outcome.value,
-            said=words.result(finished.result) if error is None else f"{error.name}: {error.message}",
+            said=demo_words.result(finished.result) if error is None else f"{error.name}: {error.message}",
             place=() if error is None or stopped else tuple(excerpt(source, error.line, error.column, before=1)),
             stopped_by=stopped,
         )

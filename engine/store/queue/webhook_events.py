@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.records import Json
-from lodger.engine.store.schema.data import webhooks
+from lodger.engine.store.schema.script_data import webhooks
 
 #: Form of an event's name.
 EVENT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,62}){0,7}", re.ASCII)
