@@ -10,7 +10,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +22,8 @@ from lodger.sandbox.outcome import Outcome
 
 #: Requests of one attempt at a time; more wait their turn.
 AT_ONCE = 6
+#: Part of the attempt's remaining wall time that a request may take: the rest is the script's, to catch ``fetch_timeout``.
+SHARE_OF_WALL = 0.9
 #: Methods that change nothing: they leave in a dry run too, and need no key.
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _log = logging.getLogger("lodger.egress")
@@ -43,6 +45,7 @@ class Fetching:
         kept: gives the answers of the run before, by key.
         dry: methods that change something are shown and not sent.
         frame_bytes: what one answer to the script may have.
+        end_s: when the attempt's wall limit is reached, on the event loop's clock; None where there is none.
     """
 
     tenant_id: str
@@ -52,6 +55,7 @@ class Fetching:
     kept: Callable[[], Awaitable[dict[str, Answer]]] = nothing_kept
     dry: bool = False
     frame_bytes: int = 1024 * 1024
+    end_s: float | None = None
     fetched: list[Fetched] = field(default_factory=list)
     shown: list[dict[str, Any]] = field(default_factory=list)
     sent: int = 0
@@ -92,6 +96,9 @@ class Fetching:
             raise CallRefused(Refused.code, Refused.message, outcome=Outcome.DENIED)
         async with self._room:
             self.sent += 1
+            if self.end_s is not None:
+                left_s = self.end_s - asyncio.get_running_loop().time()
+                request = replace(request, total_s=min(request.total_s, max(0.0, left_s * SHARE_OF_WALL)))
             self._moving.append(request)
             try:
                 answer = redacted(await self.send(request))

@@ -15,7 +15,7 @@ from lodger.engine.core.access.origins import Origin
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.headers import Headers
-from lodger.engine.egress.request_errors import Refused
+from lodger.engine.egress.request_errors import SecretRefused
 from lodger.engine.store.tenants.secrets import Opened
 from lodger.engine.vault.redaction import Redactor
 
@@ -76,7 +76,7 @@ class Handles:
         """Put the values in for one origin.
 
         Raises:
-            Refused: a secret may not go there.
+            SecretRefused: a secret is bound to other origins.
         """
         if not self.names:
             return headers
@@ -85,7 +85,7 @@ class Handles:
     def _value(self, match: re.Match[str], origin: Origin) -> str:
         known = self._known[match[2]]
         if not any(host.covers(origin) for host in known.hosts):
-            raise Refused(f"secret {known.name} may not go to {origin}")
+            raise SecretRefused(known.name, known.hosts, origin)
         if match[1] is None:
             return known.value
         return base64.b64encode(f"{match[1]}:{known.value}".encode()).decode()

@@ -1,17 +1,13 @@
 """Reads what people give on the command line: files of source, JSON, instants, short ids; errors say what is wrong."""
 
 import json
-import re
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import visible
-
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
 MAX_BYTES = 64 * 1024 * 1024
@@ -19,9 +15,6 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_FILES = 500
 #: What a WebAssembly file begins with.
 WASM = b"\0asm"
-#: Part of an action's id, and how many of the newest actions it may be of.
-_PART = re.compile(r"(?=.{4,35}$)[0-9a-f]+(-[0-9a-f]+)*", re.ASCII)
-NEWEST = 1000
 
 
 def source(path: Path, most: int = MAX_BYTES) -> bytes:
@@ -182,24 +175,3 @@ def _finite(text: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"{text[:40]} is larger than a number can be")
     return number
-
-
-def action_id(engine: "Engine", tenant_id: str | None, given: str) -> str:
-    """Complete the beginning or the end of an action's id, among the newest actions of the tenant; anything else is returned as it is.
-
-    Raises:
-        Usage: action_ambiguous.
-    """
-    part = given.lower()
-    if not _PART.fullmatch(part):
-        return given
-    newest = engine.actions.list(tenant_id, limit=NEWEST)
-    found = [each.id for each in newest if each.id.endswith(part) or each.id.startswith(part)]
-    if len(found) > 1:
-        raise Usage(
-            "action_ambiguous",
-            f"{len(found)} actions have ids that match {given!r}",
-            why=", ".join(found[:3]),
-            fix="give more of the id",
-        )
-    return found[0] if found else given

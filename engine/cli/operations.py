@@ -38,7 +38,8 @@ CALLED = {
 }  # fmt: skip
 #: Help of parameters that the verbs' own documentation does not explain.
 WORDS = {
-    "tenant_id": "The tenant's id.", "schedule": "The schedule's name or id.", "action_id": "The action's id, or its end.",
+    "tenant_id": "The tenant's id.", "schedule": "The schedule's name or id.",
+    "action_id": "The action's id, or its beginning or end, at least 4 characters.",
     "name": "Its name.", "tz": "IANA time zone, such as Europe/Berlin; UTC when left out.", "params": "The script's input.",
     "exclusions": "A rule whose slots are taken away.", "start": "No slot before then.", "end": "No slot from then on.",
     "limits": "Process limits.", "retry": "How often to try, or a whole policy.", "dst": 'Such as {"gap": "skip", "fold": "both"}.',
@@ -99,8 +100,6 @@ def _function(operation: Operation) -> Callable[..., None]:
             elif each.default is inspect.Parameter.empty:
                 raise _missing(each.name)
         with opened(db) as engine:
-            if "action_id" in arguments:
-                arguments["action_id"] = inputs.action_id(engine, arguments.get("tenant_id"), arguments["action_id"])
             first = [arguments.pop(each.name) for each in parameters[:1] if many]
             result = getattr(getattr(engine, operation.noun), operation.verb)(*first, *many, **arguments)
         if as_json:

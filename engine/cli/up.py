@@ -1,6 +1,5 @@
 """``lodger up``: the service. A node, the API, or both in two processes, until it is told to stop; what happens is written as lines."""
 
-import json
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from lodger.engine.core.events import Event
     from lodger.engine.service.async_engine import Engine
 
-#: Kinds of events worth a line; a tick that found nothing is not.
-TOLD = {"skipped", "finished", "lost", "rescued", "node_lost", "lease_lost", "retimed", "fault"}
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
@@ -227,18 +224,24 @@ class Serving:
         import asyncio
         from contextlib import suppress
 
+        from lodger.engine.cli.output import event_lines
+
         loop = asyncio.get_running_loop()
-        write = _as_json if self._as_json else _as_line
 
-        def line(event: "Event") -> None:
-            # Who reads the lines may go away, or the disk behind them fill: the slots go on.
+        def write(event: "Event") -> None:
+            # The reader of standard output may end, or its disk fill: the node goes on.
             with suppress(OSError):
-                write(event)
+                if self._as_json:
+                    write_json(event_lines.body(event))
+                else:
+                    say(event_lines.line(event))
+                sys.stdout.flush()
 
-        def hear(event: "Event") -> None:
-            loop.call_soon_threadsafe(line, event)
+        def listen(event: "Event") -> None:
+            if event.kind in event_lines.KINDS:
+                loop.call_soon_threadsafe(write, event)
 
-        stack.callback(engine.on_event(hear))
+        stack.callback(engine.on_event(listen))
         node = await stack.enter_async_context(engine.node(name=self._name))
         return node.name
 
@@ -254,24 +257,3 @@ class Serving:
             write_json({"kind": "token", "role": made.token.role, "prefix": made.token.prefix, "text": made.text})
             sys.stdout.flush()
         self.say(f"the first administrator's token, shown this once:\n\n    {made.text}\n")
-
-
-def _as_json(event: "Event") -> None:
-    if event.kind in TOLD:
-        write_json(_body(event))
-        sys.stdout.flush()
-
-
-def _body(event: "Event") -> dict[str, Any]:
-    plain = {name: value for name, value in event.details.items() if isinstance(value, str | int | float | None)}
-    names = ("kind", "at_us", "tenant_id", "schedule_id", "action_id")
-    return {name: getattr(event, name) for name in names} | plain
-
-
-def _as_line(event: "Event") -> None:
-    if event.kind in TOLD:
-        body = _body(event)
-        head = f"{body.pop('kind'):9} {body.pop('tenant_id') or '-'}"
-        body.pop("at_us")
-        say(head + "".join(f"  {key}={json.dumps(value, ensure_ascii=False)}" for key, value in body.items() if value))
-        sys.stdout.flush()

@@ -1,12 +1,14 @@
 """Why a request has no answer. Scripts are told one code for all that is refused; the reason is for the operator's log."""
 
+from collections.abc import Iterable
+
 
 class NoAnswer(Exception):
     """A request was not made, or came to nothing.
 
     Attributes:
         code: stable machine name, the script's.
-        message: the script's sentence; the same for every reason of one code.
+        message: the script's sentence; the same for every reason of one code that concerns the network.
         reason: what happened, for the operator.
         moved_bytes: sent and received until then.
     """
@@ -25,6 +27,21 @@ class Refused(NoAnswer):
 
     code = "fetch_refused"
     message = "this request is not allowed: its host must be granted (fetch:HOST) and public"
+
+
+class SecretRefused(Refused):
+    """A secret is bound to other origins than the one that the request goes to.
+
+    Args:
+        name: of the secret, which the script has named.
+        hosts: what it is bound to.
+        origin: where it would have gone.
+    """
+
+    def __init__(self, name: str, hosts: Iterable[object], origin: object) -> None:
+        bound = ", ".join(map(str, hosts)) or "no origin"
+        self.message = f"the secret {name} may be sent to {bound}, not to {origin}"
+        super().__init__(self.message)
 
 
 class TooLate(NoAnswer):

@@ -1,6 +1,7 @@
 """Whether an attempt that failed is made again, and when."""
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -11,6 +12,20 @@ from lodger.sandbox.outcome import Blame, Outcome
 #: The same source fails the same way: a second try only costs the tenant time.
 HOPELESS = frozenset({Outcome.COMPILE_ERROR, Outcome.SOURCE_TOO_LARGE, Outcome.BAD_REQUEST})
 MAX_ATTEMPTS = 100
+#: Longest wait between two tries, seconds: 30 days.
+MAX_BACKOFF_S = 2_592_000
+#: Smallest and largest value of each key.
+RANGES = {
+    "attempts": (1, MAX_ATTEMPTS), "engine_attempts": (1, MAX_ATTEMPTS), "conflict_attempts": (0, MAX_ATTEMPTS),
+    "backoff_s": (0, MAX_BACKOFF_S), "backoff_factor": (1, MAX_BACKOFF_S), "backoff_max_s": (0, MAX_BACKOFF_S),
+}  # fmt: skip
+#: Keys whose value may be a fraction.
+FRACTIONS = frozenset({"backoff_s", "backoff_factor", "backoff_max_s"})
+#: Names that other schedulers use for our keys.
+SYNONYMS = {
+    "tries": "attempts", "max_attempts": "attempts", "max_tries": "attempts", "retries": "attempts", "limit": "attempts",
+    "delay": "backoff_s", "backoff": "backoff_s", "delay_s": "backoff_s", "factor": "backoff_factor", "max_delay": "backoff_max_s",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +54,20 @@ class Retry:
     outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("attempts", "engine_attempts"):
-            if not 1 <= getattr(self, name) <= MAX_ATTEMPTS:
-                raise _refused(name, getattr(self, name), f"a whole number from 1 to {MAX_ATTEMPTS}")
-        if not 0 <= self.conflict_attempts <= MAX_ATTEMPTS:
-            raise _refused("conflict_attempts", self.conflict_attempts, f"a whole number from 0 to {MAX_ATTEMPTS}")
-        for name, minimum in (("backoff_s", 0.0), ("backoff_factor", 1.0), ("backoff_max_s", 0.0)):
-            if not minimum <= getattr(self, name) <= 86_400 * 30:
-                raise _refused(name, getattr(self, name), f"a number from {minimum:g} to {86_400 * 30}")
+        for name, (low, high) in RANGES.items():
+            value = getattr(self, name)
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (is_whole or (name in FRACTIONS and isinstance(value, float))) or not low <= value <= high:
+                raise _refused(name, value, _range(name))
         for outcome in self.outcomes:
             if outcome not in set(Outcome):
-                raise _refused("outcomes", outcome, "names of outcomes")
+                near = difflib.get_close_matches(str(outcome), list(Outcome), 1)
+                raise _refused(
+                    "outcomes",
+                    outcome,
+                    "names of outcomes",
+                    f"did you mean {near[0]}?" if near else "lodger errors lists them",
+                )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the policy as a JSON object."""
@@ -68,13 +86,21 @@ def parse_retry(wish: "Retry | Mapping[str, Any] | int | None") -> Retry:
         return wish
     if isinstance(wish, int):
         return Retry(attempts=wish)
-    unknown = sorted(set(wish) - {field.name for field in fields(Retry)})
-    if unknown:
-        raise _refused(unknown[0], wish[unknown[0]], "one of the fields " + ", ".join(f.name for f in fields(Retry)))
-    try:
-        return Retry(**{**wish, "outcomes": tuple(wish.get("outcomes", ()))})
-    except TypeError as error:
-        raise _refused("policy", dict(wish), str(error)) from error
+    names = [field.name for field in fields(Retry)]
+    for key in wish:
+        if key not in names:
+            near = SYNONYMS.get(str(key)) or next(iter(difflib.get_close_matches(str(key), names, 1)), None)
+            raise InputError(
+                "retry_invalid",
+                f"retry has no key {key!r}",
+                why="its keys are "
+                + ", ".join(f"{name} ({_range(name)})" if name in RANGES else name for name in names),
+                fix=f"did you mean {near}?" if near else 'write for example {"attempts": 3}',
+            )
+    outcomes = wish.get("outcomes", ())
+    if isinstance(outcomes, str) or not isinstance(outcomes, Sequence):
+        raise _refused("outcomes", outcomes, "a list of names of outcomes")
+    return Retry(**{**wish, "outcomes": tuple(outcomes)})
 
 
 def retry_wait_s(retry: Retry, outcome: Outcome, tries: FailureCounts) -> float | None:
@@ -103,7 +129,12 @@ def _wait(retry: Retry, failures: int) -> float:
     return min(retry.backoff_max_s, retry.backoff_s * min(retry.backoff_factor**exponent, 1e9))
 
 
-def _refused(name: str, value: object, rule: str) -> InputError:
+def _range(name: str) -> str:
+    low, high = RANGES[name]
+    return f"{'a number' if name in FRACTIONS else 'a whole number'} from {low} to {high}"
+
+
+def _refused(name: str, value: object, rule: str, fix: str = "") -> InputError:
     return InputError(
-        "retry_invalid", f"retry: {name} cannot be {value!r}", why=f"it is {rule}", fix="see the policy table"
+        "retry_invalid", f"retry: {name} cannot be {value!r}", why=f"it is {rule}", fix=fix or f"give {rule}"
     )

@@ -362,8 +362,8 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
     ) -> StreamingResponse:
         """Send, as server-sent events, one action and its log lines until it is over; lines come while their attempt runs."""
         _no_query(request)
-        await calls.run(authenticated(request).key, lambda: engine.actions.get(tenant_id, action_id))
-        events = live.action(live.valid(request), tenant_id, action_id)
+        found = await calls.run(authenticated(request).key, lambda: engine.actions.get(tenant_id, action_id))
+        events = live.action(live.valid(request), tenant_id, found.id)
         return Stream(live, authenticated(request).caller.token_id, events)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.store import short_ids
 from lodger.engine.store.actions import actions
 from lodger.engine.store.actions.action_stream import Following
 from lodger.engine.store.lifecycle.running_lines import Hearing
@@ -92,11 +93,13 @@ def _actions(engine: "Engine", tenant_id: str) -> Look:
 
 def _action(tenant_id: str, action_id: str) -> Look:
     mark: tuple[str, int, int] | None = None
-    hearing = Hearing(tenant_id, action_id)
+    hearing: Hearing | None = None
 
     def look(connection: Connection) -> Seen:
-        nonlocal mark
-        found = actions.get(connection, action_id, tenant_id)
+        nonlocal mark, hearing
+        if hearing is None:
+            hearing = Hearing(tenant_id, short_ids.action_id(connection, tenant_id, action_id))
+        found = actions.get(connection, hearing.action_id, tenant_id)
         seen: list[Action | LogLine] = [*hearing.look(connection)]
         if (found.state, found.attempt, found.step) != mark:
             mark = (found.state, found.attempt, found.step)

@@ -64,12 +64,14 @@ def peer() -> Iterator[Peer]:
         yield made
 
 
-def play(path: Path, peer: Peer, source: str, *, meddle: int) -> tuple[list[str], Any, int]:
+def play(
+    path: Path, peer: Peer, source: str, *, meddle: int, limits: dict[str, Any] | None = None
+) -> tuple[list[str], Any, int]:
     """Run one action to its end; give the outcomes of its attempts, its result, and how many answers are still kept."""
 
     async def go() -> tuple[list[str], Any, int]:
         async with Engine.open(str(path), settings=opened(peer)) as engine:
-            await engine.tenants.create("one", grants=[f"fetch:http://127.0.0.1:{peer.port}"])
+            await engine.tenants.create("one", grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits=limits)
             await engine.scripts.put("one", "s", source.replace("@@", peer.url("")))
             executor = Meddled.of(engine.inner.host, workers=1)
             executor.engine, executor.times = engine, meddle
@@ -156,3 +158,19 @@ def test_slow_hosts_hold_up_no_slot(tmp_path: Path, peer: Peer) -> None:
     late = asyncio.run(go())
     assert peer.most_open >= 3
     assert late[20] < 5000, "gross: whoever waited for the hanging requests would wait for their ten seconds"
+
+
+def test_a_script_catches_the_time_out_of_a_request_before_its_own_wall_limit(tmp_path: Path, peer: Peer) -> None:
+    async def hang(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
+        await reader.read()
+
+    peer.paths["/hang"] = hang
+    source = """
+    export default async () => {
+      const codes = [];
+      for (const _ of [1, 2]) await fetch("@@/hang").catch((error) => codes.push(error.code));
+      return codes;
+    };
+    """
+    outcomes, result, _ = play(tmp_path / "l.db", peer, source, meddle=0, limits={"wall_ms": 4000})
+    assert (outcomes, result) == (["ok"], ["fetch_timeout", "fetch_timeout"])

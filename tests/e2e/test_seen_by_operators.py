@@ -1,12 +1,16 @@
 """What an operator sees of actions on the command line: names and short ids, slots, durations, errors, steps, codes explained."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.command import Said, inside
 
+from lodger.engine.cli.output import event_lines
 from lodger.engine.core.error_table import OUTCOME, REASON, error_table
+from lodger.engine.core.events import Event
 from lodger.engine.policy import budget_table, placement, plan
 from lodger.engine.store.actions import actions
 from lodger.engine.store.queue import placements
@@ -30,6 +34,8 @@ class Look:
             engine.schedules.create("acme", "daily", script=["count", "look"], rules=RULE)
             engine.schedules.create("acme", "other", script="count", rules=RULE)
             self.failed = engine.actions.run_now("acme", "daily").id
+            self.events: list[Event] = []
+            engine.on_event(self.events.append)
             with engine.node():
                 for _ in engine.live("acme", self.failed):
                     pass
@@ -58,15 +64,17 @@ def test_a_schedule_is_named_wherever_its_id_is_accepted(look: Look) -> None:
     assert [each["verb"] for each in entries] == ["schedules.create"]
 
 
-def test_a_list_says_what_ran_how_long_and_what_went_wrong(look: Look) -> None:
-    row = next(line for line in look("action", "list", "acme", columns=140).out.splitlines() if "daily" in line)
-    assert row.split()[:2] == [look.failed[-8:], "daily"]
-    assert "failed: script_error" in row
-    assert "Error: no stock left" in row
-    assert " ms " in row or " s " in row
-    narrow = look("action", "list", "acme", columns=80).out
-    assert look.failed[-8:] in narrow
-    assert look.waits[-8:] in narrow
+def test_a_list_has_id_slot_duration_state_and_error_in_80_columns(look: Look) -> None:
+    lines = look("action", "list", "acme", columns=80).out.splitlines()
+    assert lines[0].split() == ["id", "slot", "took", "schedule", "state"]
+    assert max(map(len, lines)) <= 80
+    at = next(number for number, line in enumerate(lines) if line.startswith(look.failed[-8:]))
+    id_, slot, took, unit, schedule, *state = lines[at].split()
+    assert (id_, slot[-1], unit, schedule, state) == (look.failed[-8:], "Z", unit, "daily", ["failed:", "script_error"])
+    assert float(took) >= 0
+    assert unit in {"ms", "s"}
+    assert lines[at + 1].strip() == "Error: no stock left (main.js:1)"
+    assert any(line.startswith(look.waits[-8:]) for line in lines)
 
 
 def test_one_action_is_shown_with_its_times_and_its_steps(look: Look) -> None:
@@ -92,22 +100,57 @@ def test_logs_and_attempts_name_their_step(look: Look) -> None:
     assert told[2] == "step 2, attempt 2:"
     logs = look("action", "logs", "acme", look.failed, "--json").json["logs"]
     assert [(each["step"], each["attempt"], each["text"]) for each in logs] == [(0, 1, "counted"), (1, 2, "looked")]
+    table = look("action", "attempts", "acme", look.failed).out.splitlines()[3:5]
+    assert [line.split()[:2] for line in table] == [["1", "1"], ["2", "2"]]
     tries = look("action", "attempts", "acme", look.failed, "--json").json["attempts"]
     assert [(each["step"], each["n"], each["outcome"]) for each in tries] == [(0, 1, "ok"), (1, 2, "script_error")]
+
+
+def test_each_finished_run_is_a_line_with_its_time_duration_outcome_and_error(look: Look) -> None:
+    first, second = (event_lines.line(each).split("  ") for each in look.events if each.kind == "finished")
+    assert first[1:6] == ["finished", "acme", "count", "ok, next is step 2", "attempt 1"]
+    assert second[1:6] == ["finished", "acme", "look", "script_error", "step 2, attempt 2"]
+    assert second[7:] == ["Error: no stock left (main.js:1)", f"id {look.failed[-8:]}"]
+    for line in (first, second):
+        assert datetime.fromisoformat(line[0]).tzinfo is not None
+        assert line[6].endswith((" ms", " s"))
+    last = event_lines.body([each for each in look.events if each.kind == "finished"][-1])
+    assert last["error"] == "Error: no stock left (main.js:1)"
+    assert last["took_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "details", "end"),
+    [
+        ("skipped", {"slot_us": 0, "slot_to_us": 60_000_000, "reason": "missed", "number": None},
+         "slot=1970-01-01T00:00:00Z  slot_to=1970-01-01T00:01:00Z  reason=missed"),
+        ("retimed", {"next_us": 60_000_000}, "next=1970-01-01T00:01:00Z"),
+        ("finished", {"script": "s", "outcome": "ok", "state": "done", "attempt": 1, "step": 0, "slot_us": 60_000_000},
+         "s  slot 1970-01-01T00:01:00Z  ok  attempt 1  id 89abcdef"),
+        ("finished", {"script": "s", "outcome": "script_error", "state": "waiting_retry", "attempt": 1, "retry_at_us": 60_000_000},
+         "s  script_error, next try 1970-01-01T00:01:00Z  attempt 1  id 89abcdef"),
+    ],
+)  # fmt: skip
+def test_a_line_has_instants_and_short_ids(kind: str, details: dict[str, Any], end: str) -> None:
+    action = "01234567-89ab-7def-8123-456789abcdef" if kind == "finished" else None
+    line = event_lines.line(Event(kind, 0, "acme", None, action, details))
+    assert line.split("  ")[0] == "1970-01-01T00:00:00Z"
+    assert line.endswith(end)
 
 
 def test_what_is_overdue_has_its_id(look: Look) -> None:
     assert look.waits[-8:] in look("action", "overdue", "acme", "--grace-s", "0").out
 
 
-def test_the_end_of_an_id_is_enough(look: Look) -> None:
+def test_the_beginning_or_the_end_of_an_id_is_enough(look: Look) -> None:
     whole = look("action", "show", "acme", look.failed, "--json").json
-    for part in (look.failed[-8:], look.failed[-12:], look.failed[-17:].upper()):
+    for part in (look.failed[-8:], look.failed[-12:], look.failed[:18], look.failed[-17:].upper()):
         assert look("action", "show", "acme", part, "--json").json == whole
     assert look("action", "compared", "acme", look.failed[-8:], "--json").code == 0
+    assert look("action", "logs", "acme", look.failed[-8:], "--json").json["logs"]
     assert look("action", "retry", "acme", look.waits[-8:], "--json").json["error"]["code"] == "action_not_failed"
     many = look("action", "show", "acme", look.failed[:6], "--json")
-    assert (many.code, many.json["error"]["code"]) == (2, "action_ambiguous")
+    assert (many.code, many.json["error"]["code"]) == (1, "action_ambiguous")
     assert look("action", "show", "acme", "beef", "--json").json["error"]["code"] == "action_unknown"
 
 

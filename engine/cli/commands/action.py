@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
 from lodger.engine.cli.output.humanize import span
@@ -15,14 +14,15 @@ from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, s
 app = typer.Typer(name="action", help="What ran, what is due, and why something did not run.", no_args_is_help=True)
 
 
-ActionId = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id, or its end.")]
+ActionId = Annotated[
+    str, typer.Argument(metavar="ACTION", help="The action's id, or its beginning or end, at least 4 characters.")
+]
 
 
 @app.command()
 def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
     """Show one action: what it is of, when it ran, how it ended, with its attempts and deliveries."""
     with opened(db) as engine:
-        action = inputs.action_id(engine, tenant, action)
         found, tries = engine.actions.get(tenant, action), engine.actions.attempts(tenant, action)
         sent = engine.actions.deliveries(tenant, action)
     if as_json:
@@ -45,8 +45,7 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
         if text:
             say(f"  {name:9} {text}")
     if found.error is not None:
-        place = f" ({found.error.file}:{found.error.line})" if found.error.line else ""
-        say(f"  {found.error.name}: {found.error.message}{place}")
+        say(f"  {views.error(found.error)}")
     for each in tries:
         how = f"{each.outcome or 'running'}, {views.took(each) or 'not ended'}, CPU {each.usage.cpu_ms:.1f} ms"
         say(f"  step {each.step + 1}, attempt {each.n}: started {zulu(each.started_at)}, {how}")
@@ -59,7 +58,7 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
 def logs(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
     """Show what the action's finished attempts logged, by step and attempt."""
     with opened(db) as engine:
-        tries = engine.actions.attempts(tenant, inputs.action_id(engine, tenant, action))
+        tries = engine.actions.attempts(tenant, action)
     if as_json:
         write_json(
             {"logs": [{"step": each.step, "attempt": each.n, **asdict(line)} for each in tries for line in each.logs]}
@@ -83,7 +82,6 @@ def follow(
     from lodger.sandbox.job import LogLine
 
     with opened(db) as engine:
-        action = action and inputs.action_id(engine, tenant, action)
         for each in engine.live(tenant, action):
             line = isinstance(each, LogLine)
             if as_json:

@@ -47,7 +47,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", header_style="bold", pad_edge=False)
     for column in columns:
         # On a narrow terminal cells fold: a table that hides what it cannot show says something else than the ledger.
-        grid.add_column(column, overflow="fold")
+        grid.add_column(column, overflow="fold", no_wrap=column == "id")
     for row in rows:
         grid.add_row(
             *(cell if isinstance(cell, Text) else Text(visible("" if cell is None else str(cell))) for cell in row)

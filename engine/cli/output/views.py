@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from lodger.engine.cli.output.humanize import span
 from lodger.engine.cli.output.result_output import say, table, visible, zulu
 from lodger.engine.core.serialization import shaped
+from lodger.engine.store.records import Action
 
 if TYPE_CHECKING:
     from lodger.engine.service.operations.table import Operation
@@ -26,8 +28,6 @@ def _words(name: str) -> Cell:
 
 #: Characters of an id that tables show; commands accept them for the whole id.
 SHORT = 8
-#: Most characters of an error in a table.
-_ERROR = 60
 
 
 def short(identity: str | None) -> str:
@@ -50,15 +50,45 @@ def took(each: Any) -> str:  # noqa: ANN401 - an action or an attempt
 
 def slots(each: Any) -> str:  # noqa: ANN401 - an action
     """Return an action's slot, the first and last of a gap, or when a request was due."""
-    first = zulu(each.slot or each.due_at.replace(microsecond=0))
-    return f"{first} to {zulu(each.slot_to)}" if each.slot_to else first
+    return f"{first_slot(each)} to {zulu(each.slot_to)}" if each.slot_to else first_slot(each)
 
 
-def _error(each: Any) -> str:  # noqa: ANN401 - an action
-    if each.error is None:
-        return ""
-    text = f"{each.error.name}: {each.error.message}"
-    return text if len(text) <= _ERROR else text[:_ERROR] + "…"
+def first_slot(each: Any) -> str:  # noqa: ANN401 - an action
+    """Return an action's slot, the first of a gap, or when a request was due, in whole seconds."""
+    return zulu((each.slot or each.due_at).replace(microsecond=0))
+
+
+def error(found: Any) -> str:  # noqa: ANN401 - a ScriptError
+    """Return a script's error with its place."""
+    place = f" ({found.file}:{found.line})" if found.line else ""
+    return f"{found.name}: {found.message}{place}"
+
+
+def _step(each: Any) -> int:  # noqa: ANN401 - an attempt
+    return int(each.step) + 1
+
+
+def actions(found: Sequence[Any]) -> None:
+    """Show actions, a line each; beneath it the end of a gap and the error, cut to the terminal's width."""
+    from rich.cells import cell_len, set_cell_size
+
+    columns = ("id", "slot", "took", "schedule", "state")
+    rows = [
+        (short(each.id), first_slot(each), took(each), each.schedule or each.script or "", ended(each))
+        for each in found
+    ]
+    widths = [max(cell_len(visible(row[at])) for row in (columns, *rows)) for at in range(len(columns) - 1)]
+    width = get_terminal_size().columns
+    for row, each in zip((columns, *rows), (None, *found), strict=True):
+        cells = [visible(cell).replace("\n", " ") for cell in row]
+        say("  ".join([*(set_cell_size(cell, size) for cell, size in zip(cells, widths, strict=False)), cells[-1]]))
+        if each is None:
+            continue
+        below = [f"to {zulu(each.slot_to)}"] if each.slot_to else []
+        below += [error(each.error)] if each.error else []
+        for text in below:
+            line = " " * (widths[0] + 2) + visible(text).replace("\n", " ")
+            say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + "…")
 
 
 #: Columns of a table, by the kind of its rows.
@@ -78,12 +108,8 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "ScheduleRevision": (
         ("revision", "revision"), ("made", _when("created_at")), ("by", "created_by"), ("in words", "text"), ("why", "why"),
     ),
-    "Action": (
-        ("id", lambda each: short(each.id)), ("schedule", lambda each: each.schedule or each.script), ("slot", slots),
-        ("state", ended), ("took", took), ("error", _error),
-    ),
     "Attempt": (
-        ("step", "step"), ("attempt", "n"), ("started", _when("started_at")), ("how it ended", lambda each: each.outcome or "running"),
+        ("step", _step), ("attempt", "n"), ("started", _when("started_at")), ("how it ended", lambda each: each.outcome or "running"),
         ("took", took), ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
     ),
     "Token": (
@@ -104,7 +130,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("waits", lambda each: f"{each.waits_ms / 1000:.1f} s"), ("why", "why"),
     ),
     "Compared": (
-        ("step", "step"), ("attempt", "attempt"), ("took", lambda each: span(each.took_ms / 1000)),
+        ("step", _step), ("attempt", "attempt"), ("took", lambda each: span(each.took_ms / 1000)),
         ("times the median", lambda each: "" if each.times is None else f"{each.times:.1f}"),
         ("", lambda each: "slow" if each.slow else ""),
     ),
@@ -159,13 +185,20 @@ def rows(found: Sequence[Any]) -> None:
     if not found:
         say("none")
         return
+    if isinstance(found[0], Action):
+        actions(found)
+    else:
+        _table(found)
+    if getattr(found, "next", None):
+        say(f"there are more: --cursor {found.next}")  # type: ignore[attr-defined]  # of a page
+
+
+def _table(found: Sequence[Any]) -> None:
     columns = COLUMNS.get(type(found[0]).__name__) or tuple((field.name, field.name) for field in fields(found[0]))
     table(
         [heading for heading, _cell in columns],
         ([cell(each) if callable(cell) else getattr(each, cell) for _heading, cell in columns] for each in found),
     )
-    if getattr(found, "next", None):
-        say(f"there are more: --cursor {found.next}")  # type: ignore[attr-defined]  # of a page
 
 
 def one(thing: Any) -> None:  # noqa: ANN401 - any record

@@ -1,5 +1,6 @@
 """The host side of every attempt that asks something: data, outbound requests, secrets, budgets, people."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection
 from functools import partial
@@ -126,6 +127,7 @@ class HostSide:
             None if self._way_out is None else self._way_out.send,
             dry=claim.dry_run and not claim.fetches,
             frame_bytes=claim.limits.frame_bytes,
+            end_s=asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000,
         )
         if claim.tries > 1:
             made.kept = partial(self._kept, claim)

@@ -12,7 +12,7 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
-from lodger.engine.store import pages, signing_keys
+from lodger.engine.store import pages, short_ids, signing_keys
 from lodger.engine.store.actions import actions, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.backfills import Backfilled
@@ -41,7 +41,8 @@ class Actions(Noun[M]):
     """What happened, happens and will: slots, gaps and requests.
 
     The tenant stands before an action's id although the id alone would do, so that an id from outside shows no other tenant's
-    action. None is for callers that may see every tenant's.
+    action. None is for callers that may see every tenant's. The beginning or the end of an id, at least four characters, may stand
+    for the whole wherever it is unique.
     """
 
     __slots__ = ()
@@ -80,6 +81,8 @@ class Actions(Noun[M]):
             if schedule is not None:
                 sought = replace(sought, schedule_id=_schedule_id(connection, tenant_id, schedule))
             of = f"actions:{sought}"
+            if before is not None:
+                before = short_ids.action_id(connection, tenant_id, before)
             last = signing_keys.place(connection, of, cursor) if cursor else before
             found = actions.list_some(connection, sought, limit=limit, before=last)
             return pages.page(connection, of, found, lambda each: each.id)
@@ -95,19 +98,19 @@ class Actions(Noun[M]):
 
     def _get(self, tenant_id: str | None, action_id: str) -> Action:
         with self.books.database.read() as connection:
-            return actions.get(connection, action_id, tenant_id)
+            return _found(connection, tenant_id, action_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)
     def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
         """List every attempt of an action by step, the running one included."""
         with self.books.database.read() as connection:
-            return actions.attempts(connection, action_id, tenant_id)
+            return actions.attempts(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/logs", Role.VIEWER, everywhere=True)
     def logs(self, tenant_id: str | None, action_id: str) -> LineList:
         """List what the action's finished attempts logged, in order."""
         with self.books.database.read() as connection:
-            return actions.logs(connection, action_id, tenant_id)
+            return actions.logs(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
     def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:
@@ -117,8 +120,8 @@ class Actions(Noun[M]):
             NotFound: action_unknown.
         """
         with self.books.database.read() as connection:
-            found = actions.get(connection, action_id, tenant_id)
-            return outbox.deliveries(connection, found.tenant_id, action_id)
+            found = _found(connection, tenant_id, action_id)
+            return outbox.deliveries(connection, found.tenant_id, found.id)
 
     @operation("POST", "/tenants/{tenant_id}/run-at", Role.EDITOR, status=201)
     def run_at(
@@ -212,11 +215,17 @@ class Actions(Noun[M]):
             Conflict: action_open.
             InputError: replay_gap, when the row stands for many slots.
         """
-        whose = self._get(tenant_id, action_id).tenant_id
-        with self._changing("actions.replay", whose, action_id) as change:
-            before = actions.asked(change.connection, whose, request_key)
+        found = self._get(tenant_id, action_id)
+        with self._changing("actions.replay", found.tenant_id, found.id) as change:
+            before = actions.asked(change.connection, found.tenant_id, request_key)
             made = before or backfills.replay(
-                self.books, change.connection, whose, action_id, self._now_us, newer=newest, request_key=request_key
+                self.books,
+                change.connection,
+                found.tenant_id,
+                found.id,
+                self._now_us,
+                newer=newest,
+                request_key=request_key,
             )
             return change.made(made, changed=before is None)
 
@@ -229,10 +238,10 @@ class Actions(Noun[M]):
         Raises:
             Conflict: action_not_failed.
         """
-        whose = self._get(tenant_id, action_id).tenant_id
-        with self._changing("actions.retry", whose, action_id) as change:
-            change.before(actions.get(change.connection, action_id, whose))
-            return change.made(actions.retry(self.books, change.connection, whose, action_id, self._now_us))
+        found = self._get(tenant_id, action_id)
+        with self._changing("actions.retry", found.tenant_id, found.id) as change:
+            change.before(actions.get(change.connection, found.id, found.tenant_id))
+            return change.made(actions.retry(self.books, change.connection, found.tenant_id, found.id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
@@ -261,7 +270,7 @@ class Actions(Noun[M]):
     def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
         """Compare the duration of each attempt of an action with earlier runs of the same schedule and step."""
         with self.books.database.read() as connection:
-            return monitoring.compared(connection, actions.get(connection, action_id, tenant_id), self._now_us)
+            return monitoring.compared(connection, _found(connection, tenant_id, action_id), self._now_us)
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:
@@ -271,10 +280,14 @@ class Actions(Noun[M]):
             NotFound: action_unknown.
             Conflict: action_over.
         """
-        whose = self._get(tenant_id, action_id).tenant_id
-        with self._changing("actions.cancel", whose, action_id) as change:
-            change.before(actions.get(change.connection, action_id, whose))
-            return change.made(actions.cancel(change.connection, action_id, whose, self._now_us))
+        found = self._get(tenant_id, action_id)
+        with self._changing("actions.cancel", found.tenant_id, found.id) as change:
+            change.before(actions.get(change.connection, found.id, found.tenant_id))
+            return change.made(actions.cancel(change.connection, found.id, found.tenant_id, self._now_us))
+
+
+def _found(connection: Connection, tenant_id: str | None, action_id: str) -> Action:
+    return actions.get(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
 
 def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -> str:

@@ -10,6 +10,7 @@ from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
+from lodger.engine.store import short_ids
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
@@ -22,13 +23,16 @@ _s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_cl
 
 
 def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
-    """Give a schedule by id or name.
+    """Return a schedule by name, id, or the beginning or end of its id (see :mod:`lodger.engine.store.short_ids`).
 
     Raises:
         NotFound: schedule_unknown.
+        InputError: schedule_ambiguous.
     """
     called = (_s.id == schedule) | (_s.name == schedule) if is_id(schedule) else _s.name == schedule
     found = _read(connection, tenant_id, [called, _s.deleted_us.is_(None)])
+    if not found and (whole := short_ids.schedule_id(connection, tenant_id, schedule)) != schedule:
+        found = _read(connection, tenant_id, [_s.id == whole, _s.deleted_us.is_(None)])
     if not found:
         raise NotFound("schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first")
     return next((each for each in found if each.id == schedule), found[0])

@@ -106,6 +106,16 @@ def test_it_goes_to_its_own_hosts_only(desk: Desk) -> None:
     assert desk.peer.asked == desk.other.asked == []
 
 
+def test_a_refusal_names_the_secret_and_what_it_is_bound_to(desk: Desk) -> None:
+    desk.hosts = ["https://api.example.com", "https://*.example.org"]
+    arguments = {"id": 1, "method": "GET", "url": desk.peer.url(), "headers": [["authorization", "{{secret:KEY}}"]]}
+    reply = asyncio.run(desk.attempt("secret:KEY").call("http.fetch", json.dumps(arguments)))
+    message = json.loads(reply.json)["message"]
+    assert message == (
+        f"the secret KEY may be sent to api.example.com, *.example.org, not to http://127.0.0.1:{desk.peer.port}"
+    )
+
+
 def test_it_does_not_go_along_to_another_host(desk: Desk) -> None:
     desk.peer.paths["/"] = moved(desk.other.url())
     attempt = desk.attempt("secret:KEY")

@@ -60,6 +60,28 @@ def test_nonsense_is_refused(wish: object) -> None:
     assert refused.value.code == "retry_invalid"
 
 
+@pytest.mark.parametrize(
+    ("wish", "what", "why", "fix"),
+    [
+        ({"tries": 3}, "retry has no key 'tries'", "attempts (a whole number from 1 to 100)", "did you mean attempts?"),
+        ({"atempts": 3}, "retry has no key 'atempts'", "backoff_s (a number from 0 to 2592000)", "did you mean attempts?"),
+        ({"attempts": "3"}, "retry: attempts cannot be '3'", "it is a whole number from 1 to 100", "give a whole number"),
+        ({"attempts": 2.5}, "retry: attempts cannot be 2.5", "it is a whole number from 1 to 100", "give a whole number"),
+        ({"attempts": True}, "retry: attempts cannot be True", "it is a whole number from 1 to 100", "give a whole number"),
+        ({"outcomes": "ok"}, "retry: outcomes cannot be 'ok'", "it is a list of names of outcomes", "give a list"),
+        ({"outcomes": ["cpu_limits"]}, "retry: outcomes cannot be 'cpu_limits'", "names of outcomes", "did you mean cpu_limit?"),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_keys_and_the_nearest_right_one(
+    wish: dict[str, object], what: str, why: str, fix: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_retry(wish)
+    assert refused.value.what == what
+    assert why in refused.value.why
+    assert refused.value.fix.startswith(fix)
+
+
 def test_a_policy_survives_its_own_json() -> None:
     retry = Retry(attempts=4, outcomes=("script_error",))
     assert parse_retry(retry.as_dict()) == retry

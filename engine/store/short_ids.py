@@ -1,0 +1,67 @@
+"""Short ids: the beginning or the end of an id may stand for it wherever it is unique."""
+
+import re
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import is_id
+from lodger.engine.store.schema import scheduling as tables
+
+#: Fewest characters of a short id, by what it names. A schedule's must not be taken for a misspelt name.
+MIN_CHARACTERS = {"action": 4, "schedule": 8}
+#: How many of the newest ids are compared by their ends, for which there is no index.
+NEWEST = 10_000
+_PART = re.compile(r"[0-9a-f]+(-[0-9a-f]+)*", re.ASCII)
+
+
+def action_id(connection: Connection, tenant_id: str | None, given: str) -> str:
+    """Return the id of the action whose id begins or ends with ``given``; ``given`` itself when there is none.
+
+    Args:
+        tenant_id: None for the actions of every tenant.
+
+    Raises:
+        InputError: action_ambiguous.
+    """
+    columns = tables.actions.c
+    return _complete(connection, "action", columns.id, columns.tenant_id, tenant_id, given)
+
+
+def schedule_id(connection: Connection, tenant_id: str, given: str) -> str:
+    """Return the id of the tenant's schedule whose id begins or ends with ``given``; ``given`` itself when there is none.
+
+    Raises:
+        InputError: schedule_ambiguous.
+    """
+    columns = tables.schedules.c
+    return _complete(connection, "schedule", columns.id, columns.tenant_id, tenant_id, given)
+
+
+def _complete(
+    connection: Connection,
+    kind: str,
+    ids: ColumnElement[Any],
+    tenant: ColumnElement[Any],
+    tenant_id: str | None,
+    given: str,
+) -> str:
+    part = given.lower()
+    if is_id(part) or not MIN_CHARACTERS[kind] <= len(part) <= 36 or not _PART.fullmatch(part):
+        return given
+    of_tenant = tenant == tenant_id if tenant_id is not None else tenant.in_(select(tables.tenants.c.id))
+    every = select(ids.label("id")).where(of_tenant)
+    newest = every.order_by(ids.desc()).limit(NEWEST).subquery()
+    # "g" follows every hexadecimal digit and the hyphen.
+    begins = connection.scalars(every.where(ids >= part, ids < part + "g").limit(4))
+    ends = connection.scalars(select(newest.c.id).where(newest.c.id.like(f"%{part}")).limit(4))
+    found = sorted({*begins, *ends})
+    if len(found) > 1:
+        raise InputError(
+            f"{kind}_ambiguous",
+            f"{given!r} begins or ends the id of several {kind}s",
+            why=", ".join(found[:3]) + (" …" if len(found) > 3 else ""),
+            fix="give more of the id",
+        )
+    return found[0] if found else given
