@@ -7,7 +7,7 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim
-from lodger.engine.core.metrics import Meters, prometheus_text
+from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.service import Service
@@ -34,10 +34,10 @@ class Monitor(Service):
 
     name: ClassVar[str] = "monitor"
 
-    def __init__(self, context: NodeContext, attempts: RunningAttempts, meters: Meters) -> None:
+    def __init__(self, context: NodeContext, attempts: RunningAttempts, process_metrics: ProcessMetrics) -> None:
         super().__init__(context)
         self._attempts = attempts
-        self._meters = meters
+        self._meters = process_metrics
         context.bus.subscribe(BatchCommitted, self._committed)
         self._ended: deque[tuple[Claim, float]] = deque(maxlen=KEPT)
         self._paces: OrderedDict[Track, tuple[float, Pace]] = OrderedDict()
@@ -57,10 +57,10 @@ class Monitor(Service):
 
     async def round(self) -> float:
         """Look once."""
-        now_s, meters = self.clock.elapsed_s(), self._meters
+        now_s, process_metrics = self.clock.elapsed_s(), self._meters
         if self._expected_s is not None:
-            meters.put("lodger_loop_lag_seconds", max(0.0, now_s - self._expected_s))
-        meters.put("lodger_running", len(self._attempts))
+            process_metrics.put("lodger_loop_lag_seconds", max(0.0, now_s - self._expected_s))
+        process_metrics.put("lodger_running", len(self._attempts))
         await self._look_at_runs(self.clock.now_us())
         if self._rounds % LEDGER_ROUNDS == 0:
             await self._publish_figures(self.clock.now_us())

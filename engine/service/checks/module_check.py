@@ -36,7 +36,7 @@ class ModuleCheck:
                 )
             return self._made
 
-    def demand(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
+    def require(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
         """Let a good module pass. Blocks for as long as it compiles.
 
         Raises:
