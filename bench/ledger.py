@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lodger.engine import Engine
-from lodger.engine.core.access.audit_context import present
+from lodger.engine.core.access.audit_context import current_audit_context
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
@@ -94,7 +94,9 @@ def _schedule(engine: Engine, number: int) -> None:
     wish = schedules.Wish("job", ScheduleRules((RuleSpec("daily"),)), "latest", "skip")
     with context.database.write() as connection:
         for each in range(number):
-            schedules.create(context, connection, f"t{each % 10}", f"s{each}", wish, now, present(), now - DAY_US)
+            schedules.create(
+                context, connection, f"t{each % 10}", f"s{each}", wish, now, current_audit_context(), now - DAY_US
+            )
 
 
 def _fill(engine: Engine, number: int) -> None:

@@ -22,7 +22,7 @@ Inspect = Callable[[int], Mapping[str, str]]
 #: Makes the parent's end of the script's calls. May raise Unseen.
 MakeHost = Callable[[Limits], Host]
 #: Asks a part of the engine that no worker is needed for. Blocks at most a few seconds.
-Act = Callable[[], Report]
+AuditContext = Callable[[], Report]
 
 #: Where a script runs unless it says otherwise.
 SCRIPTS = ("quickjs", "quickjs-native")
@@ -78,7 +78,7 @@ class Case:
     wasm: bytes | Callable[[], bytes] | None = None
     guest: Callable[[], bytes] | None = None
     host: MakeHost | None = None
-    act: Act | None = None
+    act: AuditContext | None = None
     on: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _NONE)
 
     def __post_init__(self) -> None:

@@ -160,8 +160,8 @@ class Doctor:
         verdict: dict[str, Any] = {"profile": profile, "ok": True, "layers": _layers(standing)}
         verdict["minimum"] = MINIMUM if minimum is None else minimum
         try:
-            Doctor.demand_calls()
-            Doctor.demand(profile, standing, minimum=minimum)
+            Doctor.require_calls()
+            Doctor.require(profile, standing, minimum=minimum)
         except WallUnavailable as refusal:
             verdict |= {"ok": False, "problem": refusal.as_dict()}
         libraries: tuple[native_libraries.NativeLibrary, ...] = ()
@@ -175,7 +175,7 @@ class Doctor:
         return {**verdict, "walls": [asdict(finding) for finding in findings], "libraries": listed}
 
     @staticmethod
-    def demand_calls() -> None:
+    def require_calls() -> None:
         """Check that the kernel has the calls without which no worker is made, whatever the profile.
 
         Raises:
@@ -194,7 +194,7 @@ class Doctor:
                     ) from None
 
     @staticmethod
-    def demand(profile: str, standing: dict[str, str], *, minimum: int | None = None) -> None:
+    def require(profile: str, standing: dict[str, str], *, minimum: int | None = None) -> None:
         """Check that the walls which a profile wants stand.
 
         Args:

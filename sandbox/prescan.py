@@ -10,7 +10,7 @@ import re
 from itertools import accumulate
 from typing import Any, NoReturn
 
-#: Bytes that :func:`demand` looks at in one call.
+#: Bytes that :func:`require` looks at in one call.
 _PIECE = 16 * 1024
 _WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -34,7 +34,7 @@ def depth(data: bytes) -> int:
     return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
-def demand(data: bytes, *, max_depth: int, max_values: int | None = None) -> None:
+def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> None:
     """Refuse what holds more values or nests deeper; the text need not be JSON.
 
     In pieces, and no further than needed: a megabyte of brackets or quotes is a long time in one call, in which no other thread of
@@ -74,7 +74,7 @@ def scan(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None 
         text = data.decode()
     except UnicodeDecodeError:
         raise JsonRefused("not_utf8", "the JSON text is not UTF-8") from None
-    demand(data, max_depth=max_depth, max_values=max_values)
+    require(data, max_depth=max_depth, max_values=max_values)
     return text
 
 

@@ -39,7 +39,7 @@ async def awaited(folder: Path, url: str, token: str) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    with house(f"sqlite:///{folder / 'ledger.db'}", compile_schedule=None) as lodge:
+    with house(f"sqlite:///{folder / 'ledger.db'}") as lodge:
         lodge.engine.tenants.create("acme")
         assert lodge.engine.tenants.greet("acme") == "hello, acme"
         assert lodge.ask("POST", "/tenants/acme/greeting", {"words": "hi"}).json() == "hi, acme"

@@ -50,7 +50,7 @@ class Traces:
             row = {"key": made.token(), **values, "fits": fits}
             made.insert(rows, row, given=frozenset(values), line="main.js:7", token=True)
         if stale:
-            made.saw(rows, [{"key": 1, **values}])
+            made.record_read(rows, [{"key": 1, **values}])
             made.change(Update(rows, 1, {"name": "changed"}), None)
         return made
 

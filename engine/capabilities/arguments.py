@@ -7,9 +7,9 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
 from lodger.stdlib.calls import HostCall
 
-MOST_KEY = 512
-MOST_NAMES = 20
-MOST_ROWS = 500
+MAX_KEY = 512
+MAX_NAMES = 20
+MAX_ROWS = 500
 MAX_TEXT = 256 * 1024
 MAX_ADDRESSES = 50
 _LINE = re.compile(r"[^:\r\n]{1,120}:\d{1,7}", re.ASCII)
@@ -77,15 +77,15 @@ def _text(value: Any, what: str) -> str:
 
 
 def _key(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= MOST_KEY:
-        raise bad_request(f"{what} is text of 1 to {MOST_KEY} letters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_KEY:
+        raise bad_request(f"{what} is text of 1 to {MAX_KEY} letters")
     return value
 
 
 def _names(value: Any, what: str) -> list[str]:
     names = value if isinstance(value, list) else [value]
-    if len(names) > MOST_NAMES or not all(isinstance(name, str) for name in names):
-        raise bad_request(f"{what} is a name or a list of at most {MOST_NAMES} names")
+    if len(names) > MAX_NAMES or not all(isinstance(name, str) for name in names):
+        raise bad_request(f"{what} is a name or a list of at most {MAX_NAMES} names")
     return names
 
 
@@ -96,8 +96,8 @@ def _values(value: Any, what: str) -> dict[str, Any]:
 
 
 def _rows(value: Any, what: str) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not 0 < len(value) <= MOST_ROWS:
-        raise bad_request(f"{what} is a list of 1 to {MOST_ROWS} objects")
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_ROWS:
+        raise bad_request(f"{what} is a list of 1 to {MAX_ROWS} objects")
     return [_values(each, what) for each in value]
 
 

@@ -13,11 +13,11 @@ from lodger.engine.data.changes.feed import START, Batch, Change
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
-from lodger.engine.effects.journal_rows import Reading
+from lodger.engine.effects.journal_rows import FeedPosition
 from lodger.engine.store.queue.followers import Position
 
 DEFAULT_LIMIT = 100
-MOST = 500
+MAX_CHANGES = 500
 #: Where a consumer may begin: at the oldest change that is kept, or behind the newest.
 BEGINNINGS = ("start", "now")
 
@@ -35,14 +35,14 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     session.budgets.spend("queries")
     state = await _place(session, rows)
     owner = feed.owner_of(rows, session.tenant_id)
-    limit = min(given["limit"] or DEFAULT_LIMIT, MOST)
+    limit = min(given["limit"] or DEFAULT_LIMIT, MAX_CHANGES)
 
     def ask(connection: Connection) -> Batch:
         if given["from"] == "now":
             return Batch([], feed.last(connection, state.source, owner), more=False)
         at = START if given["from"] == "start" else state.at
         if at != START:
-            feed.demand_whole(connection, state.source, owner, at)
+            feed.require_complete(connection, state.source, owner, at)
         return feed.read(connection, state.source, owner, at, limit, consumer=session.consumer)
 
     found, to, more = await session.read(ask, rows)
@@ -55,7 +55,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     return {"changes": [_shown(rows, each) for each in found], "more": more}
 
 
-async def _place(session: Session, rows: Dataset) -> Reading:
+async def _place(session: Session, rows: Dataset) -> FeedPosition:
     source = feed.source_of(rows)
     state = session.journal.feeds.get(source)
     if state is None:
@@ -64,7 +64,7 @@ async def _place(session: Session, rows: Dataset) -> Reading:
             return cursors.read(connection, session.tenant_id, session.consumer, source)
 
         found = await session.read(ask)
-        state = session.journal.feeds[source] = Reading(source, found, found or START)
+        state = session.journal.feeds[source] = FeedPosition(source, found, found or START)
     return state
 
 

@@ -8,19 +8,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from lodger.engine.capabilities.db_read import dress, lookup, read_key
+from lodger.engine.capabilities.db_read import lookup, read_key, row_transform
 from lodger.engine.capabilities.db_write import changed, fresh, writable
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, chooses_all, read_filter, read_order
 from lodger.engine.data.reading.reader import Reader
-from lodger.engine.data.reading.related import Company, fields_of
+from lodger.engine.data.reading.related import RelatedRows, fields_of
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.effects.effect import Delete, Update, on_wire
 
 #: What the rows of one filter may weigh together, bytes.
-MOST_CHOSEN_BYTES = 8 * 1024 * 1024
+MAX_CHOSEN_BYTES = 8 * 1024 * 1024
 
 
 async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     if rest:
         changes = changed(rows, rest)
         session.budgets.spend("rows_written")
-        session.journal.saw(rows, [found])
+        session.journal.record_read(rows, [found])
         session.journal.change(Update(rows, found[rows.key.name], changes, line=given["line"]), found)
         found = found | changes
     return on_wire(rows, found)
@@ -133,7 +133,7 @@ async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
             "too_large", f"these rows of {rows.name} are too large to be chosen by one filter; choose fewer"
         )
     session.budgets.spend("rows_written", len(found))
-    session.journal.saw(rows, found)
+    session.journal.record_read(rows, found)
     return found
 
 
@@ -141,13 +141,13 @@ async def _first(session: Session, rows: Dataset, tree: Filter, limit: int) -> t
     session.budgets.spend("queries")
     order = read_order(None, rows.lookup, rows.key)
     journal, left = session.journal, session.journal.untouched(rows)
-    company, fields = Company(journal.written), tuple(fields_of(tree))
+    company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> tuple[list[Row], bool]:
         reader = Reader(connection, session.scope, journal.written)
-        committed, cut = reader.page(rows, tree, order, limit, without=left, most=MOST_CHOSEN_BYTES)
-        dressed = dress(reader, company, journal.written(rows).values(), fields)
-        return journal.page(rows, tree, order, limit, None, committed, dressed, cut=cut), cut
+        committed, cut = reader.page(rows, tree, order, limit, without=left, max_bytes=MAX_CHOSEN_BYTES)
+        transform = row_transform(reader, company, journal.written(rows).values(), fields)
+        return journal.page(rows, tree, order, limit, None, committed, transform, cut=cut), cut
 
     return await session.read(ask, rows)
 

@@ -10,17 +10,17 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.filtering import aggregate
-from lodger.engine.data.filtering.aggregate import Measure, Parts, Wanted
+from lodger.engine.data.filtering.aggregate import AggregateQuery, Measure, PartialAggregates
 from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
 from lodger.engine.data.filtering.evaluator import Row, terms_of
 from lodger.engine.data.filtering.parsing import Filter, Lookup, read_filter, read_order
 from lodger.engine.data.reading.reader import Reader
-from lodger.engine.data.reading.related import Company, Relation, fields_of, lookup_of, relations
+from lodger.engine.data.reading.related import RelatedRows, Relation, fields_of, lookup_of, relations
 from lodger.engine.data.sets.dataset import Dataset
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.fields import ColumnField, RelatedField
 from lodger.engine.effects.effect import on_wire
-from lodger.engine.effects.journal import undressed
+from lodger.engine.effects.journal import unchanged_row
 
 PAGE_ROWS = 500
 PAGE_BYTES = 512 * 1024
@@ -37,20 +37,20 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     limit = min(given["limit"] or DEFAULT_LIMIT, PAGE_ROWS)
     session.budgets.spend("queries", 1 + len(included))
     journal, left = session.journal, session.journal.untouched(rows)
-    company, fields = Company(journal.written), tuple(fields_of(tree))
+    company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> tuple[list[Row], bool]:
         reader = Reader(connection, session.scope, journal.written)
         committed, cut = reader.page(rows, tree, order, limit + 1, after=place, without=left)
-        dressed = dress(reader, company, journal.written(rows).values(), fields)
-        found = journal.page(rows, tree, order, limit + 1, place, committed, dressed, cut=cut)
+        transform = row_transform(reader, company, journal.written(rows).values(), fields)
+        found = journal.page(rows, tree, order, limit + 1, place, committed, transform, cut=cut)
         company.fetch(reader, ((each.target, _keys(found[:limit], each.link.name)) for each in included))
         return found, cut
 
     found, cut = await session.read(ask, rows)
     shown: list[dict[str, Any]] = []
     # A process may be allowed less for one answer than a page has.
-    size, most = 0, min(PAGE_BYTES, session.fetching.frame_bytes // 2)
+    size, most = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
     for row in found[:limit]:
         made = on_wire(rows, row) | _company(session, company, included, row)
         size += len(strict_json.dump(made).encode())
@@ -59,7 +59,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         shown.append(made)
     given_rows = found[: len(shown)]
     session.budgets.spend("rows_read", len(shown))
-    session.journal.saw(rows, given_rows)
+    session.journal.record_read(rows, given_rows)
     more = cut or len(found) > len(shown)
     last = given_rows[-1] if given_rows else None
     return {"rows": shown, "cursor": write_cursor(rows.name, order, terms_of(order, last)) if more and last else None}
@@ -74,11 +74,11 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
     if row is None:
         return None
     session.budgets.spend("rows_read")
-    session.journal.saw(rows, [row])
+    session.journal.record_read(rows, [row])
     if given["check"]:
         session.journal.check(rows, key)
     included = _included(session, rows, given["include"])
-    company = Company(session.journal.written)
+    company = RelatedRows(session.journal.written)
     if included:
         session.budgets.spend("queries", len(included))
 
@@ -111,25 +111,25 @@ def _keys(found: Iterable[Row | None], name: str) -> set[Any]:
     return {row[name] for row in found if row is not None}
 
 
-def dress(
-    reader: Reader, company: Company, own: Iterable[Row | None], fields: Sequence[RelatedField]
+def row_transform(
+    reader: Reader, company: RelatedRows, own: Iterable[Row | None], fields: Sequence[RelatedField]
 ) -> Callable[[Row], Row]:
     """Read what the rows of the journal lead to, as far as the filter asks of it."""
     if not fields:
-        return undressed
+        return unchanged_row
     written = list(own)
     company.fetch(reader, ((field.target, _keys(written, field.link.name)) for field in fields))
-    return partial(company.dressed, fields=fields)
+    return partial(company.with_related, fields=fields)
 
 
-def _company(session: Session, company: Company, included: Iterable[Relation], row: Row) -> dict[str, Any]:
+def _company(session: Session, company: RelatedRows, included: Iterable[Relation], row: Row) -> dict[str, Any]:
     """Give what a row leads to, in wire form; each counts as a row that was given."""
     shown: dict[str, Any] = {}
     for each in included:
         found = company.of(each.target, row[each.link.name])
         if found is not None:
             session.budgets.spend("rows_read")
-            session.journal.saw(each.target, [found])
+            session.journal.record_read(each.target, [found])
         shown[each.name] = None if found is None else on_wire(each.target, found)
     return shown
 
@@ -138,7 +138,7 @@ async def count(session: Session, given: dict[str, Any]) -> int:
     """Answer db.count."""
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
-    parts = await _parts(session, rows, tree, Wanted())
+    parts = await _parts(session, rows, tree, AggregateQuery())
     return parts[()].count if parts else 0
 
 
@@ -153,16 +153,16 @@ async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, 
     return shown
 
 
-async def _parts(session: Session, rows: Dataset, tree: Filter, wanted: Wanted) -> Parts:
+async def _parts(session: Session, rows: Dataset, tree: Filter, wanted: AggregateQuery) -> PartialAggregates:
     session.budgets.spend("queries")
     journal, left = session.journal, session.journal.untouched(rows)
-    company, fields = Company(journal.written), tuple(fields_of(tree))
+    company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> Parts:
+    def ask(connection: Connection) -> PartialAggregates:
         reader = Reader(connection, session.scope, journal.written)
         committed = reader.aggregate(rows, tree, wanted, without=left)
-        dressed = dress(reader, company, journal.written(rows).values(), fields)
-        return aggregate.merged(wanted, committed, journal.measured(rows, tree, wanted, dressed))
+        transform = row_transform(reader, company, journal.written(rows).values(), fields)
+        return aggregate.merge_aggregates(wanted, committed, journal.aggregate_rows(rows, tree, wanted, transform))
 
     return await session.read(ask, rows)
 

@@ -17,7 +17,7 @@ from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import canonical, scaled
 from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, on_wire
 
-MOST_DOCUMENT = 64 * 1024
+MAX_DOCUMENT = 64 * 1024
 
 
 async def writable(session: Session, given: dict[str, Any]) -> Dataset:
@@ -184,8 +184,8 @@ def _document(given: dict[str, Any]) -> Row:
     made = strict_json.normal(given)
     if not isinstance(made, dict) or set(made) & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
         raise bad_request("a document is an object whose names do not begin with $")
-    if len(strict_json.dump(made).encode()) > MOST_DOCUMENT:
-        raise CallRefused("too_large", f"a document holds at most {MOST_DOCUMENT} bytes of JSON")
+    if len(strict_json.dump(made).encode()) > MAX_DOCUMENT:
+        raise CallRefused("too_large", f"a document holds at most {MAX_DOCUMENT} bytes of JSON")
     return made
 
 

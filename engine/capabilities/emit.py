@@ -8,7 +8,7 @@ from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects.effect import Emit
 from lodger.engine.store.queue.webhook_events import ENGINE_PREFIX, EVENT_NAME
 
-MOST_DATA = 64 * 1024
+MAX_DATA = 64 * 1024
 
 
 async def emit(session: Session, given: dict[str, Any]) -> None:
@@ -19,8 +19,8 @@ async def emit(session: Session, given: dict[str, Any]) -> None:
             f"an event is named by lower-case words with dots between, like order.paid, and not {ENGINE_PREFIX}…"
         )
     data = strict_json.dump(strict_json.normal(given["data"]))
-    if len(data.encode()) > MOST_DATA:
-        raise bad_request(f"the data of an event is at most {MOST_DATA} bytes of JSON")
+    if len(data.encode()) > MAX_DATA:
+        raise bad_request(f"the data of an event is at most {MAX_DATA} bytes of JSON")
     session.budgets.spend("events")
     session.journal.send(Emit(name, data, line=given["line"]))
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lodger.engine.capabilities.fetching import READING, Part
-from lodger.engine.capabilities.secrets import Handles
+from lodger.engine.capabilities.fetch_state import READING, ResponseBody
+from lodger.engine.capabilities.secrets import SecretHandles
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.execution import Answer
@@ -14,51 +14,51 @@ from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.egress.headers import METHODS, checked
 from lodger.engine.egress.request import MAX_BODY, Redirect, Request
 
-MOST_URL = 8192
-MOST_SENT = 512 * 1024
+MAX_URL = 8192
+MAX_SENT = 512 * 1024
 #: Letters of JSON that a piece of a body may have, at most and in a frame of the attempt.
 PIECE = 512 * 1024
 
 
 async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer http.fetch."""
-    fetching, number = session.fetching, _number(given["id"])
+    fetch_state, number = session.fetch_state, _number(given["id"])
     request = _request(session, given)
-    if number in fetching.under_way or number in fetching.bodies:
+    if number in fetch_state.under_way or number in fetch_state.bodies:
         raise bad_request("that number is in use")
-    handles = Handles(request.headers)
+    handles = SecretHandles(request.headers)
     await handles.look_up(session)
     session.budgets.spend("fetches")
-    key = fetching.key(request)
-    if fetching.dry and request.method not in READING:
-        fetching.shown.append(_shown(request, given, sent=False))
+    key = fetch_state.key(request)
+    if fetch_state.dry and request.method not in READING:
+        fetch_state.shown.append(_shown(request, given, sent=False))
         return {"status": 200, "reason": "", "url": request.url, "redirected": False, "headers": [], "size": 0, "next": 0,
                 "text": "", "notSent": True}  # fmt: skip
-    answer = await fetching.known(key)
+    answer = await fetch_state.known(key)
     if answer is None:
         answer = await _asked(session, replace(request, filled=handles.fill), key, number, handles.redacted)
     session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body), happened=True)
-    fetching.shown.append(_shown(request, given, sent=True) | {"status": answer.status})
+    fetch_state.shown.append(_shown(request, given, sent=True) | {"status": answer.status})
     return _told(session, number, answer)
 
 
 async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer http.more: the next piece of a body."""
     number, start = _number(given["id"]), _number(given["from"])
-    part = session.fetching.bodies.get(number)
+    part = session.fetch_state.bodies.get(number)
     if part is None or start >= len(part.body):
         raise bad_request("there is no more of that body")
     if part.is_text and part.body[start] & 0xC0 == 0x80:
         raise bad_request("that is the middle of a character")
     told = part.told(start, _room(session))
     if told["next"] == len(part.body):
-        del session.fetching.bodies[number]
+        del session.fetch_state.bodies[number]
     return told
 
 
 async def abort(session: Session, given: dict[str, Any]) -> None:
     """Answer http.abort: what is under way is broken off; what is over stays so."""
-    task = session.fetching.under_way.get(_number(given["id"]))
+    task = session.fetch_state.under_way.get(_number(given["id"]))
     if task is not None:
         task.cancel()
 
@@ -66,11 +66,11 @@ async def abort(session: Session, given: dict[str, Any]) -> None:
 async def _asked(
     session: Session, request: Request, key: str, number: int, redacted: Callable[[Answer], Answer]
 ) -> Answer:
-    fetching = session.fetching
+    fetch_state = session.fetch_state
     if request.method not in READING and not any(name == "idempotency-key" for name, _ in request.headers):
-        headers = (*request.headers, ("idempotency-key", fetching.idempotency_key(key)))
+        headers = (*request.headers, ("idempotency-key", fetch_state.idempotency_key(key)))
         request = replace(request, headers=headers)
-    task = fetching.under_way[number] = asyncio.ensure_future(fetching.ask(request, key, redacted))
+    task = fetch_state.under_way[number] = asyncio.ensure_future(fetch_state.ask(request, key, redacted))
     try:
         return await task
     except asyncio.CancelledError:
@@ -79,7 +79,7 @@ async def _asked(
             raise
         raise CallRefused("aborted", "the request was aborted") from None
     finally:
-        fetching.under_way.pop(number, None)
+        fetch_state.under_way.pop(number, None)
 
 
 def _cancelled() -> bool:
@@ -91,8 +91,8 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
     method, url = given["method"], given["url"]
     if method not in METHODS:
         raise bad_request(f"method is one of: {', '.join(METHODS)}")
-    if len(url) > MOST_URL:
-        raise bad_request(f"a URL has at most {MOST_URL} letters")
+    if len(url) > MAX_URL:
+        raise bad_request(f"a URL has at most {MAX_URL} letters")
     body = _body(given["body"])
     if body and method in ("GET", "HEAD"):
         raise bad_request(f"a {method} has no body")
@@ -113,8 +113,8 @@ def _body(given: Any) -> bytes:
     if given is None:
         return b""
     body = given.encode() if isinstance(given, str) else strict_json.read_bytes(given)
-    if len(body) > MOST_SENT:
-        raise bad_request(f"a body has at most {MOST_SENT} bytes")
+    if len(body) > MAX_SENT:
+        raise bad_request(f"a body has at most {MAX_SENT} bytes")
     return body
 
 
@@ -125,11 +125,11 @@ def _number(given: Any) -> int:
 
 
 def _room(session: Session) -> int:
-    return max(1024, min(PIECE, session.fetching.frame_bytes // 2))
+    return max(1024, min(PIECE, session.fetch_state.frame_bytes // 2))
 
 
 def _told(session: Session, number: int, answer: Answer) -> dict[str, Any]:
-    part = Part.of(answer.body)
+    part = ResponseBody.of(answer.body)
     told: dict[str, Any] = {
         "status": answer.status,
         "reason": answer.reason,
@@ -139,7 +139,7 @@ def _told(session: Session, number: int, answer: Answer) -> dict[str, Any]:
         "size": len(answer.body),
     } | part.told(0, _room(session))
     if told["next"] < len(answer.body):
-        session.fetching.bodies[number] = part
+        session.fetch_state.bodies[number] = part
     return told
 
 

@@ -9,10 +9,10 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects import kv_store
 from lodger.engine.effects.effect import KvAdd, KvSet
-from lodger.engine.effects.journal_rows import Value
+from lodger.engine.effects.journal_rows import KnownValue
 
-MOST_VALUE = 64 * 1024
-MOST_TTL_S = 366 * 86_400
+MAX_VALUE = 64 * 1024
+MAX_TTL_S = 366 * 86_400
 DEFAULT_LIMIT = 100
 #: Bytes of one answer; what is left out begins after its last key.
 PAGE_BYTES = 512 * 1024
@@ -26,7 +26,7 @@ def _scope(session: Session, given: dict[str, Any]) -> str:
     return session.schedule_id
 
 
-async def _known(session: Session, scope: str, key: str) -> Value:
+async def _known(session: Session, scope: str, key: str) -> KnownValue:
     """Give what the attempt knows of a key, reading it when it knows nothing."""
     held = session.journal.value(scope, key)
     if not held.known and not held.written:
@@ -73,12 +73,12 @@ async def swap(session: Session, given: dict[str, Any]) -> bool:
 def _setting(session: Session, given: dict[str, Any]) -> KvSet:
     """Check a value and how long it is kept; a value of null removes the key only in a swap."""
     text: str | None = strict_json.dump(strict_json.normal(given["value"]))
-    if len((text or "").encode()) > MOST_VALUE:
-        raise bad_request(f"a value holds at most {MOST_VALUE} bytes of JSON")
+    if len((text or "").encode()) > MAX_VALUE:
+        raise bad_request(f"a value holds at most {MAX_VALUE} bytes of JSON")
     expires_us = None
     if given["ttlSeconds"] is not None:
-        if not 0 < given["ttlSeconds"] <= MOST_TTL_S:
-            raise bad_request(f"ttlSeconds is from 1 to {MOST_TTL_S}")
+        if not 0 < given["ttlSeconds"] <= MAX_TTL_S:
+            raise bad_request(f"ttlSeconds is from 1 to {MAX_TTL_S}")
         expires_us = session.now_us + int(given["ttlSeconds"] * 1_000_000)
     if given["value"] is None and "expected" in given:
         text = expires_us = None

@@ -7,7 +7,7 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import bad_request, denied
 from lodger.engine.effects.effect import Mail
 
-MOST_SUBJECT = 500
+MAX_SUBJECT = 500
 MAX_BODY = 256 * 1024
 #: An address as mail systems carry it unquoted: no display name, no comment, no space, one @, a domain of plain labels.
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
@@ -41,8 +41,8 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
     to = tuple(dict.fromkeys(checked_address(item) for item in given["to"]))
     reply_to = None if given["replyTo"] is None else checked_address(given["replyTo"])
     subject = given["subject"]
-    if _CONTROL.search(subject) or len(subject) > MOST_SUBJECT:
-        raise bad_request(f"a subject is one line of at most {MOST_SUBJECT} letters")
+    if _CONTROL.search(subject) or len(subject) > MAX_SUBJECT:
+        raise bad_request(f"a subject is one line of at most {MAX_SUBJECT} letters")
     if _ENCODED.search(subject):
         raise bad_request("a subject is written plainly, without encoded words (=?…?=)")
     if given["text"] is None and given["html"] is None:

@@ -9,7 +9,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.stdlib.calls import HostCall
 
 
-def demand(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Datasets) -> None:
+def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Datasets) -> None:
     """Let a call pass, or refuse it by the name of the grant that it lacks.
 
     Grants that depend on more than a set's name (whom a mail goes to, which host) are looked at where that is known.
@@ -21,7 +21,7 @@ def demand(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Data
     write = verb != "read"
     if kind == "db":
         if "set" in given:
-            demand_rows(grants, given["set"], datasets, write=write)
+            require_rows(grants, given["set"], datasets, write=write)
         elif not (grants.any_of("sets") or grants.any_of("collections")):
             raise lacking("sets:read")
     elif kind == "kv":
@@ -31,7 +31,7 @@ def demand(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Data
         raise lacking(kind)
 
 
-def demand_rows(grants: Grants, name: str, datasets: Datasets, *, write: bool) -> None:
+def require_rows(grants: Grants, name: str, datasets: Datasets, *, write: bool) -> None:
     """Let rows of a set be read, or also written, or refuse it."""
     exposed = isinstance(datasets.named(name), TableDataset)
     if not grants.of_rows(name, exposed=exposed, write=write):

@@ -20,7 +20,7 @@ from lodger.engine.store.tenants.secrets import Opened
 from lodger.engine.vault.redaction import Redactor
 
 #: Letters that values may take in the headers of a request, reckoned generously.
-MOST_FILLED = 64 * 1024
+MAX_FILLED = 64 * 1024
 _HANDLE = re.compile(r"\{\{(?:secret:|basic:([^{}:]{0,128}):)([A-Za-z][A-Za-z0-9_]{0,62})\}\}", re.ASCII)
 
 
@@ -42,7 +42,7 @@ async def read(session: Session, given: dict[str, Any]) -> str:
     return value
 
 
-class Handles:
+class SecretHandles:
     """The handles in the headers of one request.
 
     Args:
@@ -69,8 +69,8 @@ class Handles:
             raise _unknown(name)
         # A handle is short and its value may not be.
         asked = (match for _, value in self._headers for match in _HANDLE.finditer(value))
-        if sum(2 * len(self._known[match[2]].value) + 3 * len(match[0]) for match in asked) > MOST_FILLED:
-            raise CallRefused("bad_header", f"with their secrets the headers are longer than {MOST_FILLED} letters")
+        if sum(2 * len(self._known[match[2]].value) + 3 * len(match[0]) for match in asked) > MAX_FILLED:
+            raise CallRefused("bad_header", f"with their secrets the headers are longer than {MAX_FILLED} letters")
 
     def fill(self, origin: Origin, headers: Headers) -> Headers:
         """Put the values in for one origin.

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.access.grants import Grants
 from lodger.engine.data.sets.dataset import Dataset, TableDataset
 from lodger.engine.data.sets.datasets import Datasets
@@ -20,7 +20,7 @@ from lodger.sandbox.limits import Limits
 T = TypeVar("T")
 
 
-class Reads(Protocol):
+class QueryRunner(Protocol):
     """Runs a question on a connection that may only read; no transaction outlives the question."""
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
@@ -28,7 +28,7 @@ class Reads(Protocol):
         ...
 
 
-class Asks(Protocol):
+class TenantQueryRunner(Protocol):
     """The same, of a set wherever it is, or of Lodger's own tables; for this tenant, whatever ``work`` asks."""
 
     async def __call__(self, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
@@ -36,7 +36,7 @@ class Asks(Protocol):
         ...
 
 
-class Spends(Protocol):
+class AttemptBudgets(Protocol):
     """The attempt's budgets."""
 
     def spend(self, name: str, amount: int = 1, *, happened: bool = False) -> None:
@@ -52,7 +52,7 @@ class Spends(Protocol):
         ...
 
 
-class People(Protocol):
+class AddressLookup(Protocol):
     """Knows who belongs to a tenant."""
 
     async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
@@ -60,7 +60,7 @@ class People(Protocol):
         ...
 
 
-class Opens(Protocol):
+class SecretLookup(Protocol):
     """Gives secrets of the attempt's tenant with their values."""
 
     async def __call__(self, names: Collection[str], /) -> dict[str, Opened]:
@@ -90,14 +90,14 @@ class Session:
     scope: Scope
     journal: Journal
     datasets: Datasets
-    budgets: Spends
-    read: Asks
+    budgets: AttemptBudgets
+    read: TenantQueryRunner
     now_us: int
     new_id: Callable[[], str]
     grants: Grants
-    people: People
-    fetching: Fetching
-    opens: Opens
+    people: AddressLookup
+    fetch_state: FetchState
+    opens: SecretLookup
     redactor: Redactor
     consumer: str = ""
     numbers: Numbers | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.failure import Usage, demand_matplotlib
+from lodger.engine.cli.output.failure import Usage, require_matplotlib
 from lodger.engine.cli.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def walls(
     from lodger.bench.walls import COLUMNS, MOST_MS, P99_MS, overshoot
 
     if svg is not None:
-        demand_matplotlib()
+        require_matplotlib()
     if check and samples < FEWEST:
         raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")
     if not as_json:
@@ -139,7 +139,7 @@ def runs(
     from lodger.bench.runs import Row, measure
 
     if svg is not None:
-        demand_matplotlib()
+        require_matplotlib()
 
     def show(row: Row) -> None:
         if not as_json:
@@ -181,7 +181,7 @@ def rules(
     from lodger.bench.rules import measure
 
     if svg is not None:
-        demand_matplotlib()
+        require_matplotlib()
     rows = measure()
     if svg is not None:
         from lodger.bench.rule_picture import picture

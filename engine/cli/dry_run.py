@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim, Finished
@@ -118,14 +118,16 @@ async def _rehearse(
     if claim.wasm is not None:
         pool = WasmPool(**demanded(settings))
     elif runtime == "quickjs":
-        native_libraries.demand(settings.profile, runtime)  # baking loads it, before the pool starts
+        native_libraries.require(settings.profile, runtime)  # baking loads it, before the pool starts
         ensure(settings.cache_dir, progress=progress)
         pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
     else:
         pool = Pool(runtime=runtime, size=1, **demanded(settings))
     try:
-        fetching = Fetching(claim.tenant_id, claim.action_id, 0, way_out.send, dry=True, frame_bytes=limits.frame_bytes)
-        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetching=fetching)
+        fetch_state = FetchState(
+            claim.tenant_id, claim.action_id, 0, way_out.send, dry=True, frame_bytes=limits.frame_bytes
+        )
+        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetch_state=fetch_state)
         await pool.start()
         report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()

@@ -33,7 +33,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
         with _asked(place.server, place.token) as client:
             yield client
         return
-    from lodger.engine.core.access.audit_context import acting
+    from lodger.engine.core.access.audit_context import audit_as
     from lodger.engine.core.settings import load
     from lodger.engine.service.engine import Engine
 
@@ -42,7 +42,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
     new = file is not None and not file.exists()
     engine = Engine.open(settings.database, settings=settings)
     try:
-        with acting(via="cli"):
+        with audit_as(via="cli"):
             yield engine
     except NotFound as absent:
         # Whoever is told that something is not there has often looked in another place than she thinks.

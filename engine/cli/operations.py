@@ -21,7 +21,7 @@ from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, Yes, write_json
-from lodger.engine.core.serialization import unshaped
+from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Operation
 
@@ -231,7 +231,7 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN40
     if hint is Any:
         return body
     try:
-        found = unshaped(wire(hint), body)
+        found = from_jsonable(wire(hint), body)
     except (ValidationError, ValueError) as refused:
         errors = refused.errors() if isinstance(refused, ValidationError) else []
         why = str(errors[0]["msg"]) if errors else str(refused)

@@ -57,7 +57,7 @@ def up(
 
     settings = load(database=db, api_port=port)
     if role != "node":
-        _demand_server()
+        _require_server()
     ask_for_more()
     serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent, as_json=as_json)
     asyncio.run(serving.run())
@@ -82,7 +82,7 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
     return found  # type: ignore[no-any-return]  # what it returns is not looked at
 
 
-def _demand_server() -> None:
+def _require_server() -> None:
     from importlib.util import find_spec
 
     missing = [each for each in ("fastapi", "throttled", "uvicorn") if find_spec(each) is None]
@@ -213,7 +213,7 @@ class Serving:
         if self._settings.metrics_port is None:
             return
         host = self._settings.metrics_host
-        port, stop = serve(engine.inner.meters.read, host, self._settings.metrics_port)
+        port, stop = serve(engine.inner.process_metrics.read, host, self._settings.metrics_port)
         stack.callback(stop)
         if self._as_json:
             write_json({"kind": "metrics", "url": f"http://{host}:{port}/metrics"})
@@ -247,9 +247,9 @@ class Serving:
 
     def _first_token(self, engine: "sync.Engine") -> None:
         """Make the first administrator's token, when there never was one, and show it this once."""
-        from lodger.engine.core.access.audit_context import acting
+        from lodger.engine.core.access.audit_context import audit_as
 
-        with acting(via="cli"):
+        with audit_as(via="cli"):
             made = engine.tokens.first("first administrator")
         if made is None:
             return

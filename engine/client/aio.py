@@ -12,7 +12,7 @@ import httpx2
 
 from lodger.engine.client import requests
 from lodger.engine.client.requests import Request
-from lodger.engine.core.serialization import unshaped
+from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
 from lodger.engine.service.operations.table import Nouns, Operation
@@ -128,6 +128,6 @@ class AsyncClient(Nouns[Async]):
                     raise requests.error_of(answer.status_code, await answer.aread())
                 async for line in answer.aiter_lines():
                     if line:
-                        yield unshaped(AuditEntry, json.loads(line))
+                        yield from_jsonable(AuditEntry, json.loads(line))
         except httpx2.TransportError as error:
             raise requests.unreachable(self.url, error) from error

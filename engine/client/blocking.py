@@ -12,7 +12,7 @@ import httpx2
 
 from lodger.engine.client import requests
 from lodger.engine.client.requests import Request
-from lodger.engine.core.serialization import unshaped
+from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns, Operation
@@ -140,6 +140,6 @@ class Client(Nouns[Sync]):
                     raise requests.error_of(answer.status_code, answer.read())
                 for line in answer.iter_lines():
                     if line:
-                        yield unshaped(AuditEntry, json.loads(line))
+                        yield from_jsonable(AuditEntry, json.loads(line))
         except httpx2.TransportError as error:
             raise requests.unreachable(self.url, error) from error

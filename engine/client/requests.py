@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, get_args
 from urllib.parse import quote, urlsplit
 
-from lodger.engine.core.access.audit_context import present
+from lodger.engine.core.access.audit_context import current_audit_context
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
-from lodger.engine.core.serialization import shaped, unshaped
+from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.core.version import VERSION
 from lodger.engine.service.operations.declaration import UNCHANGED
 from lodger.engine.service.operations.proxy import signature
@@ -136,7 +136,7 @@ def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
 
 def _headers(route: Route) -> dict[str, str]:
     headers = {"accept": "application/json"}
-    why = present().why
+    why = current_audit_context().why
     if route.changes:
         if why:
             headers["lodger-why"] = quote(why, safe=" ")
@@ -153,7 +153,7 @@ def _json(value: Any) -> Any:  # noqa: ANN401 - any value that JSON can say
         return value.isoformat()
     if isinstance(value, set | frozenset):
         return sorted(value)
-    return shaped(value)
+    return to_jsonable(value)
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - any value that a query can say
@@ -200,8 +200,8 @@ def result_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the v
         body = json.loads(content)
         if route.kind == "page":
             (entry,) = get_args(route.answer)
-            return Page((unshaped(entry, item) for item in body["items"]), body["next"])
-        return unshaped(route.answer, body)
+            return Page((from_jsonable(entry, item) for item in body["items"]), body["next"])
+        return from_jsonable(route.answer, body)
     except (ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             "answer_unreadable",
@@ -283,6 +283,6 @@ class EventReader:
         if name == "event":
             self._kind = value
         elif name == "data" and self._kind in KINDS:
-            found: Action | LogLine = unshaped(KINDS[self._kind], json.loads(value))
+            found: Action | LogLine = from_jsonable(KINDS[self._kind], json.loads(value))
             return found
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 #: The tenant that stands for the platform itself: its schedules, its scripts that others may bind. Always there.
 PLATFORM = "@platform"
 #: What the names of the platform's scripts begin with for everybody else; no tenant's id or script begins so.
-OWNED = "@"
+PLATFORM_PREFIX = "@"
 
 _TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _VERSION = 0x7
@@ -65,6 +65,6 @@ def is_id(text: str) -> bool:
     return _TEXT.fullmatch(text) is not None
 
 
-def made_at_us(identity: str) -> int:
+def id_time_us(identity: str) -> int:
     """Milliseconds of a UUIDv7 as microseconds since 1970."""
     return int(identity.replace("-", "")[:12], 16) * 1000

@@ -18,7 +18,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 @dataclass(frozen=True, slots=True)
-class MeterSpec:
+class MetricSpec:
     """One metric: its unit is in its name.
 
     Attributes:
@@ -33,60 +33,60 @@ class MeterSpec:
     of: Literal["process", "ledger"] = "process"
 
 
-METERS: tuple[MeterSpec, ...] = (
-    MeterSpec(
+METRICS: tuple[MetricSpec, ...] = (
+    MetricSpec(
         "lodger_slots_total", "counter", "slots that ticks of this process accounted; a gap counts once", ("became",)
     ),
-    MeterSpec("lodger_attempts_total", "counter", "attempts that ended on this process's nodes", ("outcome",)),
-    MeterSpec("lodger_lateness_seconds", "histogram", "from due to start of attempts of slots"),
-    MeterSpec("lodger_attempt_seconds", "histogram", "what attempts took"),
-    MeterSpec(
+    MetricSpec("lodger_attempts_total", "counter", "attempts that ended on this process's nodes", ("outcome",)),
+    MetricSpec("lodger_lateness_seconds", "histogram", "from due to start of attempts of slots"),
+    MetricSpec("lodger_attempt_seconds", "histogram", "what attempts took"),
+    MetricSpec(
         "lodger_lost_commits_total", "counter", "attempts whose end came too late: another node had their action"
     ),
-    MeterSpec("lodger_leases_lost_total", "counter", "times a node of this process lost its lease"),
-    MeterSpec("lodger_rescued_total", "counter", "actions that this process took from silent nodes"),
-    MeterSpec("lodger_expired_total", "counter", "actions that this process found expired"),
-    MeterSpec("lodger_slow_total", "counter", "runs that took longer than is usual for their schedule"),
-    MeterSpec("lodger_slowdowns_total", "counter", "schedules whose runs have become slower", ("onset",)),
-    MeterSpec(
+    MetricSpec("lodger_leases_lost_total", "counter", "times a node of this process lost its lease"),
+    MetricSpec("lodger_rescued_total", "counter", "actions that this process took from silent nodes"),
+    MetricSpec("lodger_expired_total", "counter", "actions that this process found expired"),
+    MetricSpec("lodger_slow_total", "counter", "runs that took longer than is usual for their schedule"),
+    MetricSpec("lodger_slowdowns_total", "counter", "schedules whose runs have become slower", ("onset",)),
+    MetricSpec(
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were tried again", ("service",)
     ),
-    MeterSpec(
+    MetricSpec(
         "lodger_hooks_dropped_total",
         "counter",
         "events that no hook was told of, because the hooks were too slow",
         ("hook",),
     ),
-    MeterSpec("lodger_running", "gauge", "attempts that run on this process's nodes"),
-    MeterSpec(
+    MetricSpec("lodger_running", "gauge", "attempts that run on this process's nodes"),
+    MetricSpec(
         "lodger_node_saturation",
         "gauge",
         "part of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
     ),
-    MeterSpec("lodger_loop_lag_seconds", "gauge", "how late the event loop of a node was in its last look"),
-    MeterSpec(
+    MetricSpec("lodger_loop_lag_seconds", "gauge", "how late the event loop of a node was in its last look"),
+    MetricSpec(
         "lodger_feed_held_seconds",
         "gauge",
         "how long the oldest committed change has waited to be readable",
         ("database",),
     ),
-    MeterSpec(
+    MetricSpec(
         "lodger_feed_held", "gauge", "committed changes that an older transaction keeps unreadable", ("database",)
     ),
-    MeterSpec(
+    MetricSpec(
         "lodger_actions", "gauge", "actions that wait and could start, that run, that are sealed", ("state",), "ledger"
     ),
-    MeterSpec("lodger_overdue", "gauge", "actions and clocks that should have gone on ten seconds ago", (), "ledger"),
-    MeterSpec("lodger_overdue_seconds", "gauge", "how long the oldest of them has been due", (), "ledger"),
-    MeterSpec("lodger_nodes", "gauge", "nodes by state", ("state",), "ledger"),
-    MeterSpec("lodger_outbox", "gauge", "mails and webhooks that wait or have failed for good", ("state",), "ledger"),
-    MeterSpec(
+    MetricSpec("lodger_overdue", "gauge", "actions and clocks that should have gone on ten seconds ago", (), "ledger"),
+    MetricSpec("lodger_overdue_seconds", "gauge", "how long the oldest of them has been due", (), "ledger"),
+    MetricSpec("lodger_nodes", "gauge", "nodes by state", ("state",), "ledger"),
+    MetricSpec("lodger_outbox", "gauge", "mails and webhooks that wait or have failed for good", ("state",), "ledger"),
+    MetricSpec(
         "lodger_blocked_sessions", "gauge", "database sessions that have waited for a lock for a second", (), "ledger"
     ),
-    MeterSpec("lodger_blocked_seconds", "gauge", "how long the first of them has waited", (), "ledger"),
+    MetricSpec("lodger_blocked_seconds", "gauge", "how long the first of them has waited", (), "ledger"),
 )
-_BY_NAME = {spec.name: spec for spec in METERS}
-_OF_PROCESS = [spec for spec in METERS if spec.of == "process"]
+_BY_NAME = {spec.name: spec for spec in METRICS}
+_OF_PROCESS = [spec for spec in METRICS if spec.of == "process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Metric:
     samples: tuple[Sample, ...]
 
 
-class Meters:
+class ProcessMetrics:
     """The counters of one process, in a registry of their own; may be used from several threads."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Meters:
         self._counters: dict[str, Counter] = {}
         self._gauges: dict[str, Gauge] = {}
         self._histograms: dict[str, Histogram] = {}
-        for spec in METERS:
+        for spec in METRICS:
             if spec.of != "process":
                 continue
             if spec.kind == "counter":
@@ -234,7 +234,7 @@ def labelled(text: str, label: str, value: str) -> Iterator[Metric]:
 
 def joined(metrics: Iterable[Metric]) -> list[Metric]:
     """Join the samples of metrics of one name, in the order of the table."""
-    samples: dict[str, list[Sample]] = {spec.name: [] for spec in METERS}
+    samples: dict[str, list[Sample]] = {spec.name: [] for spec in METRICS}
     for each in metrics:
         samples[each.name] += each.samples
     return [metric(name, found) for name, found in samples.items()]

@@ -88,7 +88,7 @@ def _undeclared(what: str, why: str) -> InputError:
     )
 
 
-def dumped_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
+def dump_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
     """Give fields as they can be declared again, without what is not said."""
     if fields is None:
         return None
@@ -100,7 +100,7 @@ def dumped_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
     }
 
 
-def accepted(fields: tuple[Field, ...] | None, params: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
     """Give params with their defaults, when they satisfy the fields; without fields anything does.
 
     Raises:
@@ -134,28 +134,30 @@ def _value(field: Field, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
     name = field.name
     size: float | None = None
     if field.type == "boolean":
-        _demand(isinstance(value, bool), name, value, "true or false")
+        _require(isinstance(value, bool), name, value, "true or false")
     elif field.type in {"integer", "number"}:
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        _demand(number and abs(value) <= _WHOLE, name, value, "a number")
-        _demand(field.type == "number" or value == int(value), name, value, "a whole number")
+        _require(number and abs(value) <= _WHOLE, name, value, "a number")
+        _require(field.type == "number" or value == int(value), name, value, "a whole number")
         size = value = int(value) if field.type == "integer" else value
     elif field.type == "choice":
-        _demand(value in field.choices, name, value, "one of: " + ", ".join(field.choices))
+        _require(value in field.choices, name, value, "one of: " + ", ".join(field.choices))
     elif field.type == "instant":
-        _demand(isinstance(value, str) and _is_instant(value), name, value, "an instant such as 2027-01-31T09:00:00Z")
+        _require(isinstance(value, str) and _is_instant(value), name, value, "an instant such as 2027-01-31T09:00:00Z")
     elif field.type == "list":
         texts = isinstance(value, list | tuple) and all(
             isinstance(each, str) and len(each) <= MAX_TEXT for each in value
         )
-        _demand(texts and len(value) <= MAX_TEXT, name, value, "a list of texts")
+        _require(texts and len(value) <= MAX_TEXT, name, value, "a list of texts")
         size = len(value)
     else:
-        _demand(isinstance(value, str) and len(value) <= MAX_TEXT, name, value, f"a text of at most {MAX_TEXT} letters")
+        _require(
+            isinstance(value, str) and len(value) <= MAX_TEXT, name, value, f"a text of at most {MAX_TEXT} letters"
+        )
         size = len(value)
     if size is not None:
-        _demand(field.min is None or size >= field.min, name, value, f"at least {field.min}")
-        _demand(field.max is None or size <= field.max, name, value, f"at most {field.max}")
+        _require(field.min is None or size >= field.min, name, value, f"at least {field.min}")
+        _require(field.max is None or size <= field.max, name, value, f"at most {field.max}")
     return value
 
 
@@ -166,7 +168,7 @@ def _is_instant(text: str) -> bool:
         return False
 
 
-def _demand(satisfied: bool, name: str, value: object, rule: str) -> None:
+def _require(satisfied: bool, name: str, value: object, rule: str) -> None:
     if not satisfied:
         shown = repr(value)
         raise _refused(

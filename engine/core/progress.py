@@ -17,7 +17,7 @@ _listener: ContextVar[Listener | None] = ContextVar("lodger_under_way", default=
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def report_progress_to(listener: Listener) -> Iterator[None]:
     """Be told, inside the block, how many rows the verb that runs there has dealt with."""
     token = _listener.set(listener)
     try:
@@ -26,7 +26,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-class Tally:
+class ProgressCounter:
     """Counts what a verb has dealt with, and tells it now and then; the listener is whoever listened when it was made."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 
-def shaped(value: object) -> Any:  # noqa: ANN401 - any JSON value
+def to_jsonable(value: object) -> Any:  # noqa: ANN401 - any JSON value
     """Give a value as JSON can say it: dicts, lists, text, numbers, booleans, None."""
     try:
         return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
@@ -24,7 +24,7 @@ def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type or an annot
     return TypeAdapter(kind)
 
 
-def unshaped(kind: Any, body: object) -> Any:  # noqa: ANN401 - a type or an annotation, and a value of it
+def from_jsonable(kind: Any, body: object) -> Any:  # noqa: ANN401 - a type or an annotation, and a value of it
     """Give the value of a type back from its JSON shape.
 
     Raises:

@@ -25,7 +25,7 @@ LARGEST = 256 * 1024
 _EFFECTS = tuple(spec.name for spec in BUDGETS if spec.effect)
 
 
-class Overspent(NotApplied):
+class BudgetExceeded(NotApplied):
     """What the attempt asks for would pass a budget of the day, or what its tenant may store."""
 
     outcome = Outcome.CALL_LIMIT
@@ -49,7 +49,7 @@ def _first_over(overdrawn: Overdrawn, effects: Sequence[Effect]) -> int:
     return 0
 
 
-class Ceilings:
+class BudgetChecks:
     """The budgets of one UTC day, and the bytes, of the tenants of one batch of ends."""
 
     def __init__(self, books: Books, connection: Connection, now_us: int) -> None:
@@ -71,7 +71,7 @@ class Ceilings:
             self._known = usage.of_day(self._books, self._connection, whose, self.day)
             self._kept = storage_usage.kept(self._connection, whose)
 
-    def demand(self, claim: Claim, finished: Finished) -> None:
+    def require(self, claim: Claim, finished: Finished) -> None:
         """Let the effects of an attempt be, before they are applied.
 
         Raises:
@@ -86,7 +86,7 @@ class Ceilings:
             if limit is not None:
                 used = known.used[name] + self._ended[tenant, name] + self._holding(tenant).get(name, 0)
                 if used + asked > limit:
-                    raise Overspent(Overdrawn(name, "day", limit, used, asked), _effects(finished))
+                    raise BudgetExceeded(Overdrawn(name, "day", limit, used, asked), _effects(finished))
         most = self._kept.get(tenant, 0) + finished.spent.get("rows_written", 0) * LARGEST
         self._near = most > known.allowed.storage_bytes
         self._kept[tenant] = self._exactly(tenant) if self._near else most
@@ -105,7 +105,7 @@ class Ceilings:
             return
         limit, before, now = known.allowed.storage_bytes, self._kept[tenant], self._exactly(tenant)
         if now > max(limit, before):
-            raise Overspent(Overdrawn(STORAGE, "tenant", limit, before, now - before), _effects(finished))
+            raise BudgetExceeded(Overdrawn(STORAGE, "tenant", limit, before, now - before), _effects(finished))
         self._kept[tenant] = now
 
     def let(self, claim: Claim, finished: Finished) -> None:

@@ -25,7 +25,7 @@ from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, Tabl
 from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import cursors, database_errors, holds, kv_store
-from lodger.engine.effects.commit_errors import ConflictFound, EffectRefused, NotYet
+from lodger.engine.effects.commit_errors import ConflictFound, EffectRefused, WriteBlocked
 from lodger.engine.effects.database_errors import (
     HELD,
     NO_WRITES,
@@ -51,13 +51,13 @@ from lodger.engine.effects.effect import (
     stated,
 )
 from lodger.engine.effects.journal import Journal
-from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
+from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, WriteSet
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.queue import outbox, webhook_events
 from lodger.engine.store.stores import driver_of
 
 
-def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
+def apply(connection: Connection, asked: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
     """Apply every effect in call order, in a savepoint that keeps the caller's own statements apart.
 
     Args:
@@ -84,19 +84,19 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         raise
 
 
-def write(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
+def write(connection: Connection, asked: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
     """Do what :func:`apply` does inside the caller's savepoint, which takes all of it back when this raises."""
     if not asked:
         return {}
-    docket = asked if isinstance(asked, Docket) else asked.docket()
+    write_set = asked if isinstance(asked, WriteSet) else asked.write_set()
     try:
-        with guard.noticing(docket.datasets, docket.home), _impatient(connection, docket):
-            return _Commit(connection, docket, now_us).run(verify=verify)
+        with guard.recheck_on_error(write_set.datasets, write_set.home), _impatient(connection, write_set):
+            return _Commit(connection, write_set, now_us).run(verify=verify)
     except DBAPIError as error:
-        if docket.home is None and state_of(error) in HELD:
-            raise NotYet("rows that this run writes are being written by somebody else") from error
-        if docket.home is None and state_of(error) == TOO_LONG:
-            raise EffectRefused("too_slow", TOO_SLOW, index=len(docket.effects) - 1) from error
+        if write_set.home is None and state_of(error) in HELD:
+            raise WriteBlocked("rows that this run writes are being written by somebody else") from error
+        if write_set.home is None and state_of(error) == TOO_LONG:
+            raise EffectRefused("too_slow", TOO_SLOW, index=len(write_set.effects) - 1) from error
         raise
 
 
@@ -107,9 +107,9 @@ STATEMENT_MS = 5000
 
 
 @contextmanager
-def _impatient(connection: Connection, docket: Docket) -> Iterator[None]:
+def _impatient(connection: Connection, write_set: WriteSet) -> Iterator[None]:
     """Wait only shortly for the platform's tables in the ledger's database: its transactions and triggers know no bounds of ours."""
-    if docket.home is not None or not any(isinstance(rows, TableDataset) for rows in docket.sets):
+    if write_set.home is not None or not any(isinstance(rows, TableDataset) for rows in write_set.sets):
         yield
         return
     with driver_of(connection).short_waits(connection, HELD_MS, STATEMENT_MS):
@@ -117,14 +117,14 @@ def _impatient(connection: Connection, docket: Docket) -> Iterator[None]:
 
 
 class _Commit:
-    def __init__(self, connection: Connection, docket: Docket, now_us: int) -> None:
+    def __init__(self, connection: Connection, write_set: WriteSet, now_us: int) -> None:
         self.connection = connection
         self.driver = driver_of(connection)
-        self.docket = docket
+        self.write_set = write_set
         self.now_us = now_us
-        self.scope = Scope(docket.tenant_id)
+        self.scope = Scope(write_set.tenant_id)
         self.reader = Reader(connection, self.scope)
-        self.wall = docket.datasets.wall(docket.home)
+        self.wall = write_set.datasets.wall(write_set.home)
         self.live: dict[Dataset, dict[Any, Row]] = {}
         self.made: dict[int, Any] = {}
         self.changed: dict[Dataset, dict[Any, str]] = {}
@@ -133,31 +133,31 @@ class _Commit:
     def run(self, *, verify: bool) -> dict[int, Any]:
         self.verify = verify
         if self.wall.role:
-            guard.name_tenant(self.connection, self.docket.tenant_id, self.docket.datasets, self.docket.sets)
+            guard.name_tenant(self.connection, self.write_set.tenant_id, self.write_set.datasets, self.write_set.sets)
         if verify:
-            holds.demand_free(self.connection, self.docket)
+            holds.require_free(self.connection, self.write_set)
         # In one order for all, so that two commits wait for each other instead of embracing.
-        for rows, standing in sorted(self.docket.standing.items(), key=lambda item: item[0].name):
-            self.live[rows] = self.reader.rows(rows, standing, lock=True)
+        for rows, expected_rows in sorted(self.write_set.expected_rows.items(), key=lambda item: item[0].name):
+            self.live[rows] = self.reader.rows(rows, expected_rows, lock=True)
             if verify:
-                self._unchanged(rows, standing)
+                self._unchanged(rows, expected_rows)
         if verify:
-            kv_store.unchanged(self.connection, self.docket, self.now_us)
-        last = triggers.begin(self.connection, self.docket.consumer) if self._heard() else None
-        for walled, some in groupby(self.docket.effects, self._walled):
+            kv_store.unchanged(self.connection, self.write_set, self.now_us)
+        last = triggers.begin(self.connection, self.write_set.consumer) if self._heard() else None
+        for walled, some in groupby(self.write_set.effects, self._walled):
             with guard.as_role(self.connection, stands=walled):
                 for index, effect in some:
                     self._try(index, effect)
-        self._demand_rules()
+        self._check_deferred_rules()
         self._tell()
         if last is not None:
-            triggers.claim(self.connection, last, self.docket.consumer)
+            triggers.claim(self.connection, last, self.write_set.consumer)
         return self.made
 
-    def _demand_rules(self) -> None:
+    def _check_deferred_rules(self) -> None:
         """Check now the rules that the database would check only at the end of a transaction, which this run shares with others."""
         tables = [
-            (n, effect) for n, effect in self.docket.effects if isinstance(effect, ROW_EFFECTS) and _in_table(effect)
+            (n, effect) for n, effect in self.write_set.effects if isinstance(effect, ROW_EFFECTS) and _in_table(effect)
         ]
         if not tables:
             return
@@ -178,12 +178,12 @@ class _Commit:
             keyed = [
                 (feed.key_text(rows, self._real(key)), kind) for key, kind in changed.items() if kind != feed.NOTHING
             ]
-            owner = feed.owner_of(rows, self.docket.tenant_id)
-            feed.record(self.connection, feed.source_of(rows), owner, keyed, self.now_us, self.docket.consumer)
+            owner = feed.owner_of(rows, self.write_set.tenant_id)
+            feed.record(self.connection, feed.source_of(rows), owner, keyed, self.now_us, self.write_set.consumer)
 
     def _heard(self) -> bool:
         """Whether triggers write down some of what is changed: they have to know who changes it."""
-        return any(isinstance(rows, TableDataset) and rows.feed == "trigger" for rows in self.docket.sets)
+        return any(isinstance(rows, TableDataset) and rows.feed == "trigger" for rows in self.write_set.sets)
 
     def _triggered(self, rows: Dataset) -> bool:
         return isinstance(rows, TableDataset) and rows.feed == "trigger" and triggers.stands(self.connection, rows)
@@ -213,7 +213,7 @@ class _Commit:
                 raise EffectRefused(
                     "read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line
                 ) from None
-            if state_of(error) == TOO_LONG and self.docket.home is None:
+            if state_of(error) == TOO_LONG and self.write_set.home is None:
                 raise EffectRefused("too_slow", TOO_SLOW, index=index, place=effect.line) from None
             if not of_the_tables(error):
                 raise
@@ -226,9 +226,9 @@ class _Commit:
         except CallRefused as refusal:
             raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
 
-    def _unchanged(self, rows: Dataset, standing: Mapping[Any, Standing]) -> None:
+    def _unchanged(self, rows: Dataset, expected_rows: Mapping[Any, ExpectedRow]) -> None:
         live = self.live[rows]
-        for key, held in standing.items():
+        for key, held in expected_rows.items():
             current = live.get(key)
             if current is None or (held.base is not None and current != held.base):
                 what = f"a row of {rows.name} changed meanwhile"
@@ -244,15 +244,15 @@ class _Commit:
         elif isinstance(effect, Delete):
             self._delete(effect)
         elif isinstance(effect, KvSet | KvAdd):
-            kv_store.write(self.connection, self.docket.tenant_id, effect, self.now_us)
+            kv_store.write(self.connection, self.write_set.tenant_id, effect, self.now_us)
         elif isinstance(effect, Consumed):
-            where = (self.connection, self.docket.tenant_id)
+            where = (self.connection, self.write_set.tenant_id)
             cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
         elif isinstance(effect, Emit):
-            place = (self.docket.action_id, self.docket.step, index)
+            place = (self.write_set.action_id, self.write_set.step, index)
             webhook_events.enqueue(
                 self.connection,
-                self.docket.tenant_id,
+                self.write_set.tenant_id,
                 effect.name,
                 strict_json.plain(json.loads(effect.data)),
                 place,
@@ -349,7 +349,7 @@ class _Commit:
                 raise CallRefused("no_such_reference", f"{rows.name}.{name}: there is no such row to refer to")
 
     def _there(self, rows: TableDataset, name: str, reference: Reference, value: Any) -> bool:
-        target = self.docket.datasets.of_table(reference.table, rows.database)
+        target = self.write_set.datasets.of_table(reference.table, rows.database)
         if target is None:
             return False
         bound = self.reader.compiler.bound(rows.fields[name], value)
@@ -357,7 +357,7 @@ class _Commit:
         return self.connection.execute(found).first() is not None
 
     def _mail(self, index: int, mail: Mail) -> None:
-        docket = self.docket
+        write_set = self.write_set
         payload = {
             "to": mail.to,
             "subject": mail.subject,
@@ -365,8 +365,17 @@ class _Commit:
             "html": mail.html,
             "replyTo": mail.reply_to,
         }
-        row = {"tenant_id": docket.tenant_id, "id": mail.message_id.strip("<>"), "action_id": docket.action_id, "step": docket.step,
-               "n": index, "kind": "mail", "target": "", "message_id": mail.message_id, "payload": strict_json.dump(payload)}  # fmt: skip
+        row = {
+            "tenant_id": write_set.tenant_id,
+            "id": mail.message_id.strip("<>"),
+            "action_id": write_set.action_id,
+            "step": write_set.step,
+            "n": index,
+            "kind": "mail",
+            "target": "",
+            "message_id": mail.message_id,
+            "payload": strict_json.dump(payload),
+        }
         outbox.put(self.connection, [row], self.now_us)
 
 

@@ -41,7 +41,7 @@ class ConflictFound(NotApplied):
     outcome = Outcome.CONFLICT
 
 
-class NotYet(Exception):
+class WriteBlocked(Exception):
     """Something that the journal writes is held by somebody else just now; the same journal may be applied a little later.
 
     ``message`` is for the author, ``index`` and ``place`` as for :class:`NotApplied`.

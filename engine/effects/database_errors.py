@@ -46,7 +46,7 @@ def takes_no_writes(error: DBAPIError) -> bool:
 _WHAT = "a trigger or a rule of the table ends the whole transaction, and is not obeyed; let it say RAISE(ABORT) or ON CONFLICT ABORT"
 
 
-class Overthrown(Exception):
+class TransactionLost(Exception):
     """The transaction is gone.
 
     Attributes:
@@ -60,9 +60,9 @@ class Overthrown(Exception):
         self.action_id: str | None = None
 
 
-def refused(named: str, *, index: int, place: str | None) -> Overthrown:
+def refused(named: str, *, index: int, place: str | None) -> TransactionLost:
     """Give the error for an effect that ended the transaction."""
-    return Overthrown(EffectRefused("rolled_back", f"{named}: {_WHAT}", index=index, place=place))
+    return TransactionLost(EffectRefused("rolled_back", f"{named}: {_WHAT}", index=index, place=place))
 
 
 def over(connection: Connection) -> bool:
@@ -72,8 +72,8 @@ def over(connection: Connection) -> bool:
 
 def behind(error: BaseException) -> BaseException:
     """Give what ended the transaction, where ``error`` only says that its savepoint is not there any more."""
-    *_, first = (each for each in _chain(error) if isinstance(each, Overthrown | DBAPIError))
-    return next((each for each in _chain(error) if isinstance(each, Overthrown)), first)
+    *_, first = (each for each in _chain(error) if isinstance(each, TransactionLost | DBAPIError))
+    return next((each for each in _chain(error) if isinstance(each, TransactionLost)), first)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

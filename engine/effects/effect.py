@@ -19,14 +19,14 @@ FIRST_TOKEN = -(2**53) + 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Requested:
     """What every effect carries: ``line`` is ``file:line`` of the call, None when unknown."""
 
     line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Insert(Asked):
+class Insert(Requested):
     """A new row; ``row`` is canonical and holds the key, ``given`` names what the script said (None: all of it).
 
     ``token``: the key stands for one that the database will make. ``upsert``: a row that is in the way is a conflict, not a
@@ -42,7 +42,7 @@ class Insert(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Update(Asked):
+class Update(Requested):
     """New values of some columns, or of some top-level fields of a document."""
 
     rows: Dataset
@@ -51,7 +51,7 @@ class Update(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Increment(Asked):
+class Increment(Requested):
     """Amounts added to whatever the row then holds: increments of several attempts all count."""
 
     rows: Dataset
@@ -60,7 +60,7 @@ class Increment(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Delete(Asked):
+class Delete(Requested):
     """A row removed."""
 
     rows: Dataset
@@ -68,7 +68,7 @@ class Delete(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class KvSet(Asked):
+class KvSet(Requested):
     """A value kept under a key, or removed when ``value`` is None; ``value`` is JSON text."""
 
     scope: str
@@ -78,7 +78,7 @@ class KvSet(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class KvAdd(Asked):
+class KvAdd(Requested):
     """An amount added to whatever number the key then holds."""
 
     scope: str
@@ -87,7 +87,7 @@ class KvAdd(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Mail(Asked):
+class Mail(Requested):
     """A mail; the addresses are checked."""
 
     to: tuple[str, ...]
@@ -99,7 +99,7 @@ class Mail(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed(Asked):
+class Consumed(Requested):
     """Changes read from a feed: the consumer's place moves on when the run is committed.
 
     Attributes:
@@ -118,7 +118,7 @@ class Consumed(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Emit(Asked):
+class Emit(Requested):
     """An event for the tenant's webhooks; ``data`` is JSON text."""
 
     name: str
@@ -129,7 +129,7 @@ RowEffect = Insert | Update | Increment | Delete
 Effect = RowEffect | KvSet | KvAdd | Mail | Emit | Consumed
 
 
-def lags(effects: Iterable[Effect]) -> bool:
+def has_unread_changes(effects: Iterable[Effect]) -> bool:
     """Whether changes wait that a run has not read, of a feed that it did read."""
     last = {effect.source: effect.more for effect in effects if isinstance(effect, Consumed)}
     return any(last.values())

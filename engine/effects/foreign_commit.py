@@ -1,7 +1,7 @@
-"""Applies a sealed docket in a platform's own database, at most once whoever tries and however often.
+"""Applies a sealed write set in a platform's own database, at most once whoever tries and however often.
 
 The receipt, one row for each step of an action, is written in the same transaction as the effects. It is written first:
-a second node that applies the same docket waits for it and then finds the verdict. A refusal leaves a receipt too, because
+a second node that applies the same write set waits for it and then finds the verdict. A refusal leaves a receipt too, because
 the next look could find the rows as they were read and apply what the ledger has already called refused.
 """
 
@@ -16,8 +16,8 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts, state_of
 from lodger.engine.effects import commit
 from lodger.engine.effects.commit_errors import NotApplied
-from lodger.engine.effects.database_errors import OF_THE_WHOLE, Overthrown, of_the_tables
-from lodger.engine.effects.write_set import Docket
+from lodger.engine.effects.database_errors import OF_THE_WHOLE, TransactionLost, of_the_tables
+from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.stores import driver_of
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -29,21 +29,21 @@ _r = receipts.c
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a docket there. ``outcome`` is ``ok`` when it was applied; else nothing of it was, ever."""
+    """What became of a write set there. ``outcome`` is ``ok`` when it was applied; else nothing of it was, ever."""
 
     outcome: Outcome
     error: ScriptError | None = None
 
 
-class NotNow(Exception):
+class DatabaseUnavailable(Exception):
     """The database cannot say: it is away, busy, full. Nothing is known to be applied; ask again later."""
 
 
-def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: int) -> Receipt:
-    """Apply a docket, or find what became of it.
+def apply(database: ForeignDatabase, write_set: WriteSet, attempt: int, *, now_us: int) -> Receipt:
+    """Apply a write set, or find what became of it.
 
     Args:
-        docket: the part of a journal that belongs to this database.
+        write_set: the part of a journal that belongs to this database.
         attempt: number of the attempt that made it; a later attempt takes the place of one that was refused.
 
     Raises:
@@ -52,13 +52,13 @@ def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: in
     try:
         try:
             with database.write() as connection:
-                known = _claim(connection, docket, attempt, Receipt(Outcome.OK), now_us)
+                known = _claim(connection, write_set, attempt, Receipt(Outcome.OK), now_us)
                 if known is None:
-                    commit.apply(connection, docket, now_us=now_us)
+                    commit.apply(connection, write_set, now_us=now_us)
                 return known or Receipt(Outcome.OK)
         except NotApplied as refused:
             verdict = Receipt(refused.outcome, refused.as_error())
-        except Overthrown as gone:
+        except TransactionLost as gone:
             verdict = Receipt(gone.refused.outcome, gone.refused.as_error())
         except CallRefused as refused:
             verdict = Receipt(Outcome.EFFECT_REFUSED, ScriptError("EffectRefused", refused.message))
@@ -66,12 +66,12 @@ def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: in
             if passing(error):
                 raise
             if not of_the_tables(error):
-                _log.error("%s: action %s cannot be applied", database.place, docket.action_id, exc_info=error)
+                _log.error("%s: action %s cannot be applied", database.place, write_set.action_id, exc_info=error)
             verdict = Receipt(Outcome.EFFECT_REFUSED if of_the_tables(error) else Outcome.ENGINE_FAULT, _said(error))
         with database.write() as connection:
-            return _claim(connection, docket, attempt, verdict, now_us) or verdict
+            return _claim(connection, write_set, attempt, verdict, now_us) or verdict
     except DBAPIError as error:
-        raise NotNow(f"{database.place}: {str(error.orig).strip().splitlines()[0]}") from error
+        raise DatabaseUnavailable(f"{database.place}: {str(error.orig).strip().splitlines()[0]}") from error
 
 
 def _said(error: DBAPIError) -> ScriptError:
@@ -80,7 +80,7 @@ def _said(error: DBAPIError) -> ScriptError:
     return ScriptError("EngineFault", f"the platform's database could not be written: {type(error).__name__}")
 
 
-def _claim(connection: Connection, docket: Docket, attempt: int, verdict: Receipt, now_us: int) -> Receipt | None:
+def _claim(connection: Connection, write_set: WriteSet, attempt: int, verdict: Receipt, now_us: int) -> Receipt | None:
     """Write the receipt of this attempt; give the one that stands already, None when this one was written."""
     values = {
         "attempt": attempt,
@@ -88,8 +88,8 @@ def _claim(connection: Connection, docket: Docket, attempt: int, verdict: Receip
         "detail": None if verdict.outcome is Outcome.OK else _detail(verdict),
         "made_us": now_us,
     }
-    mine = (_r.action_id == docket.action_id, _r.step == docket.step)
-    made = {"action_id": docket.action_id, "step": docket.step} | values
+    mine = (_r.action_id == write_set.action_id, _r.step == write_set.step)
+    made = {"action_id": write_set.action_id, "step": write_set.step} | values
     # Waits for a transaction that is just writing it.
     fresh = driver_of(connection).insert(receipts).values(made).on_conflict_do_nothing().returning(_r.step)
     if connection.execute(fresh).first() is not None:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from lodger.engine.data.sets.dataset import Collection
-from lodger.engine.effects.commit_errors import NotYet
+from lodger.engine.effects.commit_errors import WriteBlocked
 from lodger.engine.effects.effect import Consumed, Effect, KvAdd, KvSet
-from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Place
+from lodger.engine.effects.write_set import ROW_EFFECTS, Place, WriteSet
 from lodger.engine.store.schema.script_data import holds
 
 
@@ -34,28 +34,28 @@ def places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[int, Effe
 _of = select(holds.c.kind, holds.c.scope, holds.c.key).where(holds.c.tenant_id == bindparam("tenant"))
 
 
-def demand_free(connection: Connection, docket: Docket) -> None:
+def require_free(connection: Connection, write_set: WriteSet) -> None:
     """Look whether a sealed attempt holds something that these effects write.
 
     Raises:
         NotYet: one does.
     """
-    wanted = places(docket.effects)
+    wanted = places(write_set.effects)
     if not wanted:
         return
-    for row in connection.execute(_of, {"tenant": docket.tenant_id}):
+    for row in connection.execute(_of, {"tenant": write_set.tenant_id}):
         met = wanted.get((row.kind, row.scope, row.key))
         if met is not None:
             index, effect = met
             said = f"{row.kind} '{row.key}' is being written by a run that waits for another database"
-            raise NotYet(said, index=index, place=effect.line)
+            raise WriteBlocked(said, index=index, place=effect.line)
 
 
-def take(connection: Connection, docket: Docket) -> None:
+def take(connection: Connection, write_set: WriteSet) -> None:
     """Hold what these effects write."""
     rows = [
-        {"tenant_id": docket.tenant_id, "kind": kind, "scope": scope, "key": key, "action_id": docket.action_id}
-        for kind, scope, key in places(docket.effects)
+        {"tenant_id": write_set.tenant_id, "kind": kind, "scope": scope, "key": key, "action_id": write_set.action_id}
+        for kind, scope, key in places(write_set.effects)
     ]
     if rows:
         connection.execute(insert(holds), rows)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lodger.engine.core.refusal import CallRefused, denied, not_found
-from lodger.engine.data.filtering.aggregate import Parts, Wanted, measured
+from lodger.engine.data.filtering.aggregate import AggregateQuery, PartialAggregates, aggregate_rows
 from lodger.engine.data.filtering.evaluator import Row, matches, ordered, placed, terms_of
 from lodger.engine.data.filtering.parsing import Filter, Order
 from lodger.engine.data.reading.bounded import weight_of
@@ -31,17 +31,17 @@ from lodger.engine.effects.effect import (
     after,
     described,
 )
-from lodger.engine.effects.journal_rows import Reading, Rows, Touched, Value
-from lodger.engine.effects.write_set import Docket, Held, Standing
+from lodger.engine.effects.journal_rows import FeedPosition, KnownRows, KnownValue, WrittenRow
+from lodger.engine.effects.write_set import ExpectedRow, ExpectedValue, WriteSet
 
 #: Bytes of rows that one attempt is given: they are kept, to be compared when it writes them.
-MOST_KEPT = 64 * 1024 * 1024
+MAX_KEPT_BYTES = 64 * 1024 * 1024
 
 #: Gives a row with more to be asked of it.
-Dress = Callable[[Row], Row]
+RowTransform = Callable[[Row], Row]
 
 
-def undressed(row: Row) -> Row:
+def unchanged_row(row: Row) -> Row:
     """Give the row as it is."""
     return row
 
@@ -70,9 +70,9 @@ class Journal:
         self.consumer = consumer
         self.datasets = datasets or Datasets()
         self.effects: list[Effect] = []
-        self.rows: dict[Dataset, Rows] = {}
-        self.values: dict[tuple[str, str], Value] = {}
-        self.feeds: dict[str, Reading] = {}
+        self.rows: dict[Dataset, KnownRows] = {}
+        self.values: dict[tuple[str, str], KnownValue] = {}
+        self.feeds: dict[str, FeedPosition] = {}
         self._written: tuple[ForeignDatabase | None] | None = None
         self._tokens = 0
         self._weight = 0
@@ -80,9 +80,9 @@ class Journal:
     def __bool__(self) -> bool:
         return bool(self.effects)
 
-    def of(self, rows: Dataset) -> Rows:
+    def of(self, rows: Dataset) -> KnownRows:
         """Give what is known of a set."""
-        return self.rows.setdefault(rows, Rows())
+        return self.rows.setdefault(rows, KnownRows())
 
     def writes_in(self, rows: Dataset) -> None:
         """Note that something of a table is written or checked: all such tables of a run are in one database.
@@ -110,35 +110,35 @@ class Journal:
         """Whether a table of a platform's is written or looked at again."""
         return self._written is not None
 
-    def docket(self) -> Docket:
+    def write_set(self) -> WriteSet:
         """Give what a commit applies."""
-        standing = {
+        expected_rows = {
             rows: {
-                key: Standing(held.base if held.checked else None, held.first, held.line)
+                key: ExpectedRow(held.base if held.checked else None, held.first, held.line)
                 for key, held in known.touched.items()
                 if held.base is not None
             }
             for rows, known in self.rows.items()
         }
         held = tuple(
-            Held(scope, key, value.base, value.first, value.line)
+            ExpectedValue(scope, key, value.base, value.first, value.line)
             for (scope, key), value in self.values.items()
             if value.checked
         )
-        return Docket(
+        return WriteSet(
             self.tenant_id,
             self.action_id,
             self.step,
             self.datasets,
             tuple(enumerate(self.effects)),
-            {rows: some for rows, some in standing.items() if some},
+            {rows: some for rows, some in expected_rows.items() if some},
             held,
             self.consumer,
         )
 
     # rows
 
-    def saw(self, rows: Dataset, found: Iterable[Row]) -> None:
+    def record_read(self, rows: Dataset, found: Iterable[Row]) -> None:
         """Remember the rows that the script is shown: committed ones, or its own images of them."""
         known = self.of(rows)
         for row in found:
@@ -153,9 +153,9 @@ class Journal:
 
     def _keep(self, row: Row) -> None:
         self._weight += weight_of(row.values())
-        if self._weight > MOST_KEPT:
+        if self._weight > MAX_KEPT_BYTES:
             raise CallRefused(
-                "too_large", f"a run is given at most {MOST_KEPT >> 20} MiB of rows; let the next one go on"
+                "too_large", f"a run is given at most {MAX_KEPT_BYTES >> 20} MiB of rows; let the next one go on"
             )
 
     def check(self, rows: Dataset, key: Any) -> None:
@@ -164,7 +164,7 @@ class Journal:
         if key in known.seen:
             self.writes_in(rows)
             base = known.seen[key]
-            known.touched.setdefault(key, Touched(base, base, checked=True, first=len(self.effects))).checked = True
+            known.touched.setdefault(key, WrittenRow(base, base, checked=True, first=len(self.effects))).checked = True
 
     def current(self, rows: Dataset, key: Any, committed: Row | None) -> Row | None:
         """Give a row as this attempt sees it."""
@@ -198,7 +198,7 @@ class Journal:
             raise CallRefused("exists", f"there is a row of that id in {rows.name} already")
         self.writes_in(rows)
         if held is None:
-            known.touched[key] = Touched(None, row, checked=False, first=len(self.effects), line=line, token=token)
+            known.touched[key] = WrittenRow(None, row, checked=False, first=len(self.effects), line=line, token=token)
         else:
             held.now = row
         self.effects.append(Insert(rows, key, row, given, token, upsert, line=line))
@@ -241,20 +241,20 @@ class Journal:
         held = known.touched.get(effect.key)
         return effect.key in known.seen and (held is None or held.base is not None)
 
-    def _held(self, effect: Update | Increment | Delete, committed: Row | None) -> Touched:
+    def _held(self, effect: Update | Increment | Delete, committed: Row | None) -> WrittenRow:
         known = self.of(effect.rows)
         held = known.touched.get(effect.key)
         if held is None:
             if effect.key not in known.seen and committed is not None:
                 self._keep(committed)
             base = known.seen.get(effect.key, committed)
-            held = Touched(base, base, checked=False, first=len(self.effects), line=effect.line)
+            held = WrittenRow(base, base, checked=False, first=len(self.effects), line=effect.line)
         if held.now is None:
             raise not_found(effect.rows.name)
         self.writes_in(effect.rows)
         return held
 
-    def _wrote(self, effect: RowEffect, held: Touched) -> None:
+    def _wrote(self, effect: RowEffect, held: WrittenRow) -> None:
         self.of(effect.rows).touched[effect.key] = held
         self.effects.append(effect)
 
@@ -268,14 +268,14 @@ class Journal:
         """Give the rows that the journal answers for as this attempt sees them, None for one that it has removed."""
         return {key: held.now for key, held in self.of(rows).touched.items()}
 
-    def images(self, rows: Dataset, tree: Filter, dress: Dress = undressed) -> list[Row]:
+    def images(self, rows: Dataset, tree: Filter, transform: RowTransform = unchanged_row) -> list[Row]:
         """Give the rows that the journal answers for and that satisfy a filter.
 
         Args:
             dress: gives a row with what its keys lead to, where the filter asks of that.
         """
         held = self.of(rows).touched.values()
-        return [item.now for item in held if item.now is not None and matches(tree, dress(item.now))]
+        return [item.now for item in held if item.now is not None and matches(tree, transform(item.now))]
 
     def page(
         self,
@@ -285,7 +285,7 @@ class Journal:
         limit: int,
         after_terms: Any,
         committed: list[Row],
-        dress: Dress = undressed,
+        transform: RowTransform = unchanged_row,
         *,
         cut: bool = False,
     ) -> list[Row]:
@@ -294,7 +294,7 @@ class Journal:
         Args:
             cut: there are more of the database's, so that nothing can be said of what stands behind the last of them.
         """
-        own = self.images(rows, tree, dress)
+        own = self.images(rows, tree, transform)
         if after_terms is not None:
             own = [row for row in own if placed(order, terms_of(order, row), after_terms) > 0]
         if cut:
@@ -302,15 +302,17 @@ class Journal:
             own = [row for row in own if placed(order, terms_of(order, row), last) < 0]
         return ordered(order, committed + own)[:limit] if own else committed[:limit]
 
-    def measured(self, rows: Dataset, tree: Filter, wanted: Wanted, dress: Dress = undressed) -> Parts:
+    def aggregate_rows(
+        self, rows: Dataset, tree: Filter, wanted: AggregateQuery, transform: RowTransform = unchanged_row
+    ) -> PartialAggregates:
         """Work out an aggregate of the rows that the journal answers for."""
-        return measured(wanted, self.images(rows, tree, dress))
+        return aggregate_rows(wanted, self.images(rows, tree, transform))
 
     # keyed values
 
-    def value(self, scope: str, key: str) -> Value:
+    def value(self, scope: str, key: str) -> KnownValue:
         """Give what is known of a key."""
-        return self.values.setdefault((scope, key), Value())
+        return self.values.setdefault((scope, key), KnownValue())
 
     def keep(self, effect: KvSet | KvAdd, now: str | None) -> None:
         """Write a key; ``now`` is the JSON text that its next read sees."""

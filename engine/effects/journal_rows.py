@@ -8,7 +8,7 @@ from lodger.engine.store.queue.followers import Position
 
 
 @dataclass(slots=True)
-class Touched:
+class WrittenRow:
     """A row that the journal writes.
 
     Attributes:
@@ -29,15 +29,15 @@ class Touched:
 
 
 @dataclass(slots=True)
-class Rows:
+class KnownRows:
     """What the journal knows of one set."""
 
     seen: dict[Any, Row] = field(default_factory=dict)
-    touched: dict[Any, Touched] = field(default_factory=dict)
+    touched: dict[Any, WrittenRow] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Value:
+class KnownValue:
     """What the journal knows of one key of kv.
 
     ``base`` is JSON text as read; ``known`` tells None from never read, ``shown`` that the script was given it.
@@ -54,7 +54,7 @@ class Value:
 
 
 @dataclass(slots=True)
-class Reading:
+class FeedPosition:
     """How far an attempt has read a feed: ``base`` is what the ledger says, or would say if what was read so far were committed."""
 
     source: str

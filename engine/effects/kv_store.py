@@ -10,7 +10,7 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.commit_errors import ConflictFound
 from lodger.engine.effects.effect import KvAdd, KvSet, plus
-from lodger.engine.effects.write_set import Docket
+from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.schema.script_data import kv
 
 
@@ -49,14 +49,14 @@ def _alive(tenant_id: str, scope: str, now_us: int) -> Any:
     return Scope(tenant_id).select(_VALUES, kv.c.key, kv.c.value).where(kv.c.scope == scope, alive)
 
 
-def unchanged(connection: Connection, docket: Docket, now_us: int) -> None:
+def unchanged(connection: Connection, write_set: WriteSet, now_us: int) -> None:
     """Check that every key that was read and then set still holds what was read; additions are not checked.
 
     Raises:
         ConflictFound: one does not.
     """
-    for held in docket.held:
-        if read(connection, docket.tenant_id, held.scope, [held.key], now_us).get(held.key) != held.base:
+    for held in write_set.held:
+        if read(connection, write_set.tenant_id, held.scope, [held.key], now_us).get(held.key) != held.base:
             what = f"kv: the value of '{held.key}' changed meanwhile"
             raise ConflictFound("conflict", what, index=held.index, place=held.line)
 

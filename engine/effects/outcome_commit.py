@@ -11,12 +11,12 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import commit as journal_commit
 from lodger.engine.effects import database_errors, sealed_commits
-from lodger.engine.effects.budget_checks import Ceilings
-from lodger.engine.effects.commit_errors import NotApplied, NotYet
-from lodger.engine.effects.database_errors import OF_THE_WHOLE, Overthrown, of_the_tables
-from lodger.engine.effects.effect import lags
+from lodger.engine.effects.budget_checks import BudgetChecks
+from lodger.engine.effects.commit_errors import NotApplied, WriteBlocked
+from lodger.engine.effects.database_errors import OF_THE_WHOLE, TransactionLost, of_the_tables
+from lodger.engine.effects.effect import has_unread_changes
 from lodger.engine.effects.journal import Journal
-from lodger.engine.effects.sealed_commits import Sealed
+from lodger.engine.effects.sealed_commits import SealedAttempt
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import Books
@@ -46,7 +46,7 @@ class Committed:
 
     settled: tuple[Settled, ...]
     lost: tuple[Claim, ...]
-    sealed: tuple[Sealed, ...] = ()
+    sealed: tuple[SealedAttempt, ...] = ()
     waiting: tuple[Claim, ...] = ()
     warned: tuple[Warned, ...] = ()
 
@@ -85,10 +85,10 @@ def commit(
     held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch}).all()}
     endings: list[Ending] = []
     lost: list[Claim] = []
-    sealed: list[Sealed] = []
+    sealed: list[SealedAttempt] = []
     waiting: list[Claim] = []
     warned: list[Warned] = []
-    ceilings = Ceilings(books, connection, now_us)
+    ceilings = BudgetChecks(books, connection, now_us)
     ceilings.look(batch)
     for claim, finished in batch:
         row = held.pop(claim.action_id, None)
@@ -97,15 +97,15 @@ def commit(
             continue
         try:
             made = _written(books, connection, ceilings, row, claim, finished, now_us)
-        except NotYet as held_up:
+        except WriteBlocked as held_up:
             if claim.action_id not in tired:
                 waiting.append(claim)
                 continue
             conflict = held_up.as_conflict()
             made = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
-        outcome = Outcome.OK if isinstance(made, Sealed) else made.outcome
+        outcome = Outcome.OK if isinstance(made, SealedAttempt) else made.outcome
         fetches.settle(connection, claim, finished.fetched, outcome)
-        if isinstance(made, Sealed):
+        if isinstance(made, SealedAttempt):
             sealed.append(made)
             ceilings.held(claim)
         else:
@@ -132,7 +132,7 @@ def _follow_up(
     lagging = {
         claim.action_id
         for claim, finished in batch
-        if isinstance(finished.journal, Journal) and lags(finished.journal.effects)
+        if isinstance(finished.journal, Journal) and has_unread_changes(finished.journal.effects)
     }
     for each in settled:
         if each.state == "done" and each.action_id in lagging and each.schedule_id is not None:
@@ -142,33 +142,33 @@ def _follow_up(
 def _written(
     books: Books,
     connection: Connection,
-    ceilings: Ceilings,
+    ceilings: BudgetChecks,
     row: AnyRow,
     claim: Claim,
     finished: Finished,
     now_us: int,
-) -> Ending | Sealed:
+) -> Ending | SealedAttempt:
     """Write what an attempt asked for, in one savepoint: a refused effect takes back its own attempt and no neighbour's."""
     journal = finished.journal
     if finished.outcome is not Outcome.OK or journal is None or claim.dry_run:
         return _ending(row, finished)
     try:
-        ceilings.demand(claim, finished)
+        ceilings.require(claim, finished)
         with savepoint(connection):
             if journal.home is not None:
-                made = sealed_commits.seal(books, connection, row, claim, finished, journal.docket(), now_us)
+                made = sealed_commits.seal(books, connection, row, claim, finished, journal.write_set(), now_us)
                 ceilings.fit(claim, finished)
                 return made
             journal_commit.write(connection, journal, now_us=now_us)
             ceilings.fit(claim, finished)
     except NotApplied as refused:
         finished = replace(finished, outcome=refused.outcome, error=refused.as_error())
-    except NotYet:
+    except WriteBlocked:
         raise
     except Exception as error:
         if database_errors.over(connection):
             problem = database_errors.behind(error)
-            if isinstance(problem, Overthrown):
+            if isinstance(problem, TransactionLost):
                 problem.action_id = claim.action_id
             raise problem from None
         if _about_the_host(connection, error):
@@ -197,7 +197,7 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
 
 def our_fault(finished: Finished, error: Exception) -> Finished:
     """Give the end of an attempt whose end cannot be written as it is: nothing of it is kept, the fault is ours."""
-    if isinstance(error, Overthrown):
+    if isinstance(error, TransactionLost):
         return Finished(error.refused.outcome, error=error.refused.as_error(), usage=finished.usage, drew=finished.drew)
     if _late_rule(finished, error):
         return Finished(Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", OF_THE_WHOLE), usage=finished.usage)

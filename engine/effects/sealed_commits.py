@@ -17,9 +17,9 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit, holds, write_set_codec
 from lodger.engine.effects.budget_checks import effects_of
 from lodger.engine.effects.commit_errors import NotApplied
-from lodger.engine.effects.effect import lags
+from lodger.engine.effects.effect import has_unread_changes
 from lodger.engine.effects.foreign_commit import Receipt
-from lodger.engine.effects.write_set import Docket
+from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
@@ -37,41 +37,47 @@ _s, _a = sealed.c, actions.c
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
-    """An attempt that waits to be finished; ``docket`` is the text of what is written elsewhere."""
+class SealedAttempt:
+    """An attempt that waits to be finished; ``write_set`` is the text of what is written elsewhere."""
 
     tenant_id: str
     action_id: str
     step: int
     attempt: int
-    docket: str
+    write_set: str
     tries: int = 0
 
 
 def seal(
-    books: Books, connection: Connection, row: AnyRow, claim: Claim, finished: Finished, docket: Docket, now_us: int
-) -> Sealed:
+    books: Books,
+    connection: Connection,
+    row: AnyRow,
+    claim: Claim,
+    finished: Finished,
+    write_set: WriteSet,
+    now_us: int,
+) -> SealedAttempt:
     """Store an attempt that has succeeded and move its action to ``sealed``; the caller has a lease's time to finish it.
 
     Raises:
         NotApplied: what it writes in the ledger's database is refused; nothing is sealed.
         NotYet: a sealed attempt holds some of that.
     """
-    own, away = docket.part(foreign=False), docket.part(foreign=True)
+    own, away = write_set.part(foreign=False), write_set.part(foreign=True)
     trial = connection.begin_nested()
     try:
         commit.apply(connection, own, now_us=now_us)
     finally:
         trial.rollback()
     holds.take(connection, own)
-    made = Sealed(claim.tenant_id, claim.action_id, row.step, row.attempt, write_set_codec.encode(away))
+    made = SealedAttempt(claim.tenant_id, claim.action_id, row.step, row.attempt, write_set_codec.encode(away))
     connection.execute(
         insert(sealed).values(
             tenant_id=made.tenant_id,
             action_id=made.action_id,
             step=made.step,
             attempt=made.attempt,
-            docket=made.docket,
+            docket=made.write_set,
             own=write_set_codec.encode(own),
             ended=_ended(claim, finished, now_us // usage.DAY_US),
             sealed_us=now_us,
@@ -116,17 +122,17 @@ def next_due(connection: Connection) -> int | None:
     return connection.scalar(select(_s.next_us).order_by(_s.next_us).limit(1))
 
 
-def take(books: Books, connection: Connection, now_us: int, most: int) -> list[Sealed]:
+def take(books: Books, connection: Connection, now_us: int, max_rows: int) -> list[SealedAttempt]:
     """Take up sealed attempts that nobody works on, for a lease's time; what another node takes just now is left to it."""
     taken, until = [], now_us + books.settings.lease_us
-    for row in connection.execute(_due, {"now": now_us, "most": most}).all():
+    for row in connection.execute(_due, {"now": now_us, "most": max_rows}).all():
         keys = {"k_tenant": row.tenant_id, "k_action": row.action_id, "was": row.next_us, "until": until}
         if connection.execute(_take, keys).rowcount == 1:
-            taken.append(Sealed(row.tenant_id, row.action_id, row.step, row.attempt, row.docket, row.tries + 1))
+            taken.append(SealedAttempt(row.tenant_id, row.action_id, row.step, row.attempt, row.docket, row.tries + 1))
     return taken
 
 
-def rest(connection: Connection, one: Sealed, why: str, now_us: int) -> int:
+def rest(connection: Connection, one: SealedAttempt, why: str, now_us: int) -> int:
     """Let an attempt that cannot be finished now rest; give when it is next tried. It stays sealed however long it takes."""
     next_us = now_us + min(REST_MAX_US, REST_US << min(one.tries, 20))
     mine = (_s.tenant_id == one.tenant_id, _s.action_id == one.action_id, _s.attempt == one.attempt)
@@ -147,7 +153,7 @@ class Finish:
 
 
 def settled(
-    books: Books, connection: Connection, datasets: Datasets, one: Sealed, receipt: Receipt, now_us: int
+    books: Books, connection: Connection, datasets: Datasets, one: SealedAttempt, receipt: Receipt, now_us: int
 ) -> Finish | None:
     """Write what was held and move the action on; None when somebody has done so already."""
     ready_queue.lock(connection, [one.tenant_id])
@@ -173,7 +179,11 @@ def settled(
     )  # fmt: skip
     warned: list[usage.Warned] = []
     (made,) = settle(books, connection, [ending], now_us, warned)
-    if made.state == "done" and made.schedule_id is not None and lags(effect for _index, effect in own.effects):
+    if (
+        made.state == "done"
+        and made.schedule_id is not None
+        and has_unread_changes(effect for _index, effect in own.effects)
+    ):
         change_triggers.again(books, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
     return Finish(made, finished, body["script"], body["slot_us"], body["next_us"], tuple(warned))
 
@@ -189,9 +199,9 @@ def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:
     )
 
 
-def _own(connection: Connection, docket: Docket, finished: Finished, now_us: int) -> Finished:
+def _own(connection: Connection, write_set: WriteSet, finished: Finished, now_us: int) -> Finished:
     try:
-        commit.apply(connection, docket, now_us=now_us, verify=False)
+        commit.apply(connection, write_set, now_us=now_us, verify=False)
     except NotApplied as refused:
         # It was tried when it was sealed and held since: somebody wrote behind Lodger's back. The receipt of this step
         # stands, so that a further attempt changes nothing there twice.

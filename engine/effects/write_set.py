@@ -1,6 +1,6 @@
 """What a commit applies: effects in the order of their calls, and what must still hold when they are.
 
-A journal knows all that an attempt has seen; a docket is the part of it that leaves the attempt. It is plain values, so that
+A journal knows all that an attempt has seen; a write set is the part of it that leaves the attempt. It is plain values, so that
 it can be stored when an attempt is sealed and applied by any node (:mod:`lodger.engine.effects.write_set_codec`).
 """
 
@@ -19,7 +19,7 @@ Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ExpectedRow:
     """A row that was there for the attempt and that it writes or has checked.
 
     Attributes:
@@ -33,7 +33,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ExpectedValue:
     """A keyed value that must still be what the attempt was shown."""
 
     scope: str
@@ -44,7 +44,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Docket:
+class WriteSet:
     """Effects of one attempt of one step that are applied together, in one transaction of one database.
 
     Attributes:
@@ -59,37 +59,39 @@ class Docket:
     step: int
     datasets: Datasets
     effects: tuple[tuple[int, Effect], ...] = ()
-    standing: Mapping[Dataset, Mapping[Any, Standing]] = field(default_factory=dict)
-    held: tuple[Held, ...] = ()
+    expected_rows: Mapping[Dataset, Mapping[Any, ExpectedRow]] = field(default_factory=dict)
+    held: tuple[ExpectedValue, ...] = ()
     consumer: str | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.effects or self.held or any(self.standing.values()))
+        return bool(self.effects or self.held or any(self.expected_rows.values()))
 
     @property
     def sets(self) -> set[Dataset]:
         """What is written or looked at again."""
-        return {effect.rows for _index, effect in self.effects if isinstance(effect, ROW_EFFECTS)} | set(self.standing)
+        return {effect.rows for _index, effect in self.effects if isinstance(effect, ROW_EFFECTS)} | set(
+            self.expected_rows
+        )
 
     @property
     def home(self) -> ForeignDatabase | None:
         """The database other than the ledger's that some of it belongs to; there is at most one."""
         return next((each for each in map(database_of, self.sets) if each is not None), None)
 
-    def part(self, *, foreign: bool) -> "Docket":
+    def part(self, *, foreign: bool) -> "WriteSet":
         """Give what belongs to the other database, or what belongs to the ledger's."""
 
         def mine(effect: Effect) -> bool:
             away = isinstance(effect, ROW_EFFECTS) and database_of(effect.rows) is not None
             return away is foreign
 
-        return Docket(
+        return WriteSet(
             self.tenant_id,
             self.action_id,
             self.step,
             self.datasets,
             tuple((index, effect) for index, effect in self.effects if mine(effect)),
-            {rows: held for rows, held in self.standing.items() if (database_of(rows) is not None) is foreign},
+            {rows: held for rows, held in self.expected_rows.items() if (database_of(rows) is not None) is foreign},
             () if foreign else self.held,
             self.consumer,
         )

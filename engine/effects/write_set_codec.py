@@ -1,4 +1,4 @@
-"""A docket as JSON text and back, exactly: how an attempt that is sealed waits for whoever applies it.
+"""A write set as JSON text and back, exactly: how an attempt that is sealed waits for whoever applies it.
 
 Sets are named as scripts name them; a node on which one of them is not exposed cannot read the text, and says so.
 """
@@ -11,48 +11,48 @@ from lodger.engine.data.reading.packed import pack, pack_row, unpack, unpack_row
 from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.effect import Effect
-from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Held, Standing
+from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, ExpectedValue, WriteSet
 
 FORMAT = 1
 _CLASSES: dict[str, type[Any]] = {each.__name__: each for each in get_args(Effect)}
 
 
-class Undecodable(Exception):
+class WriteSetDecodeError(Exception):
     """What was sealed cannot be read here: a set is not exposed on this node, or a later version sealed it."""
 
 
-def encode(docket: Docket) -> str:
+def encode(write_set: WriteSet) -> str:
     """Give the text."""
     body = {
         "format": FORMAT,
-        "tenant": docket.tenant_id,
-        "action": docket.action_id,
-        "step": docket.step,
-        "effects": [[index, _effect(effect)] for index, effect in docket.effects],
+        "tenant": write_set.tenant_id,
+        "action": write_set.action_id,
+        "step": write_set.step,
+        "effects": [[index, _effect(effect)] for index, effect in write_set.effects],
         "standing": [
             [
                 _set(rows),
                 [[_key(rows, key), _base(rows, held.base), held.index, held.line] for key, held in some.items()],
             ]
-            for rows, some in docket.standing.items()
+            for rows, some in write_set.expected_rows.items()
         ],
-        "consumer": docket.consumer,
-        "held": [[each.scope, each.key, each.base, each.index, each.line] for each in docket.held],
+        "consumer": write_set.consumer,
+        "held": [[each.scope, each.key, each.base, each.index, each.line] for each in write_set.held],
     }
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def decode(text: str, datasets: Datasets) -> Docket:
-    """Give the docket of :func:`encode`.
+def decode(text: str, datasets: Datasets) -> WriteSet:
+    """Give the write set of :func:`encode`.
 
     Raises:
         Undecodable: not on this node.
     """
     body = json.loads(text)
     if body.get("format") != FORMAT:
-        raise Undecodable(f"it was sealed in format {body.get('format')}, this version reads {FORMAT}")
+        raise WriteSetDecodeError(f"it was sealed in format {body.get('format')}, this version reads {FORMAT}")
     try:
-        return Docket(
+        return WriteSet(
             body["tenant"],
             body["action"],
             body["step"],
@@ -60,16 +60,16 @@ def decode(text: str, datasets: Datasets) -> Docket:
             tuple((index, _effect_of(each, datasets)) for index, each in body["effects"]),
             {
                 (rows := _set_of(name, datasets)): {
-                    _key_of(rows, key): Standing(None if base is None else unpack_row(rows, base), index, line)
+                    _key_of(rows, key): ExpectedRow(None if base is None else unpack_row(rows, base), index, line)
                     for key, base, index, line in some
                 }
                 for name, some in body["standing"]
             },
-            tuple(Held(*each) for each in body["held"]),
+            tuple(ExpectedValue(*each) for each in body["held"]),
             body["consumer"],
         )
     except KeyError as error:
-        raise Undecodable(f"{error.args[0]!r} is not exposed on this node") from None
+        raise WriteSetDecodeError(f"{error.args[0]!r} is not exposed on this node") from None
 
 
 def _set(rows: Dataset) -> list[str]:

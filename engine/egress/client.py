@@ -75,7 +75,7 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
     try:
         async with asyncio.timeout_at(end):
             for hop in range(MAX_HOPS + 1):
-                demand_allowed(rules, request, asked.target)
+                require_allowed(rules, request, asked.target)
                 for pace, key in (
                     (rules.payer_pace, (request.payer, asked.target.origin.host)),
                     (rules.host_pace, asked.target.origin.host),
@@ -96,7 +96,7 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
         raise TooLate(f"{request.total_s} s are over") from None
 
 
-def demand_allowed(rules: Rules, request: Request, target: Target) -> None:
+def require_allowed(rules: Rules, request: Request, target: Target) -> None:
     """Raise Refused unless the target's port, origin and address are allowed."""
     origin = target.origin
     if origin.port not in rules.ports:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lodger.engine.core.events import EventBus
 from lodger.engine.core.handlers import Handlers
-from lodger.engine.core.metrics import Meters
+from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.store.context import Books
 from lodger.engine.vault.vault import Vault
@@ -30,5 +30,5 @@ class Host:
     vault: Vault
     handlers: Handlers
     events: EventBus
-    meters: Meters
+    process_metrics: ProcessMetrics
     is_own: Callable[[str, str], bool] | None = None

@@ -120,11 +120,11 @@ class Node:
         self.committer, self.cancelled_usage = Committer(context), CancelledUsage(context)
         self.sealed_commits = SealedCommits(context, host.datasets)
         self.lease_keeper, self.recovery = LeaseKeeper(context, host.handlers), Recovery(context)
-        self.change_feed = ChangeFeed(context, host.datasets, host.meters)
+        self.change_feed = ChangeFeed(context, host.datasets, host.process_metrics)
         self.adoption = Adoption(context)
         self.services: list[Service] = [
             self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
-            Retention(context), self.sealed_commits, self.cancelled_usage, Monitor(context, self.attempts, host.meters),
+            Retention(context), self.sealed_commits, self.cancelled_usage, Monitor(context, self.attempts, host.process_metrics),
             self.change_feed, self.adoption, Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
@@ -135,7 +135,7 @@ class Node:
             self._side.hear(streamer.add)
         self._senders = Senders(context, host.vault) if self._deliver else None
         # Last: the services have done their part of an event before people hear of it.
-        Reporter(context, host.events, host.meters)
+        Reporter(context, host.events, host.process_metrics)
 
     async def stop(self) -> None:
         """Claim nothing more, let attempts end for ``drain_s`` of the settings, hand the rest back, flush, resign the lease."""

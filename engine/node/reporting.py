@@ -6,7 +6,7 @@ from collections import Counter
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event, EventBus, Fault, LeaseLost
 from lodger.engine.core.execution import Claim
-from lodger.engine.core.metrics import Meters
+from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.effects.sealed_commits import Finish
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import (
@@ -35,10 +35,10 @@ class Reporter:
         meters: of this process.
     """
 
-    def __init__(self, context: NodeContext, events: EventBus, meters: Meters) -> None:
+    def __init__(self, context: NodeContext, events: EventBus, process_metrics: ProcessMetrics) -> None:
         self._context = context
         self._events = events
-        self._meters = meters
+        self._meters = process_metrics
         #: Used-up budgets that were reported: tenant, reason, day. Once a day is enough.
         self._spent: set[tuple[str, str, int]] = set()
         bus = context.bus
@@ -120,12 +120,12 @@ class Reporter:
             self._report("spent", (tenant_id, None, None), reason=reason)
 
     def _committed(self, event: BatchCommitted) -> None:
-        batch, committed, meters = event.batch, event.committed, self._meters
-        meters.observe("lodger_attempt_seconds", [finished.usage.wall_ms / 1000 for _claim, finished in batch])
+        batch, committed, process_metrics = event.batch, event.committed, self._meters
+        process_metrics.observe("lodger_attempt_seconds", [finished.usage.wall_ms / 1000 for _claim, finished in batch])
         for outcome, number in Counter(each.outcome for each in committed.settled).items():
-            meters.count("lodger_attempts_total", outcome.value, by=number)
+            process_metrics.count("lodger_attempts_total", outcome.value, by=number)
         if committed.lost:
-            meters.count("lodger_lost_commits_total", by=len(committed.lost))
+            process_metrics.count("lodger_lost_commits_total", by=len(committed.lost))
         self._warned(BudgetsWarned(committed.warned))
         if not self._has_subscribers:
             return

@@ -111,8 +111,8 @@ class CommonHeaders:
             await send(message)
 
         try:
-            _demand_unambiguous(headers)
-            _demand_readable(scope)
+            _require_unambiguous(headers)
+            _require_readable(scope)
             await self._app(scope, receive, sending)
         except Exception as error:
             if begun:
@@ -120,7 +120,7 @@ class CommonHeaders:
             await problem(error)(scope, receive, sending)
 
 
-def _demand_unambiguous(headers: Headers) -> None:
+def _require_unambiguous(headers: Headers) -> None:
     if "transfer-encoding" in headers and "content-length" in headers:
         raise Refused(
             400,
@@ -132,7 +132,7 @@ def _demand_unambiguous(headers: Headers) -> None:
         )
 
 
-def _demand_readable(scope: Scope) -> None:
+def _require_readable(scope: Scope) -> None:
     """Refuse paths that a proxy could read as others, and bytes that are no UTF-8."""
     segments = [unquote_to_bytes(segment) for segment in scope["raw_path"].split(b"/")]
     if any(segment in {b".", b".."} or b"/" in segment or b"\\" in segment for segment in segments):

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from lodger.engine.core.access.roles import MEANING, Role
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
 from lodger.engine.server.operation_call import Calls, authenticated, permission
@@ -157,7 +157,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
     async def lines(request: Request, tenant_id: str | None, query: ExportQuery) -> Response:
         share = authenticated(request).key
         if tenant_id is not None:
-            await calls.run(share, lambda: _demand_tenant(engine, tenant_id))
+            await calls.run(share, lambda: _require_tenant(engine, tenant_id))
         entries = engine.audit.export(tenant_id, since=query.since, until=query.until)
         return StreamingResponse(_lines(calls, share, entries), media_type="application/x-ndjson")
 
@@ -202,7 +202,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         return await lines(request, tenant_id, query)
 
 
-def _demand_tenant(engine: Engine, tenant_id: str) -> None:
+def _require_tenant(engine: Engine, tenant_id: str) -> None:
     with engine.books.database.read() as connection:
         tenants.get(connection, tenant_id)
 
@@ -211,7 +211,7 @@ async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> An
     def some() -> str:
         texts = []
         for entry in entries:
-            texts.append(json.dumps(shaped(entry)) + "\n")
+            texts.append(json.dumps(to_jsonable(entry)) + "\n")
             if len(texts) == EXPORTED:
                 break
         return "".join(texts)

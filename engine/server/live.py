@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.auth import session_of
 from lodger.engine.server.openapi import errors_of
 from lodger.engine.server.operation_call import Calls, authenticated, permission
@@ -193,7 +193,7 @@ class Live:
                     continue
                 if action is None:
                     return
-                yield _event("action", action.id, shaped(action))
+                yield _event("action", action.id, to_jsonable(action))
         finally:
             channel.queues.discard(queue)
             if not channel.queues and channel.task is not None:
@@ -224,11 +224,11 @@ class Live:
                 watcher.seen, found, lines = await self._read(look)
                 for line in lines:
                     lines_sent += 1
-                    yield _event("log", f"{action_id}.{lines_sent}", shaped(line))
+                    yield _event("log", f"{action_id}.{lines_sent}", to_jsonable(line))
                 now = (found.state, found.attempt, found.step)
                 if now != mark:
                     mark = now
-                    yield _event("action", action_id, shaped(found))
+                    yield _event("action", action_id, to_jsonable(found))
                 if found.state not in OPEN:
                     return
                 with suppress(TimeoutError):

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lodger.engine.core.access import names as naming
-from lodger.engine.core.access.audit_context import Act, in_act
+from lodger.engine.core.access.audit_context import AuditContext, use_audit_context
 from lodger.engine.core.access.roles import Caller, Role
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.problems import Refused, Stale
 from lodger.engine.server.rate_limits import Threads
@@ -69,14 +69,14 @@ class Calls:
         """Carry out an operation and return its answer; a repeated request with an idempotency key gets the first answer."""
         share, key = authenticated(request).key, _key(request, route)
         digest = await self.run(share, lambda: _fingerprint(request, body())) if key else ""
-        act = self._act(request, route, key, digest)
+        audit_context = self._act(request, route, key, digest)
         if key:
             before = await self.run(share, lambda: self._before(request, key, digest))
             if before is not None:
                 return before
 
         def work() -> tuple[Any, Response]:
-            with in_act(act):
+            with use_audit_context(audit_context):
                 record = verb()
             # Encoded in the thread: a long page would hold up every other answer.
             return record, respond(route, record)
@@ -101,7 +101,7 @@ class Calls:
             with self._books.database.write() as connection:
                 idempotency.mend(connection, token_id, key, text)
 
-    def _act(self, request: Request, route: Route, key: str, digest: str) -> Act:
+    def _act(self, request: Request, route: Route, key: str, digest: str) -> AuditContext:
         caller, now_us = authenticated(request).caller, self._books.clock.now_us()
         expect = expectation(request) if route.changes else None
         if expect is not None and not route.tagged:
@@ -111,7 +111,7 @@ class Calls:
             answer = Answer(digest, route.status, text_of(route, record))
             idempotency.keep(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
-        return Act(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
+        return AuditContext(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
         with self._books.database.read() as connection:
@@ -140,7 +140,7 @@ def request_id(request: Request) -> str:
     return str(request.scope["state"]["request_id"])
 
 
-def demand(request: Request, tenant_id: str | None, role: Role) -> Caller:
+def require(request: Request, tenant_id: str | None, role: Role) -> Caller:
     """Return the caller if it may see this tenant and its role covers what is needed.
 
     Raises:
@@ -164,7 +164,7 @@ def permission(role: Role, *, of_tenant: bool) -> Any:  # noqa: ANN401 - what th
     """Return the check of a route's role, made before anything of the request is read: a refused caller learns nothing of it."""
 
     async def check(request: Request) -> None:
-        demand(request, request.path_params["tenant_id"] if of_tenant else None, role)
+        require(request, request.path_params["tenant_id"] if of_tenant else None, role)
 
     return Depends(check)
 
@@ -227,8 +227,8 @@ def text_of(route: Route, record: object) -> str:
     if route.kind == "nothing":
         return ""
     if isinstance(record, Page):
-        return json.dumps({"items": shaped(list(record)), "next": record.next})
-    return json.dumps(shaped(record))
+        return json.dumps({"items": to_jsonable(list(record)), "next": record.next})
+    return json.dumps(to_jsonable(record))
 
 
 def respond(route: Route, record: object) -> Response:

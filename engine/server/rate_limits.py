@@ -53,9 +53,9 @@ class RateLimits:
         Raises:
             Refused: too_many_requests.
         """
-        _demand(self._tokens.hit(token_id), self._tokens.per_minute, "a token")
+        _require(self._tokens.hit(token_id), self._tokens.per_minute, "a token")
         if tenant_id is not None:
-            _demand(self._tenants.hit(tenant_id), self._tenants.per_minute, "all tokens of a tenant together")
+            _require(self._tenants.hit(tenant_id), self._tenants.per_minute, "all tokens of a tenant together")
 
     def failure(self, address: str) -> None:
         """Count a failed authentication.
@@ -75,7 +75,7 @@ class RateLimits:
             )
 
 
-def _demand(wait_s: float, per_minute: int, subject: str) -> None:
+def _require(wait_s: float, per_minute: int, subject: str) -> None:
     if wait_s:
         raise Refused(
             429,

@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
@@ -63,14 +63,14 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
             token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
         before, now_us = session_of(request), books.clock.now_us()
-        act = Act(caller.called, "http", None, request_id(request))
+        audit_context = AuditContext(caller.called, "http", None, request_id(request))
 
         def work() -> Begun:
             with books.database.write() as connection:
                 if before is not None:
                     sessions.end(connection, before)
                 doing = audit.Doing("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
-                audit.write(books, connection, act, doing, None, {"address": client(request)}, now_us)
+                audit.write(books, connection, audit_context, doing, None, {"address": client(request)}, now_us)
                 return sessions.begin(connection, caller, now_us)
 
         begun = await calls.run(caller.tenant_id or caller.token_id, work)
@@ -88,7 +88,7 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
     )  # fmt: skip
     async def get(request: Request) -> Response:
         """Return the caller of this session, and the value that X-CSRF-Token of a change has to have."""
-        text, found = _demand_session(request), authenticated(request)
+        text, found = _require_session(request), authenticated(request)
 
         def work() -> str:
             with books.database.read() as connection:
@@ -105,7 +105,7 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
     )
     async def end(request: Request) -> Response:
         """End this session."""
-        text, found = _demand_session(request), authenticated(request)
+        text, found = _require_session(request), authenticated(request)
 
         def work() -> None:
             with books.database.write() as connection:
@@ -118,7 +118,7 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
         return answer
 
 
-def _demand_session(request: Request) -> str:
+def _require_session(request: Request) -> str:
     text = session_of(request)
     if text is None or authenticated(request).by != "session":
         raise Refused(404, "session_none", "this request has no session", fix="POST /api/v1/session begins one")

@@ -100,7 +100,7 @@ class Engine(Nouns[Async]):
         self.threads = Threads(inner)
         proxy.furnish(self, self.threads.carry)
         self.books = inner.books
-        self.meters = inner.meters
+        self.process_metrics = inner.process_metrics
         self.datasets = inner.datasets
         self.expose = inner.expose
         self.attach = inner.attach

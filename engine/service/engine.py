@@ -11,7 +11,7 @@ from lodger.engine.core.clock import Clock, SystemClock
 from lodger.engine.core.events import Event, EventBus, LedgerWritten
 from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
-from lodger.engine.core.metrics import Meters
+from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.changes.external_writes import record_changed, record_sessions
 from lodger.engine.data.changes.prepare import prepare
@@ -87,10 +87,10 @@ class Engine(Nouns[Sync]):
         self.nodes = Nodes(books, self.changed)
         self.locks = Locks(books, self.changed)
         #: What nodes of this process count; ``metrics`` gives it with the ledger's numbers.
-        self.meters = Meters()
-        self.metrics = Metrics(books, self.changed, self.meters)
+        self.process_metrics = ProcessMetrics()
+        self.metrics = Metrics(books, self.changed, self.process_metrics)
         #: Set by :meth:`on`.
-        self.hooks = Hooks(self.events, self.meters, books.settings.missed_after_s)
+        self.hooks = Hooks(self.events, self.process_metrics, books.settings.missed_after_s)
         #: Python functions that actions of kind host call; nodes of this process carry a label for each.
         self.handlers = Handlers()
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
@@ -328,7 +328,9 @@ class Engine(Nouns[Sync]):
         """What nodes and dry runs of this engine are given."""
         from lodger.engine.node.host import Host
 
-        return Host(self.books, self.datasets, self.vault, self.handlers, self.events, self.meters, self.is_own)
+        return Host(
+            self.books, self.datasets, self.vault, self.handlers, self.events, self.process_metrics, self.is_own
+        )
 
     @contextmanager
     def node(

@@ -14,7 +14,7 @@ from typing import Final
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
-from lodger.engine.core.metrics import Meters
+from lodger.engine.core.metrics import ProcessMetrics
 
 _log = logging.getLogger("lodger.hooks")
 #: Events that wait for a slow hook; beyond that the newest are dropped, and counted.
@@ -71,9 +71,9 @@ _BY_NAME = {spec.name: spec for spec in HOOKS}
 class Hooks:
     """Calls hooks; its thread lives from the first hook until :meth:`close`."""
 
-    def __init__(self, events: EventBus, meters: Meters, late_s: float) -> None:
+    def __init__(self, events: EventBus, process_metrics: ProcessMetrics, late_s: float) -> None:
         self._events = events
-        self._meters = meters
+        self._meters = process_metrics
         self._late_ms = late_s * 1000
         self._set: tuple[tuple[HookSpec, str | None, Hook], ...] = ()
         self._lock = threading.Lock()

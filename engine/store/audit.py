@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, false, insert, select
 
-from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import Books
@@ -40,7 +40,7 @@ class Doing:
 def write(
     books: Books,
     connection: Connection,
-    act: Act,
+    audit_context: AuditContext,
     doing: Doing,
     before: Json,
     after: Json,
@@ -60,15 +60,15 @@ def write(
             tenant_id=PLATFORM if doing.tenant_id is None else doing.tenant_id,
             id=books.ids.new(),
             at_us=now_us,
-            actor=act.actor,
-            via=act.via,
+            actor=audit_context.actor,
+            via=audit_context.via,
             verb=doing.verb,
             target=doing.target[:200],
             named=doing.named[:200] if doing.named else None,
             before=_kept(before, most),
             after=_kept(after, most),
-            why=act.why,
-            request_id=act.request_id,
+            why=audit_context.why,
+            request_id=audit_context.request_id,
         )
     )
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from lodger.engine.core.access import grants
 from lodger.engine.core.access.grants import Grants
-from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy import budget_table
@@ -190,7 +190,7 @@ def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, So
 
 def _source(key: VersionKey, row: AnyRow) -> Source:
     module = None if row.wasm is None else bytes(row.wasm)
-    name = row.name if row.tenant_id == key[0] else OWNED + row.name
+    name = row.name if row.tenant_id == key[0] else PLATFORM_PREFIX + row.name
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     size = len(row.modules) + len(module or b"") + len(row.fields or "")
     return Source(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)

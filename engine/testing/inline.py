@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.events import Fault
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.node.host import Host
 from lodger.engine.node.node import Node
 from lodger.engine.store.lifecycle import tick
@@ -48,7 +48,7 @@ class Pretender:
             return Finished(Outcome.SCRIPT_ERROR, error=ScriptError(type(error).__name__, str(error)))
         import json
 
-        return Finished(Outcome.OK, result=None if result is None else json.dumps(shaped(result)))
+        return Finished(Outcome.OK, result=None if result is None else json.dumps(to_jsonable(result)))
 
 
 class InlineNode(Node):

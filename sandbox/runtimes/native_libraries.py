@@ -62,7 +62,7 @@ def examine() -> tuple[NativeLibrary, ...]:
     return _installed("quickjs"), _installed("quickjs-native")
 
 
-def demand(profile: str, runtime: str) -> None:
+def require(profile: str, runtime: str) -> None:
     """Check the library that a runtime loads, before anything of it is used.
 
     Raises:

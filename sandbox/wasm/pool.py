@@ -199,13 +199,13 @@ class WasmPool:
         return runtime_settings("wasm")
 
     async def _bring_up(self) -> Zygote:
-        self._demand_open()
+        self._require_open()
         await self._bury()
         zygote = self.zygote_type(self._adopt, self._bereft, self._refused, self._cgroup)
         await zygote.start(zygote_settings("wasm", await self.runtime_settings()))
         try:
-            Doctor.demand(self._profile, zygote.walls, minimum=self._minimum)
-            self._demand_open()
+            Doctor.require(self._profile, zygote.walls, minimum=self._minimum)
+            self._require_open()
         except BaseException:
             await zygote.stop()
             raise
@@ -213,7 +213,7 @@ class WasmPool:
         self._zygote = zygote
         return zygote
 
-    def _demand_open(self) -> None:
+    def _require_open(self) -> None:
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool was stopped")
 

@@ -122,8 +122,8 @@ class WarmPool:
                 return
             self._open = True
             try:
-                Doctor.demand_calls()
-                await asyncio.to_thread(native_libraries.demand, self._profile, self._runtime)
+                Doctor.require_calls()
+                await asyncio.to_thread(native_libraries.require, self._profile, self._runtime)
                 self._settings = zygote_settings(self._runtime, await self.runtime_settings())
                 self._first = asyncio.get_running_loop().create_future()
                 await self._bring_up()
@@ -321,7 +321,7 @@ class WarmPool:
                 asked = wall != "cgroup" or (self._cgroup is not None and self._cgroup.folder is not None)
                 _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s does not stand: %s", wall, why)
         try:
-            Doctor.demand(self._profile, zygote.walls, minimum=self._minimum)
+            Doctor.require(self._profile, zygote.walls, minimum=self._minimum)
         except BaseException:
             await zygote.stop()
             raise

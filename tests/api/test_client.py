@@ -18,7 +18,7 @@ from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.client import AsyncClient, Client
-from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
@@ -133,7 +133,7 @@ def test_errors_are_those_of_the_engine(client: Client) -> None:
 
 
 def test_who_and_why_go_along(client: Client, lodge: House) -> None:
-    with acting(why="größer, ticket 4711"):
+    with audit_as(why="größer, ticket 4711"):
         client.tenants.create("acme")
     row = lodge.engine.audit.list("acme")[0]
     assert (row.why, row.via) == ("größer, ticket 4711", "http")

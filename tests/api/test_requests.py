@@ -26,13 +26,13 @@ def key(name: str, **more: str) -> dict[str, str]:
 
 def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
     """The shape of an answer is that of the record, whole."""
-    from lodger.engine.core.serialization import shaped
+    from lodger.engine.core.serialization import to_jsonable
 
     made = lodge.ask("PUT", "/tenants/acme/scripts/two", {"source": {"main.js": ONE, "x.js": "1"}, "why": "new"}).json()
-    assert made == shaped(lodge.engine.scripts.get("acme", "two"))
-    assert lodge.ask("GET", "/tenants/acme/schedules/s").json() == shaped(lodge.engine.schedules.get("acme", "s"))
+    assert made == to_jsonable(lodge.engine.scripts.get("acme", "two"))
+    assert lodge.ask("GET", "/tenants/acme/schedules/s").json() == to_jsonable(lodge.engine.schedules.get("acme", "s"))
     asked = lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {"params": {"a": [1]}}).json()
-    assert asked == shaped(lodge.engine.actions.get(None, asked["id"]))
+    assert asked == to_jsonable(lodge.engine.actions.get(None, asked["id"]))
     assert lodge.ask("POST", "/preview", {"rules": ["every 60s", "every 90s"], "n": 2}).json()["slots"]
     assert lodge.ask("DELETE", "/tenants/acme").status_code == 204
     assert lodge.ask("GET", "/tenants/acme").json()["code"] == "tenant_unknown"

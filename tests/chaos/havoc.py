@@ -23,7 +23,7 @@ from tests.chaos.reckoning import Planned, Reckoning, left_open, reckon
 from tests.databases.relay import Relay
 from tests.databases.server import Server, own
 
-from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
@@ -151,8 +151,8 @@ class Havoc:
             pick(("skip", "queue_all", "allow")),
             pick((None, {"attempts": 2, "backoff_s": 1})),
         )
-        now_us, act = books.clock.now_us(), Act("chaos", "python")
-        made = schedules.create(books, connection, tenant, f"s{number}", wish, now_us, act, begin_us)
+        now_us, audit_context = books.clock.now_us(), AuditContext("chaos", "python")
+        made = schedules.create(books, connection, tenant, f"s{number}", wish, now_us, audit_context, begin_us)
         self.planned.append(Planned(tenant, made.id, cast, first_us, period_s * 1_000_000, end_us))
 
     # ---- what is done to them

@@ -323,7 +323,7 @@ def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: p
             await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a')")
             (told, *_) = await signals.wait("feed_held")
             assert told.details["waiting"] == 1
-            metrics = {each.name: each.samples for each in engine.inner.meters.read()}
+            metrics = {each.name: each.samples for each in engine.inner.process_metrics.read()}
             (waiting,), (held_s,) = metrics["lodger_feed_held"], metrics["lodger_feed_held_seconds"]
             assert (waiting.labels, waiting.value) == ((("database", "ledger"),), 1)
             assert held_s.value > 0

@@ -23,7 +23,7 @@ from lodger.engine.service.operations.table import OPERATIONS
 
 @pytest.fixture
 def lodge(tmp_path: Path) -> Iterator[House]:
-    with house(f"sqlite:///{tmp_path / 'served.db'}", compile_schedule=None) as made:
+    with house(f"sqlite:///{tmp_path / 'served.db'}") as made:
         yield made
 
 

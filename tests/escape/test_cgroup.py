@@ -151,9 +151,9 @@ def test_no_group_at_all(place: str, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_it_is_one_of_the_layers_that_count() -> None:
     others = dict.fromkeys(("no_new_privs", "seccomp", "rlimits", "cpu_timer", "landlock"), "")
-    Doctor.demand("untrusted", {**others, "cgroup": ""}, minimum=5)
+    Doctor.require("untrusted", {**others, "cgroup": ""}, minimum=5)
     with pytest.raises(WallUnavailable) as refused:
-        Doctor.demand("untrusted", {**others, "cgroup": "no group"}, minimum=5)
+        Doctor.require("untrusted", {**others, "cgroup": "no group"}, minimum=5)
     assert refused.value.code == "too_few_walls"
     assert "LODGER_CGROUP" in refused.value.fix
 

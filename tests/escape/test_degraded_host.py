@@ -74,7 +74,7 @@ def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
             assert (int(facts["Uid"].split()[0]) > 1_000_000_000) == (user == "root")
             assert limits(said[name])["Max processes"] == ("0", "0")
         enough = {wall: "" if stands else "missing" for wall, stands in said["walls"].items()}
-        Doctor.demand("untrusted", enough)
+        Doctor.require("untrusted", enough)
 
 
 @nested
@@ -167,8 +167,8 @@ def test_a_kernel_without_a_call_is_named_as_the_cause(call: str, answer: int) -
 def test_workers_of_the_engines_user_need_namespaces_or_landlock() -> None:
     standing = dict.fromkeys(("no_new_privs", "seccomp", "rlimits", "cpu_timer", "cgroup", "undumpable"), "")
     with pytest.raises(WallUnavailable) as refused:
-        Doctor.demand("untrusted", standing)
+        Doctor.require("untrusted", standing)
     assert refused.value.code == "wall_missing"
     assert "landlock" in str(refused.value)
     for enough in ("landlock", "namespaces", "uid"):
-        Doctor.demand("untrusted", {**standing, enough: ""})
+        Doctor.require("untrusted", {**standing, enough: ""})

@@ -267,12 +267,12 @@ def test_untrusted_profile_refuses_too_few_walls(monkeypatch: pytest.MonkeyPatch
     report = probe('done("1")')
     assert report.walls["seccomp"]
     standing_walls = dict.fromkeys(report.walls, "")
-    doctor.Doctor.demand("untrusted", standing_walls)
+    doctor.Doctor.require("untrusted", standing_walls)
     with pytest.raises(WallUnavailable, match="seccomp"):
-        doctor.Doctor.demand("untrusted", {**standing_walls, "seccomp": "gone"})
+        doctor.Doctor.require("untrusted", {**standing_walls, "seccomp": "gone"})
     with pytest.raises(WallUnavailable, match="only 3 of 6"):
-        doctor.Doctor.demand("untrusted", {**standing_walls, "landlock": "gone", "namespaces": "gone"})
-    doctor.Doctor.demand("trusted", {})
+        doctor.Doctor.require("untrusted", {**standing_walls, "landlock": "gone", "namespaces": "gone"})
+    doctor.Doctor.require("trusted", {})
 
 
 def test_sources_and_inputs_are_refused_before_any_worker() -> None:

@@ -12,7 +12,7 @@ from tests.node.harness import OK, Script, working
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.core.metrics import Meters
+from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.service import hooks
 from lodger.engine.service.hooks import HOOKS, Hooks
 from lodger.engine.testing import Stage
@@ -96,7 +96,7 @@ def test_of_a_tenant_only_and_taken_off_again() -> None:
 def test_a_hook_that_raises_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     called = threading.Semaphore(0)
     events = EventBus()
-    made = Hooks(events, Meters(), 10)
+    made = Hooks(events, ProcessMetrics(), 10)
 
     def wrong(_event: Event) -> None:
         raise OSError("the platform's own")
@@ -116,8 +116,8 @@ def test_a_hook_that_raises_stops_no_other(caplog: pytest.LogCaptureFixture) -> 
 
 def test_a_slow_one_delays_no_slot_and_what_it_misses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hooks, "KEPT", 5)
-    events, meters, go = EventBus(), Meters(), threading.Event()
-    made = Hooks(events, meters, 10)
+    events, process_metrics, go = EventBus(), ProcessMetrics(), threading.Event()
+    made = Hooks(events, process_metrics, 10)
     seen: list[int] = []
 
     def slow(event: Event) -> None:
@@ -131,14 +131,14 @@ def test_a_slow_one_delays_no_slot_and_what_it_misses_is_counted(monkeypatch: py
     made.close()
     assert len(seen) in {5, 6}
     assert seen == list(range(len(seen)))
-    (dropped,) = [metric for metric in meters.read() if metric.name == "lodger_hooks_dropped_total"]
+    (dropped,) = [metric for metric in process_metrics.read() if metric.name == "lodger_hooks_dropped_total"]
     assert sum(sample.value for sample in dropped.samples) == 20 - len(seen)
 
 
 def test_one_that_hangs_holds_up_no_end(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(hooks, "CLOSE_S", 0.2)
     events, begun, go = EventBus(), threading.Event(), threading.Event()
-    made = Hooks(events, Meters(), 10)
+    made = Hooks(events, ProcessMetrics(), 10)
 
     def hangs(_event: Event) -> None:
         begun.set()

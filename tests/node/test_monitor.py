@@ -158,7 +158,7 @@ def test_a_node_counts_what_it_does(tmp_path: Path) -> None:
             await signals.wait("finished", 2)
             assert _value(engine, "lodger_slots_total", "run") >= 2
             assert _value(engine, "lodger_attempts_total", "ok") >= 2
-            (late,) = [each for each in engine.meters.read() if each.name == "lodger_lateness_seconds"]
+            (late,) = [each for each in engine.process_metrics.read() if each.name == "lodger_lateness_seconds"]
             assert {each.name: each.value for each in late.samples}["lodger_lateness_seconds_count"] >= 2
             assert "lodger_attempts_total" in await engine.metrics.text()
 
@@ -166,6 +166,6 @@ def test_a_node_counts_what_it_does(tmp_path: Path) -> None:
 
 
 def _value(engine: Engine, name: str, *labels: str) -> float:
-    (metric,) = [each for each in engine.meters.read() if each.name == name]
+    (metric,) = [each for each in engine.process_metrics.read() if each.name == name]
     wanted = [sample for sample in metric.samples if tuple(value for _name, value in sample.labels) == labels]
     return wanted[0].value

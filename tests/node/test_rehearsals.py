@@ -101,7 +101,7 @@ def test_cpu_time_of_dry_runs_and_checks_counts_towards_the_day(tmp_path: Path) 
 
 
 def test_cpu_time_of_compiling_a_module_counts_towards_the_day(tmp_path: Path) -> None:
-    """A good module, one that is refused, nothing for one whose code is there; with nothing left none is compiled."""
+    """A good module, one that is refused, none for cached code; with nothing left none is compiled."""
     settings = Settings(sqlite_synchronous="NORMAL", cache_dir=tmp_path / "cache")
     with Engine.open(tmp_path / "ledger.db", settings=settings) as engine:
         engine.tenants.create("acme", limits={"cpu_s_per_day": 1})

@@ -12,11 +12,11 @@ from tests.unit.data.shop import count_on, customers, orders, platform
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.foreign import receipts
-from lodger.engine.data.sets.guard import looked
+from lodger.engine.data.sets.guard import inspect_databases
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.effects import foreign_commit, sealed_commits, write_set_codec
 from lodger.engine.effects.outcome_commit import Committed
-from lodger.engine.effects.sealed_commits import Finish, Sealed
+from lodger.engine.effects.sealed_commits import Finish, SealedAttempt
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import finished
 from lodger.engine.store.schema.script_data import documents, holds, kv, outbox, sealed
@@ -97,7 +97,7 @@ class Player:
 
     async def execute(self, claim: Claim) -> Finished:
         self.runs += 1
-        await looked(self.engine.datasets, self._look)
+        await inspect_databases(self.engine.datasets, self._look)
         now_us = self.engine.books.clock.now_us()
         attempt = Attempt(claim, self.reads, self.engine.datasets, now_us=now_us, numbers=self.reads.numbers)
         await self.play(attempt)
@@ -134,22 +134,22 @@ class Abroad:
     def ask(self) -> str:
         return self.engine.run_in("one", "job", 0).id
 
-    def seal(self, play: Play = busy) -> tuple[Committed, Sealed | None]:
+    def seal(self, play: Play = busy) -> tuple[Committed, SealedAttempt | None]:
         claim, done = self.run(play)
         committed = self.bench.commit(claim, finished=done)
         return committed, committed.sealed[0] if committed.sealed else None
 
-    def apply(self, one: Sealed) -> foreign_commit.Receipt:
-        docket = write_set_codec.decode(one.docket, self.engine.datasets)
-        return foreign_commit.apply(self.database, docket, one.attempt, now_us=self.bench.clock.us)
+    def apply(self, one: SealedAttempt) -> foreign_commit.Receipt:
+        write_set = write_set_codec.decode(one.write_set, self.engine.datasets)
+        return foreign_commit.apply(self.database, write_set, one.attempt, now_us=self.bench.clock.us)
 
-    def settle(self, one: Sealed, receipt: foreign_commit.Receipt) -> Finish | None:
+    def settle(self, one: SealedAttempt, receipt: foreign_commit.Receipt) -> Finish | None:
         with self.engine.books.database.write() as connection:
             return sealed_commits.settled(
                 self.engine.books, connection, self.engine.datasets, one, receipt, self.bench.clock.us
             )
 
-    def left(self) -> list[Sealed]:
+    def left(self) -> list[SealedAttempt]:
         """Take up what others have left."""
         self.bench.clock.advance(100)
         with self.engine.books.database.write() as connection:

@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.store.bench import Bench
 
-from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.execution import Answer, Claim, Finished
-from lodger.engine.data.sets.guard import looked
+from lodger.engine.data.sets.guard import inspect_databases
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.egress.request import Request
@@ -60,14 +60,14 @@ class Spender:
             ThreadReads(engine.books.database, elapsed_s=engine.books.clock.elapsed_s),
             BudgetReservations(engine.books),
         )
-        fetching = Fetching(claim.tenant_id, claim.action_id, claim.step, self._send)
+        fetch_state = FetchState(claim.tenant_id, claim.action_id, claim.step, self._send)
 
         async def look(work: Any, database: Any) -> Any:
             return await (reads(work) if database is None else database.ask(work))
 
         try:
-            await looked(engine.datasets, look)
-            attempt = Attempt(claim, reads, engine.datasets, now_us=now_us, fetching=fetching, draws=reservations)
+            await inspect_databases(engine.datasets, look)
+            attempt = Attempt(claim, reads, engine.datasets, now_us=now_us, fetch_state=fetch_state, draws=reservations)
             await play(attempt)
         finally:
             await reservations.close()

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
 from tests.store.bench import Bench
 
-from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 
@@ -47,7 +47,7 @@ def made(bench: Bench) -> Any:
 def test_what_sql_has_written_is_adopted_and_the_clock_armed(bench: Bench, made: Any) -> None:
     engine = bench.engine
     bench.clock.advance(130)
-    with engine.books.database.write() as connection, acting("billing's migration"):
+    with engine.books.database.write() as connection, audit_as("billing's migration"):
         wanted = rules_of(connection, made.id).replace("every 60s", "every 90s")
         copied(connection, made.id, 2, rules=wanted, params='{"a": 1}', missed="all", why="ticket 7")
         engine.record_changed(connection, "acme", "schedules", made.id)

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from tests.store.bench import Bench
 from tests.store.virtual_clock import EPOCH
 
-from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.async_engine import Engine as AsyncEngine
 from lodger.engine.service.nouns.base import Noun
@@ -172,7 +172,7 @@ def test_a_change_writes_its_row_with_its_transaction(
     engine: Engine, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {row.id for row in engine.audit.list(limit=None)}
-    with acting("alice", via="cli", why="ticket 4711"):
+    with audit_as("alice", via="cli", why="ticket 4711"):
         CHANGES[verb](engine)
     row = engine.audit.list(limit=None)[0]
     assert row.id not in before
@@ -274,7 +274,7 @@ def test_rows_go_with_their_tenant_and_the_platform_keeps_that_it_was_deleted(en
 
 def test_the_log_is_paged_filtered_and_exported(engine: Engine) -> None:
     for number in range(7):
-        with acting(f"user {number % 2}"):
+        with audit_as(f"user {number % 2}"):
             engine.schedules.edit("acme", "s", params=number)
     page = engine.audit.list("acme", verb="schedules.edit", limit=3)
     seen = list(page)
@@ -300,7 +300,7 @@ def test_an_export_reads_page_by_page(engine: Engine, monkeypatch: pytest.Monkey
 
 async def acted(bench: Bench) -> list[tuple[str, str]]:
     engine = AsyncEngine(bench.engine)
-    with acting("bob", via="http"):
+    with audit_as("bob", via="http"):
         await engine.tenants.create("beta")
     entries = [entry async for entry in engine.audit.export("beta")]
     engine.threads.pool.shutdown()

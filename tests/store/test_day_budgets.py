@@ -12,7 +12,7 @@ from tests.store.spending import Spender, fetch, mail, say
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.effects.budget_checks import Ceilings
+from lodger.engine.effects.budget_checks import BudgetChecks
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import cancelled_usage, leases
 from lodger.engine.store.usage import budget_reservations, usage
@@ -112,7 +112,7 @@ async def written(attempt: Attempt, number: int) -> None:
 
 
 def test_without_the_look_at_the_commit_they_are(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ceilings, "demand", lambda *_args: None)
+    monkeypatch.setattr(BudgetChecks, "require", lambda *_args: None)
     spender.tenant(mails_per_day=5)
     ends = [(claim, spender.run(claim, mail)) for claim in spender.asked(8)]
     spender.end(*ends)

@@ -7,7 +7,7 @@ import pytest
 from tests.store.bench import Bench
 from tests.store.virtual_clock import EPOCH
 
-from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.tenants.webhooks import Webhook
@@ -146,7 +146,7 @@ def test_the_audit_log_is_asked_for_one_target_and_between_two_instants(bench: B
     bench.tenant()
     schedule = bench.schedule()
     bench.clock.advance(60)
-    with acting("alice"):
+    with audit_as("alice"):
         bench.engine.schedules.edit("acme", "s", params=1)
     bench.clock.advance(60)
     bench.engine.tenants.edit("acme", name="Acme")

@@ -247,7 +247,7 @@ def test_a_database_that_is_away_is_asked_again_later(far: Abroad, monkeypatch: 
     with monkeypatch.context() as patch:
         gone = sa.create_engine("sqlite:////nowhere/at/all.db")
         patch.setattr(far.database, "engine", gone)
-        with pytest.raises(applying.NotNow):
+        with pytest.raises(applying.DatabaseUnavailable):
             far.apply(one)
         gone.dispose()
     assert far.there() == BEFORE | {"receipts": []}
@@ -275,8 +275,8 @@ def test_a_set_that_is_not_exposed_here_is_left_to_others(far: Abroad) -> None:
     far.ask()
     _, one = far.seal()
     assert one is not None
-    with pytest.raises(write_set_codec.Undecodable):
-        write_set_codec.decode(one.docket, Datasets())
+    with pytest.raises(write_set_codec.WriteSetDecodeError):
+        write_set_codec.decode(one.write_set, Datasets())
 
 
 class Cut(Exception):

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from tests.store.bench import Bench
 
-from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.store.scripts.differences import MOST_PAIRS, unified
 
@@ -22,7 +22,7 @@ def put(bench: Bench, *sources: str, name: str = "job") -> None:
 
 def test_a_version_says_who_when_and_why(bench: Bench) -> None:
     bench.tenant()
-    with acting("alice"):
+    with audit_as("alice"):
         bench.engine.scripts.put("acme", "job", TWO, why="faster")
     made = bench.engine.scripts.get("acme", "job")
     assert (made.version, made.created_by, made.why) == (2, "alice", "faster")
@@ -222,7 +222,7 @@ def test_one_version_is_not_that_of_several_steps(bench: Bench) -> None:
 def test_revisions_are_told_compared_and_taken_back(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()
-    with acting("bob"):
+    with audit_as("bob"):
         bench.engine.schedules.edit("acme", "s", rules="every 120s", params={"a": 1}, why="too often")
     told = bench.engine.schedules.revisions("acme", "s")
     assert (told[0].revision, told[0].created_by, told[0].why) == (2, "bob", "too often")

@@ -11,8 +11,8 @@ from tests.store.bench import Bench
 from lodger.engine.cli.commands.doctor import show_ledger
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Finished
-from lodger.engine.core.metrics import METERS, Meters, prometheus_text
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.metrics import METRICS, ProcessMetrics, prometheus_text
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.platform import node_rows
 from lodger.sandbox.job import Usage
@@ -130,12 +130,12 @@ def test_the_ledgers_numbers_are_what_stands_in_it(bench: Bench) -> None:
 def test_every_meter_of_the_table_is_given_and_written_as_prometheus_reads_it(bench: Bench) -> None:
     from prometheus_client.parser import text_string_to_metric_families
 
-    bench.engine.meters.count("lodger_attempts_total", "ok", by=3)
-    bench.engine.meters.observe("lodger_lateness_seconds", [0.002, 0.03, 400])
-    bench.engine.meters.count("lodger_faults_total", 'a "b"\n\\')
-    assert [each.name for each in bench.engine.metrics.read()] == [spec.name for spec in METERS]
+    bench.engine.process_metrics.count("lodger_attempts_total", "ok", by=3)
+    bench.engine.process_metrics.observe("lodger_lateness_seconds", [0.002, 0.03, 400])
+    bench.engine.process_metrics.count("lodger_faults_total", 'a "b"\n\\')
+    assert [each.name for each in bench.engine.metrics.read()] == [spec.name for spec in METRICS]
     families = {each.name: each for each in text_string_to_metric_families(bench.engine.metrics.text())}
-    assert {spec.name.removesuffix("_total") for spec in METERS} == set(families)
+    assert {spec.name.removesuffix("_total") for spec in METRICS} == set(families)
     values = {(s.name, tuple(sorted(s.labels.items()))): s.value for f in families.values() for s in f.samples}
     assert values["lodger_attempts_total", (("outcome", "ok"),)] == 3
     assert values["lodger_faults_total", (("service", 'a "b"\n\\'),)] == 1
@@ -146,12 +146,12 @@ def test_every_meter_of_the_table_is_given_and_written_as_prometheus_reads_it(be
 
 
 def test_nodes_of_other_processes_are_shown_with_their_names(bench: Bench) -> None:
-    other = Meters()
+    other = ProcessMetrics()
     other.count("lodger_attempts_total", "ok", by=5)
     other.observe("lodger_lateness_seconds", [0.002])
-    bench.engine.meters.count("lodger_attempts_total", "ok", by=3)
+    bench.engine.process_metrics.count("lodger_attempts_total", "ok", by=3)
     _publish(bench, other, "n2")
-    _publish(bench, bench.engine.meters, "n1")
+    _publish(bench, bench.engine.process_metrics, "n1")
     (attempts,) = [each for each in bench.engine.metrics.read() if each.name == "lodger_attempts_total"]
     assert {(sample.labels, sample.value) for sample in attempts.samples} == {
         ((("outcome", "ok"),), 3),
@@ -161,43 +161,49 @@ def test_nodes_of_other_processes_are_shown_with_their_names(bench: Bench) -> No
     assert 'lodger_lateness_seconds_bucket{le="0.0025",node="n2"} 1.0' in bench.engine.metrics.text()
     bench.clock.advance(61)
     assert "n2" not in bench.engine.metrics.text(), "what is older than a minute is not shown"
-    _publish(bench, bench.engine.meters, "n1")
+    _publish(bench, bench.engine.process_metrics, "n1")
     assert bench.scalar("SELECT count(*) FROM lodger_node_figures") == 1
 
 
 def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     for name, saturation in (("a", 0.9), ("b", 0.1)):
         bench.lease(name)
-        meters = Meters()
-        meters.put("lodger_node_saturation", saturation)
-        _publish(bench, meters, name)
+        process_metrics = ProcessMetrics()
+        process_metrics.put("lodger_node_saturation", saturation)
+        _publish(bench, process_metrics, name)
     bench.lease("c")
     listed = bench.engine.nodes.list()
     assert [each.saturation for each in listed] == [0.9, 0.1, None]
-    show_ledger({"place": "here", "verdict": "current", "nodes": shaped(listed), "blocked": []})
+    show_ledger({"place": "here", "verdict": "current", "nodes": to_jsonable(listed), "blocked": []})
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "saturated" in line]
     assert line.startswith("node a is saturated: no free slot or too little CPU time in 90%")
     bench.clock.advance(61)
     assert {each.saturation for each in bench.engine.nodes.list(gone=True)} == {None}, "a minute is long ago"
 
 
-def _publish(bench: Bench, meters: Meters, name: str) -> None:
+def _publish(bench: Bench, process_metrics: ProcessMetrics, name: str) -> None:
     with bench.engine.books.database.write() as connection:
         node_rows.publish_figures(
-            bench.engine.books, connection, meters.process, name, prometheus_text(meters.read()), bench.clock.us
+            bench.engine.books,
+            connection,
+            process_metrics.process,
+            name,
+            prometheus_text(process_metrics.read()),
+            bench.clock.us,
         )
 
 
 def test_meters_lose_nothing_between_threads() -> None:
-    meters = Meters()
+    process_metrics = ProcessMetrics()
     threads = [
-        threading.Thread(target=lambda: [meters.count("lodger_slow_total") for _ in range(2000)]) for _ in range(4)
+        threading.Thread(target=lambda: [process_metrics.count("lodger_slow_total") for _ in range(2000)])
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    (slow,) = [each for each in meters.read() if each.name == "lodger_slow_total"]
+    (slow,) = [each for each in process_metrics.read() if each.name == "lodger_slow_total"]
     assert slow.samples[0].value == 8000
 
 

@@ -48,7 +48,7 @@ class Post:
         journal = Journal("acme", ACTION.format(self.emitted))
         journal.send(Emit(event, json.dumps(data)))
         with self.engine.books.database.write() as connection:
-            commit.apply(connection, journal.docket(), now_us=self.clock.us)
+            commit.apply(connection, journal.write_set(), now_us=self.clock.us)
 
     def rows(self) -> list[Any]:
         with self.engine.books.database.read() as connection:

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from lodger.engine.core.ids import Identities, is_id, made_at_us
+from lodger.engine.core.ids import Identities, id_time_us, is_id
 
 
 class Entropy:
@@ -24,7 +24,7 @@ def test_many_at_once_ascend_with_those_before_and_after() -> None:
     # Without any randomness: the stamps alone keep them apart and in order.
     assert all(one < two for one, two in pairwise(made))
     assert all(is_id(each) for each in made)
-    assert made_at_us(made[0]) == now // 1000 * 1000
+    assert id_time_us(made[0]) == now // 1000 * 1000
     assert entropy.asked == 6, "once for however many"
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.params import accepted, dumped_fields, read_fields
+from lodger.engine.core.params import dump_fields, read_fields, validate_params
 
 DECLARED = {
     "days": {"type": "integer", "min": 1, "max": 30, "default": 7, "help": "how far back"},
@@ -21,9 +21,9 @@ DECLARED = {
 
 
 def test_defaults_are_filled_in_and_what_is_not_said_is_absent() -> None:
-    assert accepted(read_fields(DECLARED), {"to": "x"}) == {"days": 7, "to": "x", "quiet": True}
-    assert accepted(read_fields({}), None) == {}
-    assert accepted(None, [1, "anything"]) == [1, "anything"]
+    assert validate_params(read_fields(DECLARED), {"to": "x"}) == {"days": 7, "to": "x", "quiet": True}
+    assert validate_params(read_fields({}), None) == {}
+    assert validate_params(None, [1, "anything"]) == [1, "anything"]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_defaults_are_filled_in_and_what_is_not_said_is_absent() -> None:
 )  # fmt: skip
 def test_what_does_not_satisfy_is_refused_by_name(params: object, param: str) -> None:
     with pytest.raises(InputError) as refused:
-        accepted(read_fields(DECLARED), params)
+        validate_params(read_fields(DECLARED), params)
     assert refused.value.code == "params_invalid"
     assert refused.value.details["param"] == param
 
@@ -63,7 +63,7 @@ def test_a_declaration_that_is_none_is_refused(declared: object) -> None:
 
 def test_a_declaration_survives_the_ledger() -> None:
     fields = read_fields(DECLARED)
-    again = read_fields(json.loads(json.dumps(dumped_fields(fields))))
+    again = read_fields(json.loads(json.dumps(dump_fields(fields))))
     assert again == fields
 
 
@@ -78,8 +78,8 @@ _json = st.recursive(
 def test_whatever_comes_is_accepted_or_refused_and_what_is_accepted_stays_so(params: object) -> None:
     fields = read_fields(DECLARED)
     try:
-        once = accepted(fields, params)
+        once = validate_params(fields, params)
     except InputError:
         return
-    assert accepted(fields, once) == once
+    assert validate_params(fields, once) == once
     assert set(once) <= set(DECLARED)

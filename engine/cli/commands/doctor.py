@@ -50,7 +50,7 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     from lodger.sandbox.runtimes import native_libraries
 
     async def look() -> dict[str, str] | None:
-        native_libraries.demand(
+        native_libraries.require(
             settings.profile, "quickjs"
         )  # the pool below takes whatever walls there are, but no such library
         pool = Pool(size=1, profile="trusted", cgroup=worker_cgroup(settings), cache=settings.cache_dir)
@@ -126,7 +126,7 @@ def _ledger(db: str | None) -> dict[str, Any]:
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.output.failure import Teaching, described
     from lodger.engine.cli.place import chosen
-    from lodger.engine.core.serialization import shaped
+    from lodger.engine.core.serialization import to_jsonable
     from lodger.engine.core.settings import load
     from lodger.engine.store.connection.inspection import inspected
 
@@ -140,8 +140,8 @@ def _ledger(db: str | None) -> dict[str, Any]:
             return {
                 "place": place.server or found.place,
                 "verdict": "current",
-                "nodes": shaped([each for each in engine.nodes.list() if each.state == "alive"]),
-                "blocked": shaped(engine.metrics.blocked()),
+                "nodes": to_jsonable([each for each in engine.nodes.list() if each.state == "alive"]),
+                "blocked": to_jsonable(engine.metrics.blocked()),
             }
     except Exception as error:
         if not isinstance(error, Teaching):

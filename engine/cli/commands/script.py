@@ -38,7 +38,7 @@ def dry_run(
 
     from lodger.engine.cli.commands.exec import present
     from lodger.engine.cli.up import named
-    from lodger.engine.core.serialization import shaped
+    from lodger.engine.core.serialization import to_jsonable
 
     params = inputs.value("--input", input_json)
     source = None if file is None else inputs.script(Path(file))
@@ -50,7 +50,7 @@ def dry_run(
         shown = source if source is not None else engine.scripts.get(tenant, name, version).modules
         ended = engine.scripts.dry_run(tenant, name, params, version=version, source=source, fetches=fetches)
     text = shown if isinstance(shown, str) else shown.get("main.js", "") if isinstance(shown, dict) else ""
-    present(shaped(ended) | {"walls": {}}, text, name, as_json=as_json)
+    present(to_jsonable(ended) | {"walls": {}}, text, name, as_json=as_json)
 
 
 @app.command()

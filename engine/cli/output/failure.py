@@ -126,7 +126,7 @@ def tell(error: BaseException, *, as_json: bool) -> int:
     return 2 if isinstance(error, Usage) else 1
 
 
-def demand_matplotlib() -> None:
+def require_matplotlib() -> None:
     """Refuse a picture before anything is measured if matplotlib is not installed.
 
     Raises:

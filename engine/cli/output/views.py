@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from lodger.engine.cli.output.humanize import span
 from lodger.engine.cli.output.result_output import say, table, visible, zulu
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.store.records import Action
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
 
 def compact(value: Any) -> str:  # noqa: ANN401 - any value of a record
     """Return a value as JSON on one line."""
-    return json.dumps(shaped(value), ensure_ascii=False)
+    return json.dumps(to_jsonable(value), ensure_ascii=False)
 
 
 def schedule(made: Any) -> None:  # noqa: ANN401 - a schedule

@@ -19,11 +19,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 #: Longest name of an actor and longest reason, letters; what is longer is cut.
-MAX_LETTERS = 200
+MAX_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class AuditContext:
     """Who does what is done now.
 
     Attributes:
@@ -44,7 +44,7 @@ class Act:
     remember: Callable[[Connection, Any], None] | None = None
 
 
-_present: ContextVar[Act | None] = ContextVar("lodger_act", default=None)
+_present: ContextVar[AuditContext | None] = ContextVar("lodger_act", default=None)
 
 
 @cache
@@ -55,25 +55,25 @@ def _user() -> str:
         return "unknown"
 
 
-def present() -> Act:
+def current_audit_context() -> AuditContext:
     """Give who acts in this context."""
-    return _present.get() or Act(_user(), "python")
+    return _present.get() or AuditContext(_user(), "python")
 
 
 @contextmanager
-def acting(actor: str | None = None, *, via: str | None = None, why: str | None = None) -> Iterator[Act]:
+def audit_as(actor: str | None = None, *, via: str | None = None, why: str | None = None) -> Iterator[AuditContext]:
     """Say who acts inside the block, and why; what is not given stays as it is outside.
 
     It holds for the present task or thread and for what the engine does on its behalf.
     """
-    outer = present()
+    outer = current_audit_context()
     act = replace(outer, actor=_cut(actor) or outer.actor, via=via or outer.via, why=_cut(why) or outer.why)
-    with in_act(act):
+    with use_audit_context(act):
         yield act
 
 
 @contextmanager
-def in_act(act: Act) -> Iterator[None]:
+def use_audit_context(act: AuditContext) -> Iterator[None]:
     """Carry out the block as this act."""
     token = _present.set(act)
     try:
@@ -85,4 +85,4 @@ def in_act(act: Act) -> Iterator[None]:
 def _cut(text: str | None) -> str | None:
     if text is None:
         return None
-    return "".join(char if char.isprintable() else " " for char in text)[:MAX_LETTERS].strip() or None
+    return "".join(char if char.isprintable() else " " for char in text)[:MAX_CHARACTERS].strip() or None

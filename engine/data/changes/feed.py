@@ -152,7 +152,7 @@ def last(connection: Connection, source: str, owner: str) -> Position:
     return START if row is None else Position(row.xid, row.seq)
 
 
-def demand_whole(connection: Connection, source: str, owner: str, at: Position) -> None:
+def require_complete(connection: Connection, source: str, owner: str, at: Position) -> None:
     """Look whether everything behind a position is still there.
 
     Raises:
@@ -197,7 +197,7 @@ def end(connection: Connection) -> Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Horizon:
+class FeedLag:
     """How far the feed of a database can be read.
 
     Attributes:
@@ -213,17 +213,17 @@ class Horizon:
     since_us: int | None = None
 
 
-def horizon(connection: Connection) -> Horizon:
+def horizon(connection: Connection) -> FeedLag:
     """Return what is held back; nothing ever is where one transaction writes at a time."""
     driver = driver_of(connection)
     if not driver.has_row_locks:
-        return Horizon()
+        return FeedLag()
     waits = select(func.count(), func.min(_c.at_us)).where(not_(driver.is_final(_c.xid)))
     waiting, oldest = connection.execute(waits).one()
     if not waiting:
-        return Horizon()
+        return FeedLag()
     holder, since_us = driver.oldest_writer(connection) or (None, None)
-    return Horizon(waiting, oldest, holder, since_us)
+    return FeedLag(waiting, oldest, holder, since_us)
 
 
 _first = select(_c.seq, _c.source, _c.owner, _c.xid, _c.at_us).order_by(_c.xid, _c.seq).limit(bindparam("most"))

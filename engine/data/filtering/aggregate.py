@@ -1,6 +1,6 @@
 """Counts, sums, averages and extremes over a set: what is asked, what a part of the rows gives, how parts are put together.
 
-SQL answers for the rows that the journal has not touched, Python for those it has; :func:`merged` adds them up.
+SQL answers for the rows that the journal has not touched, Python for those it has; :func:`merge_aggregates` adds them up.
 Whole numbers and decimals are exact, floats are what floats are. Nulls are not counted; a sum of nothing is 0. What stands at a path of
 documents may be of several classes: what has no answer then is refused, never left out.
 """
@@ -21,9 +21,9 @@ from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME,
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import at_scale
 
-MOST_MEASURES = 20
-MOST_GROUP_FIELDS = 4
-MOST_GROUPS = 1000
+MAX_MEASURES = 20
+MAX_GROUP_FIELDS = 4
+MAX_GROUPS = 1000
 OUT_OF_RANGE = "a sum is larger than a number can be; sum up less"
 
 
@@ -37,7 +37,7 @@ class Measure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AggregateQuery:
     """An aggregate as asked: measures of fields, and the fields by which rows are grouped."""
 
     measures: tuple[tuple[Measure, OwnField], ...] = ()
@@ -45,7 +45,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Part:
+class PartialAggregate:
     """What some rows of one group give.
 
     Attributes:
@@ -60,10 +60,10 @@ class Part:
     others: set[int] = field(default_factory=set)
 
 
-Parts = dict[tuple[Any, ...], Part]
+PartialAggregates = dict[tuple[Any, ...], PartialAggregate]
 
 
-def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Wanted:
+def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> AggregateQuery:
     """Make an aggregate of ``{sum: ["total"], max: "modified"}`` and ``["state"]``.
 
     Raises:
@@ -79,8 +79,8 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Want
                 _measurable(Measure(name), found)
             asked.append((Measure(name), found))
     groups = [] if group is None else group if isinstance(group, list) else [group]
-    if len(asked) > MOST_MEASURES or len(groups) > MOST_GROUP_FIELDS:
-        raise bad_request(f"at most {MOST_MEASURES} measures by {MOST_GROUP_FIELDS} fields")
+    if len(asked) > MAX_MEASURES or len(groups) > MAX_GROUP_FIELDS:
+        raise bad_request(f"at most {MAX_MEASURES} measures by {MAX_GROUP_FIELDS} fields")
     fields: list[OwnField] = []
     for column in groups:
         if not isinstance(column, str):
@@ -89,7 +89,7 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Want
         if isinstance(found, ColumnField) and found.kind is Kind.JSON:
             raise bad_request(f"{found.name} holds JSON: rows cannot be grouped by it")
         fields.append(found)
-    return Wanted(tuple(asked), tuple(fields))
+    return AggregateQuery(tuple(asked), tuple(fields))
 
 
 def _measurable(measure: Measure, column: ColumnField) -> None:
@@ -108,11 +108,11 @@ def group_key(group: Iterable[OwnField], row: Row) -> tuple[Any, ...]:
     return tuple(key)
 
 
-def measured(wanted: Wanted, rows: Iterable[Row]) -> Parts:
+def aggregate_rows(wanted: AggregateQuery, rows: Iterable[Row]) -> PartialAggregates:
     """Work out the parts of rows held in memory."""
-    parts: Parts = {}
+    parts: PartialAggregates = {}
     for row in rows:
-        part = parts.setdefault(group_key(wanted.group, row), Part())
+        part = parts.setdefault(group_key(wanted.group, row), PartialAggregate())
         part.count += 1
         for index, (measure, item) in enumerate(wanted.measures):
             value = value_of(item, row)
@@ -137,15 +137,17 @@ def measured(wanted: Wanted, rows: Iterable[Row]) -> Parts:
     return parts
 
 
-def merged(wanted: Wanted, left: Parts, right: Parts) -> Parts:
+def merge_aggregates(wanted: AggregateQuery, left: PartialAggregates, right: PartialAggregates) -> PartialAggregates:
     """Put two disjoint parts of the rows together."""
-    made: Parts = dict(left)
+    made: PartialAggregates = dict(left)
     for key, part in right.items():
         other = made.get(key)
         if other is None:
             made[key] = part
             continue
-        whole = Part(other.count + part.count, dict(other.sums), dict(other.ends), other.others | part.others)
+        whole = PartialAggregate(
+            other.count + part.count, dict(other.sums), dict(other.ends), other.others | part.others
+        )
         for index, (total, count) in part.sums.items():
             held = whole.sums.get(index, (0, 0))
             whole.sums[index] = (kinds.plus(held[0], total), held[1] + count)
@@ -165,31 +167,31 @@ def _end(measure: Measure, held: Any, value: Any) -> Any:
     return min(held, value) if measure is Measure.MIN else max(held, value)
 
 
-def shown(wanted: Wanted, parts: Parts) -> list[dict[str, Any]]:
+def shown(wanted: AggregateQuery, parts: PartialAggregates) -> list[dict[str, Any]]:
     """Give the answer in wire form, one object per group, ordered by the group's values; without groups exactly one."""
     if not wanted.group and not parts:
-        parts = {(): Part()}
+        parts = {(): PartialAggregate()}
     order = tuple(Order(item) for item in wanted.group)
-    keys = sorted(parts, key=_Placed.by(order))
+    keys = sorted(parts, key=_NullsFirst.by(order))
     return [_shown(wanted, key, parts[key]) for key in keys]
 
 
-class _Placed:
+class _NullsFirst:
     """A group's key with the order of nulls first, for sorted()."""
 
     def __init__(self, order: tuple[Order, ...], key: tuple[Any, ...]) -> None:
         self.order = order
         self.key = key
 
-    def __lt__(self, other: "_Placed") -> bool:
+    def __lt__(self, other: "_NullsFirst") -> bool:
         return placed(self.order, self.key, other.key) < 0
 
     @staticmethod
     def by(order: tuple[Order, ...]) -> Any:
-        return lambda key: _Placed(order, key)
+        return lambda key: _NullsFirst(order, key)
 
 
-def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
+def _shown(wanted: AggregateQuery, key: tuple[Any, ...], part: PartialAggregate) -> dict[str, Any]:
     row: dict[str, Any] = {"count": part.count}
     if wanted.group:
         row["group"] = {item.name: _group_shown(item, value) for item, value in zip(wanted.group, key, strict=True)}

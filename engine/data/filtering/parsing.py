@@ -26,12 +26,12 @@ from lodger.engine.data.values.fields import (
 )
 from lodger.engine.data.values.kinds import Kind
 
-MOST_CONDITIONS = 200
-MOST_DEPTH = 16
-MOST_IN = 500
+MAX_CONDITIONS = 200
+MAX_DEPTH = 16
+MAX_IN = 500
 #: Values of all lists together: what is bound stays well below what a database takes in one statement.
-MOST_VALUES = 2000
-MOST_ORDER = 8
+MAX_VALUES = 2000
+MAX_ORDER = 8
 LOGIC = ("and", "or", "not")
 
 
@@ -123,8 +123,8 @@ class _Reader:
             raise _undefined("the place of a filter")
         if not isinstance(value, dict):
             raise bad_request("a filter is an object like { state: 'open' }")
-        if depth > MOST_DEPTH:
-            raise bad_request(f"a filter is nested at most {MOST_DEPTH} deep")
+        if depth > MAX_DEPTH:
+            raise bad_request(f"a filter is nested at most {MAX_DEPTH} deep")
         parts = [self.entry(name, inner, depth) for name, inner in value.items()]
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
@@ -150,18 +150,18 @@ class _Reader:
 
     def compare(self, field: Field, op: str, value: Any) -> Filter:
         self.conditions += 1
-        if self.conditions > MOST_CONDITIONS:
-            raise bad_request(f"a filter holds at most {MOST_CONDITIONS} conditions")
+        if self.conditions > MAX_CONDITIONS:
+            raise bad_request(f"a filter holds at most {MAX_CONDITIONS} conditions")
         if value == strict_json.UNDEFINED or (isinstance(value, list) and strict_json.UNDEFINED in value):
             raise _undefined(f"'{op}' of {field.name}")
         if op not in _OPS:
             raise bad_request("the operators are eq, ne, lt, lte, gt, gte, in, contains, startsWith")
         if op == "in":
-            if not isinstance(value, list) or len(value) > MOST_IN:
-                raise bad_request(f"'in' takes a list of at most {MOST_IN} values")
+            if not isinstance(value, list) or len(value) > MAX_IN:
+                raise bad_request(f"'in' takes a list of at most {MAX_IN} values")
             self.values += len(value)
-            if self.values > MOST_VALUES:
-                raise bad_request(f"the lists of a filter hold at most {MOST_VALUES} values together")
+            if self.values > MAX_VALUES:
+                raise bad_request(f"the lists of a filter hold at most {MAX_VALUES} values together")
             return In(field, tuple(operand(field, item, Op.EQ) for item in value))
         return Compare(field, Op(op), operand(field, value, Op(op)))
 
@@ -219,8 +219,8 @@ def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, 
             if isinstance(field, ColumnField) and field.kind not in kinds.ORDERED:
                 raise bad_request(f"{field.name} has no order")
             terms.append(Order(field, direction == "desc"))
-    if len(terms) > MOST_ORDER:
-        raise bad_request(f"an order has at most {MOST_ORDER} terms")
+    if len(terms) > MAX_ORDER:
+        raise bad_request(f"an order has at most {MAX_ORDER} terms")
     if not any(term.field is key for term in terms):
         terms.append(Order(key))
     return tuple(terms)

@@ -10,11 +10,11 @@ from lodger.engine.store.stores import driver_of
 from lodger.engine.store.stores.features import weight_of
 
 #: What one question reads at once, bytes; a page that a script is given holds less than half of it.
-MOST_BYTES = 2 * 1024 * 1024
+MAX_BYTES = 2 * 1024 * 1024
 #: A text column that may hold more letters than this can make a row large.
 LONG = 1000
 #: So many rows are read however large they are: one to be given, and one to see that there are more.
-LEAST = 2
+MIN_ROWS = 2
 #: The place of a document's body beside its id.
 BODY = 1
 
@@ -33,15 +33,17 @@ def is_wide(column: Column[Any]) -> bool:
     return isinstance(column.type, JSON | LargeBinary)
 
 
-def taken(connection: Connection, statement: Select[Any], weighed: Sequence[int], most: int) -> tuple[list[Any], bool]:
-    """Give the first rows of a statement, until they weigh ``most`` bytes, and whether there were more.
+def taken(
+    connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int
+) -> tuple[list[Any], bool]:
+    """Give the first rows of a statement, until they weigh ``max_bytes`` bytes, and whether there were more.
 
     Args:
         weighed: places of those of its columns that can be large; without any, all rows are given.
     """
     if not weighed:
         return list(connection.execute(statement)), False
-    return driver_of(connection).rows_up_to(connection, statement, weighed, most, LEAST)
+    return driver_of(connection).rows_up_to(connection, statement, weighed, max_bytes, MIN_ROWS)
 
 
-__all__ = ["BODY", "LEAST", "LONG", "MOST_BYTES", "is_wide", "taken", "weight_of", "wide"]
+__all__ = ["BODY", "LONG", "MAX_BYTES", "MIN_ROWS", "is_wide", "taken", "weight_of", "wide"]

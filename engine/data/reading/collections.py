@@ -66,11 +66,11 @@ def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us
     known = list(connection.scalars(select(_i.path).where(*mine)))
     if path in known:
         return
-    if len(known) >= document_index.MOST:
+    if len(known) >= document_index.MAX_INDEXES:
         raise Conflict(
             "indexes_full",
             f"collection {name!r} has {len(known)} indexes",
-            why=f"each is written with every document; {document_index.MOST} are the most",
+            why=f"each is written with every document; {document_index.MAX_INDEXES} are the most",
             fix="drop one",
         )
     connection.execute(

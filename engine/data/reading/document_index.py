@@ -18,12 +18,12 @@ from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRIN
 from lodger.engine.store.schema.script_data import collection_indexes, document_index, documents
 
 #: Paths of one collection that can be indexed, and letters of a text that its index has.
-MOST, LETTERS = 8, 200
+MAX_INDEXES, MAX_CHARACTERS = 8, 200
 _d, _i = document_index.c, collection_indexes.c
 _RANGED = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 
 
-class _Owned:
+class _IndexTable:
     """A table of the tenant's as :class:`~lodger.engine.data.sets.scope.Scope` wants rows described."""
 
     def __init__(self, table: Table) -> None:
@@ -35,7 +35,7 @@ class _Owned:
         return tenant_id
 
 
-_ENTRIES, _INDEXES = _Owned(document_index), _Owned(collection_indexes)
+_ENTRIES, _INDEXES = _IndexTable(document_index), _IndexTable(collection_indexes)
 
 
 def paths(connection: Connection, scope: Scope, name: str, *, complete: bool) -> list[str]:
@@ -53,7 +53,7 @@ def entry(path: str, row: Row) -> dict[str, Any]:
         "id": row["id"],
         "rank": rank,
         "number": number,
-        "words": inner[:LETTERS] if rank in (STRING, TIME) else None,
+        "words": inner[:MAX_CHARACTERS] if rank in (STRING, TIME) else None,
     }
 
 
@@ -97,7 +97,7 @@ def _said(part: Compare | In) -> ColumnElement[bool] | None:
     if part.op in _RANGED and rank not in (NULL, OTHER):
         return and_(_d.rank == rank, _beyond(part.op, rank, inner))
     if part.op is Op.STARTS_WITH and inner:
-        begin = inner[:LETTERS]
+        begin = inner[:MAX_CHARACTERS]
         until = after_prefix(begin)
         return and_(_d.rank == rank, _d.words >= _text(begin), *(() if until is None else (_d.words < _text(until),)))
     return None
@@ -107,14 +107,18 @@ def _same(rank: int, inner: Any) -> ColumnElement[bool]:
     if rank in (NULL, OTHER):
         return _d.rank == rank
     if rank in (STRING, TIME):
-        return and_(_d.rank == rank, _d.words == _text(inner[:LETTERS]))
+        return and_(_d.rank == rank, _d.words == _text(inner[:MAX_CHARACTERS]))
     return and_(_d.rank == rank, _d.number == float(inner))
 
 
 def _beyond(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
     if rank in (STRING, TIME):
         # Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
-        return _d.words <= _text(inner[:LETTERS]) if op in (Op.LT, Op.LTE) else _d.words >= _text(inner[:LETTERS])
+        return (
+            _d.words <= _text(inner[:MAX_CHARACTERS])
+            if op in (Op.LT, Op.LTE)
+            else _d.words >= _text(inner[:MAX_CHARACTERS])
+        )
     value = float(inner)
     return {Op.LT: _d.number < value, Op.LTE: _d.number <= value, Op.GT: _d.number > value, Op.GTE: _d.number >= value}[
         op

@@ -24,7 +24,14 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused, bad_request
-from lodger.engine.data.filtering.aggregate import MOST_GROUPS, OUT_OF_RANGE, Measure, Part, Parts, Wanted
+from lodger.engine.data.filtering.aggregate import (
+    MAX_GROUPS,
+    OUT_OF_RANGE,
+    AggregateQuery,
+    Measure,
+    PartialAggregate,
+    PartialAggregates,
+)
 from lodger.engine.data.filtering.evaluator import Row, matches
 from lodger.engine.data.filtering.parsing import Compare, Filter, In, Order, inner_of
 from lodger.engine.data.filtering.sql_compiler import Compiler
@@ -53,7 +60,7 @@ from lodger.engine.store.stores.features import QueryRefusal
 _CHUNK = 400
 #: Classes of a document's values that have extremes.
 _RANKS = (BOOLEAN, NUMBER, STRING, TIME)
-Untouched = Many[Any]
+ExcludedKeys = Many[Any]
 UNREADABLE = (
     "a row holds a date that scripts cannot be given: infinity, or outside the years 1 to 9999; filter such rows out"
 )
@@ -81,9 +88,13 @@ class Reader:
         self.compiler = Compiler(self.driver, self._related)
         self._touched = touched
 
-    def _ask(self, statement: Select[Any], weighed: Sequence[int], most: int | None = None) -> tuple[list[Any], bool]:
+    def _ask(
+        self, statement: Select[Any], weighed: Sequence[int], max_bytes: int | None = None
+    ) -> tuple[list[Any], bool]:
         try:
-            return bounded.taken(self.connection, statement, weighed, bounded.MOST_BYTES if most is None else most)
+            return bounded.taken(
+                self.connection, statement, weighed, bounded.MAX_BYTES if max_bytes is None else max_bytes
+            )
         except (OperationalError, DataError) as error:
             refusal = self.driver.query_refusal(error)
             if refusal is None:
@@ -104,8 +115,8 @@ class Reader:
         limit: int,
         *,
         after: Sequence[Any] | None = None,
-        without: Untouched = (),
-        most: int | None = None,
+        without: ExcludedKeys = (),
+        max_bytes: int | None = None,
     ) -> tuple[list[Row], bool]:
         """Give the first rows in order that satisfy the filter, stand after a place, and have none of these keys.
 
@@ -120,11 +131,11 @@ class Reader:
             statement = statement.where(self.compiler.after(order, after))
         statement = self._without(statement, rows, without)
         statement = statement.order_by(*self.compiler.terms(order)).limit(limit)
-        found, cut = self._ask(statement, bounded.wide(rows), most)
+        found, cut = self._ask(statement, bounded.wide(rows), max_bytes)
         return [_row(rows, raw) for raw in found], cut
 
     def rows(
-        self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False, most: int | None = None
+        self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False, max_bytes: int | None = None
     ) -> dict[Any, Row]:
         """Give the rows of these keys by key.
 
@@ -143,8 +154,8 @@ class Reader:
             if lock:
                 # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
                 statement = statement.order_by(column_of(rows.key, self.driver)).with_for_update()
-            weighed = () if most is None else bounded.wide(rows)
-            some, cut = self._ask(statement, weighed, most)
+            weighed = () if max_bytes is None else bounded.wide(rows)
+            some, cut = self._ask(statement, weighed, max_bytes)
             if cut:
                 raise CallRefused(
                     "too_large", f"these rows of {rows.name} are too large to be given at once; ask for fewer"
@@ -154,7 +165,9 @@ class Reader:
                 found[row[rows.key.name]] = row
         return found
 
-    def aggregate(self, rows: Dataset, tree: Filter, wanted: Wanted, *, without: Untouched = ()) -> Parts:
+    def aggregate(
+        self, rows: Dataset, tree: Filter, wanted: AggregateQuery, *, without: ExcludedKeys = ()
+    ) -> PartialAggregates:
         """Work out the parts of the committed rows.
 
         Raises:
@@ -175,7 +188,7 @@ class Reader:
         statement = self.scope.select(rows, *labelled).where(*self._where(rows, tree))
         statement = self._without(statement, rows, without)
         if flat:
-            statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
+            statement = statement.group_by(*labelled[: len(flat)]).limit(MAX_GROUPS + 1)
         if any(_is_large(item) for item in wanted.group):
             weighed += range(len(flat))
         found, cut = self._ask(statement, weighed)
@@ -183,9 +196,9 @@ class Reader:
             raise CallRefused(
                 "too_large", "what the rows are grouped by, or their extremes, is too large; group by less"
             )
-        if len(found) > MOST_GROUPS:
-            raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
-        result: Parts = {}
+        if len(found) > MAX_GROUPS:
+            raise CallRefused("too_many_groups", f"there are more than {MAX_GROUPS} groups; filter or group by less")
+        result: PartialAggregates = {}
         for raw in found:
             if not raw[len(flat)] and not flat:
                 continue
@@ -225,7 +238,7 @@ class Reader:
         """Whether a foreign key is one of these; false when it is null."""
         return and_(field.link.column.is_not(None), self.compiler.among(field.link, keys))
 
-    def _without(self, statement: Any, rows: Dataset, keys: Untouched) -> Any:
+    def _without(self, statement: Any, rows: Dataset, keys: ExcludedKeys) -> Any:
         if not keys:
             return statement
         return statement.where(
@@ -287,7 +300,9 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer() and abs(value) <= strict_json.SAFE_INTEGER
 
 
-def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tuple[tuple[Any, ...], Part]:
+def _part(
+    wanted: AggregateQuery, raw: Any, widths: list[int], spans: list[int]
+) -> tuple[tuple[Any, ...], PartialAggregate]:
     key: list[Any] = []
     at = 0
     for index, item in enumerate(wanted.group):
@@ -299,7 +314,7 @@ def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tupl
             inner = next((cell for cell in raw[at + 1 : at + widths[index]] if cell is not None), 0)
             key.append((rank, 0 if rank == NULL else int(inner) if _is_whole(inner) else inner))
             at += widths[index]
-    part = Part(count=raw[at])
+    part = PartialAggregate(count=raw[at])
     at += 1
     for index, ((measure, item), span) in enumerate(zip(wanted.measures, spans, strict=True)):
         cells = raw[at : at + span]
@@ -314,7 +329,7 @@ def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tupl
     return tuple(key), part
 
 
-def _of_path(part: Part, index: int, measure: Measure, cells: Sequence[Any]) -> None:
+def _of_path(part: PartialAggregate, index: int, measure: Measure, cells: Sequence[Any]) -> None:
     if measure in (Measure.MIN, Measure.MAX):
         held = zip((*_RANKS, OTHER), cells, strict=True)
         ends = {rank: float(cell) if rank == NUMBER else cell for rank, cell in held if cell is not None}

@@ -17,13 +17,13 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.values.fields import ColumnField, Field, RelatedField
 
 #: Most conditions of a filter that follow a key: each is a question of its own to the database.
-MOST = 20
+MAX_RELATIONS = 20
 #: What the rows that come along may weigh together, bytes.
-MOST_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 #: Whether a run may read a set.
 MayRead = Callable[[str], bool]
 #: The rows of a set that the run has written: how each looks to it, None when it has removed it.
-Touched = Callable[[TableDataset], Mapping[Any, Row | None]]
+WrittenRows = Callable[[TableDataset], Mapping[Any, Row | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
         if label not in known:
             raise bad_request(f"{rows.name} leads to: {', '.join(sorted(known)) or 'nothing'}")
         followed += 1
-        if followed > MOST:
-            raise bad_request(f"a filter follows at most {MOST} keys")
+        if followed > MAX_RELATIONS:
+            raise bad_request(f"a filter follows at most {MAX_RELATIONS} keys")
         relation = known[label]
         inner = relation.target.lookup(rest)
         assert isinstance(inner, ColumnField)
@@ -81,10 +81,10 @@ def fields_of(tree: Filter) -> Iterator[RelatedField]:
         yield tree.field
 
 
-class Company:
+class RelatedRows:
     """Rows that others lead to, as a run sees them: read with :meth:`fetch`, then given by :meth:`of`."""
 
-    def __init__(self, touched: Touched) -> None:
+    def __init__(self, touched: WrittenRows) -> None:
         self._touched = touched
         self._read: dict[TableDataset, dict[Any, Row]] = {}
 
@@ -94,13 +94,13 @@ class Company:
             known = self._touched(target)
             missing = {key for key in keys if key is not None} - known.keys() - self._read.get(target, {}).keys()
             if missing:
-                self._read.setdefault(target, {}).update(reader.rows(target, missing, most=MOST_BYTES))
+                self._read.setdefault(target, {}).update(reader.rows(target, missing, max_bytes=MAX_BYTES))
 
     def of(self, target: TableDataset, key: Any) -> Row | None:
         """Give a row, None when there is none."""
         known = self._touched(target)
         return known[key] if key in known else self._read.get(target, {}).get(key)
 
-    def dressed(self, row: Row, fields: Iterable[RelatedField]) -> Row:
+    def with_related(self, row: Row, fields: Iterable[RelatedField]) -> Row:
         """Give a row with what its keys lead to, for a filter to be asked of it."""
         return row | {field.hidden: self.of(field.target, row.get(field.link.name)) for field in fields}

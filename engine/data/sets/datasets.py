@@ -13,10 +13,10 @@ from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset
 from lodger.engine.data.sets.expose import NAME, TAKEN, expose
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.sets.guard import Wall
-from lodger.engine.data.sets.tenant_views import twin
+from lodger.engine.data.sets.guard import DatabaseIsolation
+from lodger.engine.data.sets.tenant_views import view_dataset
 
-_NO_WALL = Wall()
+_NO_WALL = DatabaseIsolation()
 
 
 class Datasets:
@@ -29,7 +29,7 @@ class Datasets:
     def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
         self._tables: dict[str, TableDataset] = {}
         self._databases: dict[object, ForeignDatabase] = {}
-        self._walls: dict[ForeignDatabase | None, Wall] = {}
+        self._walls: dict[ForeignDatabase | None, DatabaseIsolation] = {}
         self._twins: dict[str, TableDataset] = {}
         self._pinned: Datasets | None = None
         self._source: Datasets | None = None
@@ -87,9 +87,9 @@ class Datasets:
         self._twins = {}
         for database, wall in self._walls.items():
             for each in self.tables(database):
-                rows = _without(each, wall.telling.get(each.name, frozenset()))
+                rows = _without(each, wall.cross_tenant_unique_columns.get(each.name, frozenset()))
                 if rows.name in wall.views or rows is not each:
-                    self._twins[rows.name] = twin(rows, wall.schema) if rows.name in wall.views else rows
+                    self._twins[rows.name] = view_dataset(rows, wall.schema) if rows.name in wall.views else rows
 
     def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
         """Give the exposed tables of a database, each with the columns that others of them refer to."""
@@ -109,7 +109,7 @@ class Datasets:
         used = {rows.database for rows in self._tables.values()}
         return [each for each in (None, *self.databases) if each not in self._walls and (each is None or each in used)]
 
-    def stand(self, database: ForeignDatabase | None, wall: Wall) -> None:
+    def stand(self, database: ForeignDatabase | None, wall: DatabaseIsolation) -> None:
         """Take note of what stands in a database: its sets are read through the views that do."""
         self._walls[database] = wall
         self._changed()
@@ -122,7 +122,7 @@ class Datasets:
         self._walls.pop(database, None)
         self._changed()
 
-    def wall(self, database: ForeignDatabase | None) -> Wall:
+    def wall(self, database: ForeignDatabase | None) -> DatabaseIsolation:
         """Give what stands there, as far as anybody has looked."""
         return self._walls.get(database, _NO_WALL)
 

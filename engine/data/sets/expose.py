@@ -15,7 +15,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused, denied
 from lodger.engine.data.sets.dataset import KeySource, Reference, TableDataset
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.sets.uniqueness import demand_apart
+from lodger.engine.data.sets.uniqueness import require_unique_within_tenant
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.fields import ColumnField
 from lodger.engine.data.values.kinds import KEYED, Kind
@@ -98,7 +98,7 @@ def expose(
         raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
     fields = {by_column[column]: _field(table, column, by_column[column]) for column in _unique([key_column, *reads])}
     key = fields[by_column[key_column]]
-    demand_apart(table, tenant, writes, frozenset(allow_unique))
+    require_unique_within_tenant(table, tenant, writes, frozenset(allow_unique))
     writable = frozenset(by_column[column] for column in writes)
     needed = _needed(table, tenant, key_column, writes)
     may_insert = bool(writes) and not needed if insert is None else insert

@@ -86,7 +86,7 @@ class ForeignDatabase:
                 yield connection
 
     async def ask(self, work: Callable[[Connection], T]) -> T:
-        """Answer a question in a thread, bounded in time. Satisfies :class:`lodger.engine.capabilities.session.Reads`."""
+        """Answer a question in a thread, bounded in time. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`."""
         with self._lock:
             if self._reads is None:
                 self._reads = ThreadReads(self, elapsed_s=self._elapsed_s)

@@ -17,7 +17,7 @@ from sqlalchemy.exc import ProgrammingError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, database_of
 from lodger.engine.data.sets.tenant_views import view
-from lodger.engine.data.sets.uniqueness import telling
+from lodger.engine.data.sets.uniqueness import cross_tenant_unique_columns
 from lodger.engine.store.stores import driver_of
 from lodger.engine.store.stores.features import RowSecurity
 
@@ -30,7 +30,7 @@ _log = logging.getLogger("lodger.data")
 
 
 @dataclass(frozen=True, slots=True)
-class Wall:
+class DatabaseIsolation:
     """What of the wall stands in one database.
 
     Attributes:
@@ -40,13 +40,14 @@ class Wall:
         written: of these, the sets that are also written as the role. Not those with triggers that run with the rights of whoever
             writes: they are the platform's, and may touch what the role may not; nor views of the platform's own, of which it is
             not known what stands behind them.
-        telling: columns, by set, that scripts may not write though they were exposed: :func:`lodger.engine.data.sets.uniqueness.telling`.
+        telling: columns, by set, that scripts may not write though they were exposed:
+            :func:`lodger.engine.data.sets.uniqueness.cross_tenant_unique_columns`.
     """
 
     role: bool = False
     views: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
-    telling: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    cross_tenant_unique_columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     schema: str = ""
 
 
@@ -63,7 +64,7 @@ NEEDED = {
 _NEEDED = [(name, privilege) for name, some in NEEDED.items() for privilege in some]
 
 
-def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool = True) -> Wall:
+def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool = True) -> DatabaseIsolation:
     """See what stands in a database, and say aloud what does not.
 
     Args:
@@ -71,7 +72,7 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
         ledger: it is the ledger's, with Lodger's own tables for scripts.
     """
     sets = list(sets)
-    told = telling(connection, sets)
+    told = cross_tenant_unique_columns(connection, sets)
     for name, columns in told.items():
         _log.warning(
             "%s: %s is unique over all tenants in the database, though the table declares it nowhere: scripts may not write it "
@@ -79,20 +80,20 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
             name,
             ", ".join(sorted(columns)),
         )
-    return replace(_standing(connection, sets, ledger=ledger), telling=told)
+    return replace(_standing(connection, sets, ledger=ledger), cross_tenant_unique_columns=told)
 
 
-def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> Wall:
+def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> DatabaseIsolation:
     security = driver_of(connection).row_security
     if security is None:
-        return Wall()
+        return DatabaseIsolation()
     role = security.role
     if not security.is_member(connection):
         _log.warning("scripts' questions are not asked as role %s: there is none, or this user is not its member", role)
-        return Wall()
+        return DatabaseIsolation()
     if ledger and not security.has_privileges(connection, _NEEDED):
         _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` lets it", role)
-        return Wall()
+        return DatabaseIsolation()
     marks = security.marks(connection)
     standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows, security).mark)
     # What leads to a set without a view cannot be asked as the role either.
@@ -107,7 +108,7 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
         for rows in sets
         if rows.name in standing and rows.writable and not security.runs_code(connection, rows.origin)
     )
-    return Wall(True, standing, written, schema=security.schema)
+    return DatabaseIsolation(True, standing, written, schema=security.schema)
 
 
 def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[str]) -> bool:
@@ -122,14 +123,14 @@ def _led_to(rows: TableDataset) -> set[Table]:
 
 
 #: Asks something of a database, None for the ledger's.
-Ask = Callable[[Callable[[Connection], Wall], "ForeignDatabase | None"], Awaitable[Wall]]
+Ask = Callable[[Callable[[Connection], DatabaseIsolation], "ForeignDatabase | None"], Awaitable[DatabaseIsolation]]
 
 
-async def looked(datasets: "Datasets", ask: Ask) -> None:
+async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
     """See once what stands in each database; one that is away is looked at again by the next."""
     for database in datasets.unseen:
 
-        def look_there(connection: Connection, of: "ForeignDatabase | None" = database) -> Wall:
+        def look_there(connection: Connection, of: "ForeignDatabase | None" = database) -> DatabaseIsolation:
             return look(connection, datasets.tables(of), ledger=of is None)
 
         try:
@@ -138,7 +139,7 @@ async def looked(datasets: "Datasets", ask: Ask) -> None:
             _log.warning("%s cannot be looked at", "the ledger's database" if database is None else database.place)
 
 
-def guarded(
+def isolated_query(
     work: Callable[[Connection], T], tenant_id: str, datasets: "Datasets", rows: Dataset | None = None
 ) -> Callable[[Connection], T]:
     """Give the same question, asked as the role and for this tenant where the database has them.
@@ -158,14 +159,14 @@ def guarded(
         if rows is not None:
             named["lodger.owner"] = str(_value(rows, tenant_id) or "")
         security.assign(connection, named | {"role": security.role})
-        with noticing(datasets, None if rows is None else database_of(rows)):
+        with recheck_on_error(datasets, None if rows is None else database_of(rows)):
             return work(connection)
 
     return inside
 
 
 @contextmanager
-def noticing(datasets: "Datasets", database: "ForeignDatabase | None") -> Iterator[None]:
+def recheck_on_error(datasets: "Datasets", database: "ForeignDatabase | None") -> Iterator[None]:
     """Look again at what stands when a statement meets something that is not there or not allowed: a view was dropped."""
     try:
         yield

@@ -32,7 +32,7 @@ class Readable(Writable, Protocol):
 
 
 class ThreadReads:
-    """Answers questions in threads. Satisfies :class:`lodger.engine.capabilities.session.Reads`.
+    """Answers questions in threads. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`.
 
     Args:
         database: where the rows are.

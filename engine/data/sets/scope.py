@@ -29,7 +29,7 @@ from lodger.engine.store.schema.script_data import documents
 from lodger.engine.store.stores.expressions import same_text
 
 
-class Owned(Protocol):
+class TenantTable(Protocol):
     """Rows that carry their tenant."""
 
     @property
@@ -53,7 +53,7 @@ class Scope:
     def __init__(self, tenant_id: str) -> None:
         self.tenant_id = tenant_id
 
-    def predicate(self, rows: Owned) -> ColumnElement[bool]:
+    def predicate(self, rows: TenantTable) -> ColumnElement[bool]:
         """Give the tenant's predicate. Nothing else in the engine writes it for data that scripts reach."""
         column, value = rows.tenant_column, self._value(rows)
         if isinstance(column.type, String):
@@ -63,29 +63,29 @@ class Scope:
         own: ColumnElement[bool] = column == value
         return own
 
-    def _value(self, rows: Owned) -> Any:
+    def _value(self, rows: TenantTable) -> Any:
         value = rows.tenant_value(self.tenant_id)
         if value is None:  # would ask for rows that belong to nobody
             raise denied("this tenant has no part in that set")
         return value
 
-    def _within(self, rows: Owned) -> ColumnElement[bool]:
+    def _within(self, rows: TenantTable) -> ColumnElement[bool]:
         own = self.predicate(rows)
         return and_(own, documents.c.collection == rows.name) if isinstance(rows, Collection) else own
 
-    def select(self, rows: Owned, *columns: ColumnElement[Any]) -> Select[Any]:
+    def select(self, rows: TenantTable, *columns: ColumnElement[Any]) -> Select[Any]:
         """Begin a query of these columns."""
         return select(*columns).select_from(rows.table).where(self._within(rows))
 
-    def update(self, rows: Owned) -> Update:
+    def update(self, rows: TenantTable) -> Update:
         """Begin an update."""
         return update(rows.table).where(self._within(rows))
 
-    def delete(self, rows: Owned) -> Delete:
+    def delete(self, rows: TenantTable) -> Delete:
         """Begin a delete."""
         return delete(rows.table).where(self._within(rows))
 
-    def insert(self, rows: Owned, values: dict[str, Any]) -> Insert:
+    def insert(self, rows: TenantTable, values: dict[str, Any]) -> Insert:
         """Insert one row; its tenant is this one, whatever the values say."""
         fixed: dict[str, Any] = {rows.tenant_column.key: self._value(rows)}
         if isinstance(rows, Collection):

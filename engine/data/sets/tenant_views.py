@@ -11,7 +11,7 @@ from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.store.stores.features import RowSecurity, View, ViewPlan
 
 
-def twin(rows: TableDataset, schema: str) -> TableDataset:
+def view_dataset(rows: TableDataset, schema: str) -> TableDataset:
     """Return the same set, read and written through its view."""
     table = Table(rows.name, sa.MetaData(), *(_copied(column) for column in _shown(rows)), schema=schema)
     return replace(

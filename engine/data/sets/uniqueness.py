@@ -1,7 +1,7 @@
 """What a table's uniqueness would tell one tenant of another: as the platform declares it, and as its database really has it.
 
 A violation of a rule that spans tenants says that somebody has a value. ``expose()`` refuses to have such columns written; a rule
-that stands in the database alone is found by :func:`telling`, and its columns are not written either.
+that stands in the database alone is found by :func:`cross_tenant_unique_columns`, and its columns are not written either.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,9 @@ from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.store.stores import driver_of, drivers
 
 
-def demand_apart(table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]) -> None:
+def require_unique_within_tenant(
+    table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]
+) -> None:
     """Refuse writes to columns whose uniqueness spans tenants.
 
     A tenant's column that is said to compare loosely does not keep tenants apart in a constraint.
@@ -23,7 +25,7 @@ def demand_apart(table: Table, tenant: Column[Any], writes: list[Column[Any]], a
     Raises:
         InputError: expose_unique.
     """
-    apart = not loose(tenant)
+    apart = not is_case_insensitive(tenant)
     rules: list[tuple[str, list[Column[Any]], bool]] = []
     rules.extend(
         (str(constraint.name or ""), list(constraint.columns), False)
@@ -58,12 +60,12 @@ def _is_allowed(label: str, columns: Sequence[str], allowed: frozenset[str]) -> 
     return label in allowed or (len(columns) == 1 and columns[0] in allowed)
 
 
-def loose(column: Column[Any]) -> bool:
+def is_case_insensitive(column: Column[Any]) -> bool:
     """Whether a column says of itself that it takes different texts for the same."""
     return any(driver.is_loose(column.type) for driver in drivers())
 
 
-def telling(connection: Connection, sets: Iterable[TableDataset]) -> dict[str, frozenset[str]]:
+def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableDataset]) -> dict[str, frozenset[str]]:
     """Give the columns, by set and as scripts name them, whose uniqueness spans tenants though nobody declared it.
 
     Of an index over expressions all columns that are written count: what it compares is not known.

@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 
 from lodger.engine.capabilities.arguments import read_arguments
 from lodger.engine.capabilities.call_handlers import HANDLERS
-from lodger.engine.capabilities.fetching import Fetching
-from lodger.engine.capabilities.permits import demand
+from lodger.engine.capabilities.fetch_state import FetchState
+from lodger.engine.capabilities.permits import require
 from lodger.engine.capabilities.secrets import none_known
-from lodger.engine.capabilities.session import Opens, People, Reads, Session
+from lodger.engine.capabilities.session import AddressLookup, QueryRunner, SecretLookup, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
@@ -27,7 +27,7 @@ from lodger.engine.core.ids import Identities
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.sets.guard import guarded
+from lodger.engine.data.sets.guard import isolated_query
 from lodger.engine.data.sets.numbers import Numbers
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
@@ -79,15 +79,15 @@ class Attempt:
     def __init__(
         self,
         claim: Claim,
-        read: Reads,
+        read: QueryRunner,
         datasets: Datasets,
         *,
         now_us: int,
         budgets: dict[str, int] | None = None,
-        people: People = no_addresses,
+        people: AddressLookup = no_addresses,
         on_log: Callable[[Claim, LogLine], None] | None = None,
-        fetching: Fetching | None = None,
-        opens: Opens = none_known,
+        fetch_state: FetchState | None = None,
+        opens: SecretLookup = none_known,
         draws: BudgetSource | None = None,
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
@@ -116,8 +116,8 @@ class Attempt:
         self._draws = draws
         self._clock_us = clock_us or (lambda: now_us)
         self._drawing = asyncio.Lock()
-        self.fetching = fetching or Fetching(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
-        self.fetching.lost = partial(self.counters.note, "fetch_bytes")
+        self.fetch_state = fetch_state or FetchState(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
+        self.fetch_state.lost = partial(self.counters.note, "fetch_bytes")
         self.redactor = Redactor()
         self.refused: CallRefused | None = None
         self._on_log = on_log
@@ -135,7 +135,7 @@ class Attempt:
             new_id=new_id or Identities(lambda: now_us).new,
             grants=claim.grants,
             people=people,
-            fetching=self.fetching,
+            fetch_state=self.fetch_state,
             opens=opens,
             redactor=self.redactor,
             consumer=consumer,
@@ -144,8 +144,8 @@ class Attempt:
             storage=claim.storage,
         )
 
-    async def _ask(self, read: Reads, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
-        asked = guarded(work, self.claim.tenant_id, self.datasets, rows)
+    async def _ask(self, read: QueryRunner, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
+        asked = isolated_query(work, self.claim.tenant_id, self.datasets, rows)
         database = None if rows is None else database_of(rows)
         return await (read(asked) if database is None else database.ask(asked))
 
@@ -186,7 +186,7 @@ class Attempt:
         if call.effect:
             self.counters.spend("bytes_written", len(arguments))
         given = read_arguments(call, arguments)
-        demand(self.claim.grants, call, given, self.datasets)
+        require(self.claim.grants, call, given, self.datasets)
         # What comes along with rows may use as much again for each relation.
         async with self._share(*call.counts, times=1 + len(given.get("include") or ())) as session:
             return await HANDLERS[name](session, given)
@@ -246,4 +246,4 @@ class Attempt:
 
     def effects(self) -> tuple[dict[str, Any], ...]:
         """Describe the journal, JSON-able, in call order; then the requests."""
-        return (*self.journal.described(whole=self.claim.dry_run), *self.fetching.shown)
+        return (*self.journal.described(whole=self.claim.dry_run), *self.fetch_state.shown)

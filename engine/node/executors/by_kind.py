@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim, Executor, Finished
-from lodger.engine.core.params import accepted
+from lodger.engine.core.params import validate_params
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -37,7 +37,7 @@ class ByKind:
         """Run a claim by its kind, once its params satisfy what this version of its script declares."""
         if claim.fields is not None:
             try:
-                params = accepted(claim.fields, claim.params)
+                params = validate_params(claim.fields, claim.params)
             except InputError as refused:
                 return Finished(Outcome.BAD_REQUEST, error=ScriptError("BadRequest", refused.what))
             claim = replace(claim, params=params)

@@ -8,16 +8,16 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, select
 
-from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.capabilities.secrets import none_known
-from lodger.engine.capabilities.session import People, Reads
+from lodger.engine.capabilities.session import AddressLookup, QueryRunner
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Answer, Claim
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.sets.guard import Wall, looked
+from lodger.engine.data.sets.guard import DatabaseIsolation, inspect_databases
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
@@ -52,12 +52,12 @@ class HostSide:
 
     def __init__(
         self,
-        read: Reads,
+        read: QueryRunner,
         datasets: Datasets,
         clock: Clock,
         *,
         budgets: dict[str, int] | None = None,
-        people: People | None = None,
+        people: AddressLookup | None = None,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         way_out: WayOut | None = None,
         vault: Vault | None = None,
@@ -100,7 +100,7 @@ class HostSide:
 
     async def attempt(self, claim: Claim) -> Attempt:
         """Begin an attempt."""
-        await looked(self._datasets, self._look)
+        await inspect_databases(self._datasets, self._look)
         return Attempt(
             claim,
             self._read,
@@ -109,18 +109,20 @@ class HostSide:
             budgets=self._budgets,
             people=self._people,
             on_log=self._on_log,
-            fetching=self._fetching(claim),
+            fetch_state=self._fetching(claim),
             draws=None if claim.dry_run else self._reservations,
             clock_us=self.clock.now_us,
             opens=none_known if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
 
-    async def _look(self, work: Callable[[Connection], Wall], database: ForeignDatabase | None) -> Wall:
+    async def _look(
+        self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
+    ) -> DatabaseIsolation:
         return await (self._read(work) if database is None else database.ask(work))
 
-    def _fetching(self, claim: Claim) -> Fetching:
-        made = Fetching(
+    def _fetching(self, claim: Claim) -> FetchState:
+        made = FetchState(
             claim.tenant_id,
             claim.action_id,
             claim.step,
@@ -148,13 +150,13 @@ class HostSide:
 
 
 class LedgerAddresses:
-    """Asks the ledger (``engine.grants.people``). Satisfies :class:`~lodger.engine.capabilities.session.People`.
+    """Asks the ledger (``engine.grants.people``). Satisfies :class:`~lodger.engine.capabilities.session.AddressLookup`.
 
     Args:
         read: answers a question on the ledger's database, not as the role of scripts.
     """
 
-    def __init__(self, read: Reads) -> None:
+    def __init__(self, read: QueryRunner) -> None:
         self._read = read
 
     async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
@@ -175,7 +177,7 @@ class PlatformAddresses:
         is_own: whether an address belongs to a tenant.
     """
 
-    def __init__(self, read: Reads, is_own: Callable[[str, str], bool]) -> None:
+    def __init__(self, read: QueryRunner, is_own: Callable[[str, str], bool]) -> None:
         self._read = read
         self._is_own = is_own
 

@@ -8,7 +8,7 @@ import json
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from lodger.engine.capabilities.fetching import nothing_kept
+from lodger.engine.capabilities.fetch_state import nothing_kept
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished, Stopped
@@ -47,7 +47,7 @@ class PingExecutor:
         """Make the request; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
         attempt = await self._side.attempt(claim)
         # A ping asks anew each time: that it was answered with 503 before is why it is tried again.
-        attempt.fetching.kept = nothing_kept
+        attempt.fetch_state.kept = nothing_kept
         run = _Run(claim, attempt, self._side)
         try:
             return await run.through()
@@ -120,7 +120,7 @@ class _Run:
         lines = sorted((*self._lines, *self._attempt.warnings), key=lambda line: line.us)
         return Finished(
             outcome, result, error, tuple(lines), Usage(wall_ms=round(wall_ms, 3), host_calls=1),
-            effects=tuple(self._attempt.fetching.shown), spent=counters.spent(), drew=self._attempt.drew,
+            effects=tuple(self._attempt.fetch_state.shown), spent=counters.spent(), drew=self._attempt.drew,
             nearly=tuple(self._attempt.nearly),
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Self
 
-from lodger.engine.capabilities.session import Reads
+from lodger.engine.capabilities.session import QueryRunner
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.execution import Claim, Finished, Stopped
@@ -39,7 +39,7 @@ class SandboxExecutor:
         read, datasets, clock, more: of its :class:`lodger.engine.node.executors.host_side.HostSide`.
     """
 
-    def __init__(self, pool: Pool, read: Reads, datasets: Datasets, clock: Clock, **more: Any) -> None:
+    def __init__(self, pool: Pool, read: QueryRunner, datasets: Datasets, clock: Clock, **more: Any) -> None:
         self.pool = pool
         self.side = HostSide(read, datasets, clock, **more)
 
@@ -116,13 +116,13 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
 
 def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
     """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it."""
-    attempt.fetching.give_up()
+    attempt.fetch_state.give_up()
     outcome = attempt.verdict(report.outcome, report.error)
     error = report.error
     if error is not None and outcome is not report.outcome and attempt.refused is not None:
         error = replace(error, name="CallRefused")
     good, redactor = outcome is Outcome.OK, attempt.redactor
-    effects = attempt.effects() if good else tuple(attempt.fetching.shown)
+    effects = attempt.effects() if good else tuple(attempt.fetch_state.shown)
     if redactor and error is not None:
         error = replace(
             error,
@@ -138,7 +138,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         usage=report.usage,
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
-        fetched=tuple(attempt.fetching.fetched),
+        fetched=tuple(attempt.fetch_state.fetched),
         spent=attempt.counters.spent(),
         drew=attempt.drew,
         nearly=tuple(attempt.nearly),

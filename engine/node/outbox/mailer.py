@@ -143,11 +143,11 @@ class Mailer(Sender):
         if payload["html"] is not None:
             add = made.set_content if payload["text"] is None else made.add_alternative
             add(payload["html"], subtype="html", cte="quoted-printable")
-        _demand_plain(made)
+        _require_plain(made)
         return made
 
 
-def _demand_plain(message: EmailMessage) -> None:
+def _require_plain(message: EmailMessage) -> None:
     """Look at the head as it goes on the wire: what Python makes of encoded words in a text may be a line of its own (seen)."""
     head = message.as_bytes().partition(b"\r\n\r\n")[0]
     names = [

@@ -10,10 +10,10 @@ from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import ActionsReady, ChangeReported, LedgerChanged
-from lodger.engine.core.metrics import Meters
+from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.changes import feed
-from lodger.engine.data.changes.feed import START, Horizon
+from lodger.engine.data.changes.feed import START, FeedLag
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts
@@ -43,10 +43,10 @@ class ChangeFeed(Service):
 
     name: ClassVar[str] = "change-feed"
 
-    def __init__(self, context: NodeContext, datasets: Datasets, meters: Meters) -> None:
+    def __init__(self, context: NodeContext, datasets: Datasets, process_metrics: ProcessMetrics) -> None:
         super().__init__(context)
         self._datasets = datasets
-        self._meters = meters
+        self._meters = process_metrics
         self.wake_on(LedgerChanged, ChangeReported)
         self._seen: dict[ForeignDatabase | None, Position] = {}
         self._due: dict[Follower, None] = {}
@@ -173,11 +173,11 @@ class ChangeFeed(Service):
             elif held is not None and await self._tried(database, database.receives):
                 await asyncio.to_thread(self._tidy, database, before, now_us - RECEIPT_DAYS * DAY_US)
 
-    def _tell_horizon(self, place: str, held: Horizon, now_us: int) -> None:
+    def _tell_horizon(self, place: str, held: FeedLag, now_us: int) -> None:
         held_s = 0.0 if held.held_us is None else max(0.0, (now_us - held.held_us) / 1_000_000)
-        meters = self._meters
-        meters.put("lodger_feed_held_seconds", held_s, place)
-        meters.put("lodger_feed_held", held.waiting, place)
+        process_metrics = self._meters
+        process_metrics.put("lodger_feed_held_seconds", held_s, place)
+        process_metrics.put("lodger_feed_held", held.waiting, place)
         if held_s > HELD_S:
             self.context.bus.publish(
                 self.context.event("feed_held", place=place, waiting=held.waiting, held_s=held_s, holder=held.holder)

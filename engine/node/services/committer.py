@@ -11,7 +11,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import AttemptFinished, AttemptStopped
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
-from lodger.engine.effects.database_errors import Overthrown
+from lodger.engine.effects.database_errors import TransactionLost
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, CancelledWritten
@@ -85,7 +85,7 @@ class Committer(Service):
             except Unavailable:
                 self._doubted.update(_key(claim) for claim, _finished in batch)
                 raise
-            except Overthrown as gone:
+            except TransactionLost as gone:
                 # All of them again, without what that one wrote: a platform's trigger delays no other run.
                 _log.warning("a run's effects were refused, and its group is written again: %s", gone)
                 self._refuse(gone)
@@ -101,7 +101,7 @@ class Committer(Service):
                 raise
         self._written(batch, committed)
 
-    def _refuse(self, gone: Overthrown) -> None:
+    def _refuse(self, gone: TransactionLost) -> None:
         """Let one that waits end as refused."""
         for place, (claim, finished) in enumerate(self._waiting):
             if claim.action_id == gone.action_id:

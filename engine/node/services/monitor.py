@@ -8,7 +8,7 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim
-from lodger.engine.core.metrics import Meters, prometheus_text
+from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.service import Service
@@ -40,10 +40,10 @@ class Monitor(Service):
 
     name: ClassVar[str] = "monitor"
 
-    def __init__(self, context: NodeContext, attempts: RunningAttempts, meters: Meters) -> None:
+    def __init__(self, context: NodeContext, attempts: RunningAttempts, process_metrics: ProcessMetrics) -> None:
         super().__init__(context)
         self._attempts = attempts
-        self._meters = meters
+        self._meters = process_metrics
         context.bus.subscribe(BatchCommitted, self._committed)
         self._ended: deque[tuple[Claim, float]] = deque(maxlen=KEPT)
         self._paces: OrderedDict[Track, tuple[float, Pace]] = OrderedDict()

@@ -12,10 +12,10 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import ActionsReady, ChangeReported, LedgerChanged
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.sets.guard import Wall, looked
+from lodger.engine.data.sets.guard import DatabaseIsolation, inspect_databases
 from lodger.engine.effects import foreign_commit, sealed_commits, write_set_codec
-from lodger.engine.effects.sealed_commits import Sealed
-from lodger.engine.effects.write_set import Docket
+from lodger.engine.effects.sealed_commits import SealedAttempt
+from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, SealedSettled
 from lodger.engine.node.service import Service
@@ -34,7 +34,7 @@ class SealedCommits(Service):
         self._datasets = datasets
         context.bus.subscribe(BatchCommitted, self._put)
         self.wake_on(LedgerChanged, ChangeReported)
-        self._queue: list[Sealed] = []
+        self._queue: list[SealedAttempt] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads: ThreadPoolExecutor | None = None
 
@@ -53,7 +53,7 @@ class SealedCommits(Service):
             if due is not None and due <= now:
                 number = free - len(self._queue)
                 self._queue += await context.db.write(
-                    partial(sealed_commits.take, context.store, now_us=now, most=number)
+                    partial(sealed_commits.take, context.store, now_us=now, max_rows=number)
                 )
         for one in self._queue[:free]:
             task = asyncio.create_task(self._one(one), name=f"lodger-finish-{one.action_id}")
@@ -72,14 +72,14 @@ class SealedCommits(Service):
             # Its seal stands: it is taken up again when its turn is over.
             self.fault(error)
 
-    async def _one(self, one: Sealed) -> None:
+    async def _one(self, one: SealedAttempt) -> None:
         context = self.context
-        await looked(self._datasets, self._look)
+        await inspect_databases(self._datasets, self._look)
         datasets = self._datasets.pinned()
         try:
-            write_set = write_set_codec.decode(one.docket, datasets)
+            write_set = write_set_codec.decode(one.write_set, datasets)
             receipt = await self._applied(one, write_set)
-        except (write_set_codec.Undecodable, foreign_commit.NotNow) as unknown:
+        except (write_set_codec.WriteSetDecodeError, foreign_commit.DatabaseUnavailable) as unknown:
             await context.db.write(partial(sealed_commits.rest, one=one, why=str(unknown), now_us=self.clock.now_us()))
             self.fault(Unavailable("database_unreachable", str(unknown), fix="see `lodger doctor`"))
             return
@@ -90,16 +90,18 @@ class SealedCommits(Service):
             context.bus.publish(BudgetsWarned(done.warned))
             context.bus.publish(SealedSettled(done))
 
-    async def _applied(self, one: Sealed, write_set: Docket) -> foreign_commit.Receipt:
+    async def _applied(self, one: SealedAttempt, write_set: WriteSet) -> foreign_commit.Receipt:
         home = write_set.home
         if home is None:  # only rows that were to be looked at, and they are no more: nothing is written anywhere else
-            raise write_set_codec.Undecodable("none of its sets is in another database on this node")
+            raise write_set_codec.WriteSetDecodeError("none of its sets is in another database on this node")
         if self._threads is None:
             self._threads = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="lodger-finish")
         apply = partial(foreign_commit.apply, home, write_set, one.attempt, now_us=self.clock.now_us())
         return await asyncio.get_running_loop().run_in_executor(self._threads, apply)
 
-    async def _look(self, work: Callable[[Connection], Wall], database: ForeignDatabase | None) -> Wall:
+    async def _look(
+        self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
+    ) -> DatabaseIsolation:
         return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def drain(self) -> None:

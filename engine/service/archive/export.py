@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, select
 
 from lodger.engine.core.errors import Conflict
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.core.progress import Tally
+from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.schema import access, feeds, scheduling, script_data
 from lodger.engine.store.tenants import tenants
@@ -69,7 +69,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         )
     row = connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).one()
     head = {MARK: FORMAT, "tenant": tenant_id, "schema": current(connection), "made_us": now_us, "row": cells(row)}
-    out, digest, tally, written = io.BytesIO(), hashlib.sha256(), Tally(), 0
+    out, digest, progress, written = io.BytesIO(), hashlib.sha256(), ProgressCounter(), 0
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed:
         for line in _lines(connection, tenant_id, head):
             written += len(line)
@@ -77,7 +77,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
                 raise _too_large(tenant_id)
             digest.update(line)
             packed.write(line)
-            tally.add()
+            progress.add()
         packed.write(_line({"sha256": digest.hexdigest()}))
     return out.getvalue()
 

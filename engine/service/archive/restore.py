@@ -16,8 +16,8 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy.exc import DataError, IntegrityError
 
 from lodger.engine.core.errors import Conflict, InputError
-from lodger.engine.core.ids import OWNED, PLATFORM
-from lodger.engine.core.progress import Tally
+from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
+from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.service.archive import validation
 from lodger.engine.service.archive.export import FORMAT, MARK, MOST_BYTES, MOST_ROW, TABLES
 from lodger.engine.service.archive.validation import OPEN, bad
@@ -26,7 +26,7 @@ from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import Books
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.placements import demand_placed
+from lodger.engine.store.queue.placements import require_placed
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.schedules.revisions import MOST_STEPS
 from lodger.engine.store.schema import scheduling as s
@@ -129,11 +129,11 @@ class Arrival:
     def through(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
         """Insert all rows, check what they refer to, and return the tenant. Raises InputError."""
         self._tenant_row(head, now_us)
-        tally = Tally()
+        progress = ProgressCounter()
         for table, rows in _by_table(lines):
             for some in in_chunks(self._read(table, row) for row in rows):
                 insert_many(self._connection, table, some)
-                tally.add(len(some))
+                progress.add(len(some))
         self._check_owners()
         self._check_scripts()
         self._check_schedules()
@@ -179,11 +179,16 @@ class Arrival:
     def _script(self, row: dict[str, Any]) -> None:
         row["offered"] = 0
         if row["kind"] != "bound":
-            if row["kind"] not in {"script", "ping"} or row["name"].startswith(OWNED):
+            if row["kind"] not in {"script", "ping"} or row["name"].startswith(PLATFORM_PREFIX):
                 raise bad(f"a script is a {row['kind']!r}")
             return
         c = s.scripts.c
-        here = (c.tenant_id == PLATFORM, c.name == row["name"].removeprefix(OWNED), c.offered == 1, c.kind != "bound")
+        here = (
+            c.tenant_id == PLATFORM,
+            c.name == row["name"].removeprefix(PLATFORM_PREFIX),
+            c.offered == 1,
+            c.kind != "bound",
+        )
         found = self._connection.execute(select(c.id, c.version).where(*here)).first()
         if found is None:
             raise Conflict(
@@ -265,7 +270,7 @@ class Arrival:
         for row in self._connection.execute(select(s.schedule_revisions).where(r.tenant_id == self._tenant)):
             try:
                 made = book.read(row)
-                demand_placed(made.conduct, self._tenant)
+                require_placed(made.conduct, self._tenant)
                 self._books.sources.grants(made.grants)
                 for step in range(max(1, len(made.steps))):
                     self._books.sources.limits("{}", made.limits_of(step))

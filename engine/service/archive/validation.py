@@ -30,7 +30,7 @@ from lodger.engine.store.tenants.grants import encoded
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.prescan import demand
+from lodger.sandbox.prescan import require
 
 Row = dict[str, Any]
 #: Values and nesting of a line: a row is a list of cells.
@@ -65,7 +65,7 @@ def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
     """Read a line: flat, so that its length bounds what it takes."""
     try:
         if len(line) > _SHORT:
-            demand(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
+            require(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
         return _JSON.decode(line.decode())
     except (ValueError, RecursionError):
         raise bad("a line is no JSON, or holds more than a row") from None
@@ -94,7 +94,7 @@ def parse_cell(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any
     """Return the JSON value of a cell, within its bounds of depth and size. Raises InputError."""
     try:
         if len(text) > _SHORT or text.count("[") + text.count("{") > CELL_DEPTH:
-            demand(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
+            require(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
         return _JSON.decode(text)
     except (ValueError, RecursionError):
         raise bad(f"{table.name}.{name} is no JSON, or holds too much") from None

@@ -51,7 +51,7 @@ class DryRuns:
                 content, found = read(source, scripts.limits_of(self._engine.books, connection, tenant_id)), None
             else:
                 found, content = chosen(connection, tenant_id, name, version)
-        self._budget.demand(tenant_id)
+        self._budget.require(tenant_id)
         grants = None if found is None else found.grants
         ended = self._run(tenant, name, content, params, found, grants=grants, fetches=fetches)
         self._budget.charge(tenant_id, ended.usage.cpu_ms)
@@ -71,10 +71,10 @@ class DryRuns:
         with engine.books.database.read() as connection:
             limits = scripts.limits_of(engine.books, connection, tenant_id)
         content = read(source, limits)
-        self._budget.demand(tenant_id)
+        self._budget.require(tenant_id)
         if content.wasm is not None:
             try:
-                engine.scripts.intake.demand(tenant_id, content.wasm, limits)
+                engine.scripts.intake.require(tenant_id, content.wasm, limits)
             except InputError as refused:
                 return Checked(ok=False, problems=(ScriptError("CompileError", f"{refused.what}: {refused.why}"),))
             return Checked(ok=True, problems=())

@@ -42,7 +42,7 @@ class ModuleCheck:
                 )
             return self._made
 
-    def demand(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
+    def require(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
         """Let a good module pass. Blocks for as long as it compiles.
 
         Raises:
@@ -50,7 +50,7 @@ class ModuleCheck:
             Conflict: budget_used_up.
             Unavailable: no worker can be had here, or not behind the walls that this host must have.
         """
-        self._budget.demand(tenant_id)
+        self._budget.require(tenant_id)
         try:
             ended, cpu_ms = self._intake.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
         except SandboxError as problem:

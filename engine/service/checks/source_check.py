@@ -75,7 +75,7 @@ class SourceCheck:
             minimum=told.walls_minimum,
         )
 
-    def demand(self, tenant_id: str, name: str, modules: dict[str, str], limits: Limits) -> str | None:
+    def require(self, tenant_id: str, name: str, modules: dict[str, str], limits: Limits) -> str | None:
         """Let a source pass that can be read; give why nobody looked at it, where somebody should have. Blocks while it is read.
 
         Raises:

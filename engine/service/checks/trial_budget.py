@@ -23,7 +23,7 @@ class TrialBudget:
             return ""
         return f"tenant {tenant_id!r} has used the {limit} s of CPU time that it has on a day (UTC)"
 
-    def demand(self, tenant_id: str) -> None:
+    def require(self, tenant_id: str) -> None:
         """Check that the tenant has CPU time left today.
 
         Raises:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from lodger.engine.core.access import names
-from lodger.engine.core.access.audit_context import Act, present
+from lodger.engine.core.access.audit_context import AuditContext, current_audit_context
 from lodger.engine.core.errors import Conflict, InputError
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.service.operations.declaration import M, Operations
 from lodger.engine.store import audit
@@ -47,25 +47,25 @@ _REQUESTING = {"actions.run_at", "actions.run_in", "actions.run_now", "actions.r
 class Change:
     """One change under way."""
 
-    def __init__(self, books: Books, connection: Connection, act: Act, doing: audit.Doing) -> None:
+    def __init__(self, books: Books, connection: Connection, audit_context: AuditContext, doing: audit.Doing) -> None:
         self.connection = connection
         self._books = books
-        self.act = act
+        self.audit_context = audit_context
         self._doing = doing
         self._before: Json = None
         self._after: Json = _NOT_TOLD
         self._answer: Any = None
         self._seen = False
 
-    def act_because(self, why: str | None) -> Act:
+    def with_reason(self, why: str | None) -> AuditContext:
         """Return the act with its reason, if one was given; the audit log shows it too.
 
         Raises:
             InputError: why_invalid.
         """
         if why is not None:
-            self.act = replace(self.act, why=names.reason(why))
-        return self.act
+            self.audit_context = replace(self.audit_context, why=names.reason(why))
+        return self.audit_context
 
     def before(self, record: R, *, of: object = None) -> R:
         """Note what is there before; gives it back.
@@ -76,8 +76,8 @@ class Change:
         Raises:
             Conflict: precondition_failed, when the caller had seen something else.
         """
-        if self.act.expect is not None:
-            self.act.expect(record if of is None else of)
+        if self.audit_context.expect is not None:
+            self.audit_context.expect(record if of is None else of)
         self._seen = True
         self._before = told(record)
         self._name(record)
@@ -108,8 +108,8 @@ class Change:
         Raises:
             Conflict: storage_full.
         """
-        if self.act.expect is not None and not self._seen:
-            self.act.expect(None)
+        if self.audit_context.expect is not None and not self._seen:
+            self.audit_context.expect(None)
         if self._after is not _NOT_TOLD and (self._before is None or self._before != self._after):
             tenant, brief = self._doing.tenant_id, False
             if tenant is not None:
@@ -121,10 +121,17 @@ class Change:
                 ):
                     raise _storage_full(tenant, over.limit)
             audit.write(
-                self._books, self.connection, self.act, self._doing, self._before, self._after, now_us, brief=brief
+                self._books,
+                self.connection,
+                self.audit_context,
+                self._doing,
+                self._before,
+                self._after,
+                now_us,
+                brief=brief,
             )
-        if self.act.remember is not None:
-            self.act.remember(self.connection, self._answer)
+        if self.audit_context.remember is not None:
+            self.audit_context.remember(self.connection, self._answer)
 
 
 def _storage_full(tenant_id: str, limit: int) -> Conflict:
@@ -139,7 +146,7 @@ def _storage_full(tenant_id: str, limit: int) -> Conflict:
 
 def told(record: object) -> Json:
     """Return a record as the audit log shows it; of sources only their length."""
-    body = shaped(record)
+    body = to_jsonable(record)
     if isinstance(body, dict) and isinstance(body.get("modules"), dict):
         body["modules"] = {file: len(text) for file, text in body["modules"].items()}
     return body
@@ -175,7 +182,9 @@ class Noun(Operations[M]):
             if tenant_id is not None:
                 # What is there before is read under the lock under which it is changed.
                 ready_queue.lock(connection, [tenant_id])
-            change = Change(self.books, connection, present(), audit.Doing(verb, tenant_id, target, named))
+            change = Change(
+                self.books, connection, current_audit_context(), audit.Doing(verb, tenant_id, target, named)
+            )
             yield change
             change.settle(self._now_us)
             self.books.database.hints.send(connection, self.books.clock.elapsed_s())

@@ -7,7 +7,7 @@ from lodger.engine.core.access import names
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.metrics import Meters, Metric, joined, labelled, prometheus_text
+from lodger.engine.core.metrics import Metric, ProcessMetrics, joined, labelled, prometheus_text
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
@@ -95,7 +95,7 @@ def _us(lease: float | str | timedelta) -> int:
 class Metrics(Noun[M]):
     """Numbers for operators: what this process has counted, what nodes of other processes have, and what the ledger holds."""
 
-    meters: Meters
+    process_metrics: ProcessMetrics
 
     @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
     def read(self) -> list[Metric]:
@@ -108,9 +108,9 @@ class Metrics(Noun[M]):
     def _all(self) -> list[Metric]:
         with self.books.database.read() as connection:
             of_ledger = gauges.read(self.books, connection, self._now_us)
-            others = node_rows.figures_of_others(self.books, connection, self.meters.process, self._now_us)
+            others = node_rows.figures_of_others(self.books, connection, self.process_metrics.process, self._now_us)
         of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
-        return joined([*self.meters.read(), *of_nodes, *of_ledger])
+        return joined([*self.process_metrics.read(), *of_nodes, *of_ledger])
 
     @local("is no JSON: GET /metrics/text")
     def text(self) -> str:

@@ -9,7 +9,7 @@ from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
@@ -117,7 +117,7 @@ class Schedules(Previews[M]):
                     name,
                     wish,
                     now_us,
-                    change.act_because(why),
+                    change.with_reason(why),
                     None if owed is None else to_us(owed),
                 )
             )
@@ -197,9 +197,11 @@ class Schedules(Previews[M]):
         prepared = book.prepare(wished, from_us(now_us))
         with self._changing("schedules.edit", tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
-            present = replace(before.rules, **named)
+            current_audit_context = replace(before.rules, **named)
             # Another edit in between leaves other rules.
-            change["rules"] = prepared if present == wished else book.prepare(present, from_us(now_us))
+            change["rules"] = (
+                prepared if current_audit_context == wished else book.prepare(current_audit_context, from_us(now_us))
+            )
             edited = schedules.edit(
                 self.books,
                 changing.connection,
@@ -207,7 +209,7 @@ class Schedules(Previews[M]):
                 before.id,
                 change,
                 now_us,
-                changing.act_because(why),
+                changing.with_reason(why),
             )
             return changing.made(edited)
 
@@ -241,9 +243,11 @@ class Schedules(Previews[M]):
             "limits": old.limits, "params": old.params, "conduct": old.conduct, "grants": old.grants,
         }  # fmt: skip
         with self._changing("schedules.rollback", tenant_id, schedule) as change:
-            act = change.act_because(why or change.act.why or f"rollback to revision {revision}")
+            audit_context = change.with_reason(why or change.audit_context.why or f"rollback to revision {revision}")
             self._at(change, tenant_id, found.id)
-            return change.made(schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, now_us, act))
+            return change.made(
+                schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, now_us, audit_context)
+            )
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/revisions", Role.VIEWER)
     def revisions(
@@ -265,7 +269,7 @@ class Schedules(Previews[M]):
             before = revisions.get(connection, tenant_id, found.id, older)
             after = revisions.get(connection, tenant_id, found.id, found.revision if newer is None else newer)
         said = [
-            {name: value for name, value in shaped(each).items() if name not in _NOT_COMPARED}
+            {name: value for name, value in to_jsonable(each).items() if name not in _NOT_COMPARED}
             for each in (before, after)
         ]
         return ScheduleDiff(found.id, before.revision, after.revision, differences.of_fields(*said))

@@ -93,7 +93,7 @@ class Scripts(Noun[M]):
                 name,
                 content,
                 self._now_us,
-                change.act_because(why),
+                change.with_reason(why),
                 needs=needs,
                 fields=fields,
                 offered=offered,
@@ -136,8 +136,10 @@ class Scripts(Noun[M]):
             latest = scripts.latest(change.connection, tenant_id, name)
             if latest is not None:
                 change.before(latest)
-            act = change.act_because(why)
-            return change.made(scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, act))
+            audit_context = change.with_reason(why)
+            return change.made(
+                scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, audit_context)
+            )
 
     @local("a Python function cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:
@@ -146,7 +148,9 @@ class Scripts(Noun[M]):
             latest = scripts.latest(change.connection, PLATFORM, handler.name)
             if latest is not None:
                 change.before(latest)
-            return change.made(scripts.put_handler(self.books, change.connection, handler, self._now_us, change.act))
+            return change.made(
+                scripts.put_handler(self.books, change.connection, handler, self._now_us, change.audit_context)
+            )
 
     def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
         """Read and check a source; return it with the reason if it was not checked. Outside of any transaction, because it takes long."""
@@ -161,11 +165,11 @@ class Scripts(Noun[M]):
         if known == content.digest:
             return content, None
         if content.wasm is not None:
-            self.intake.demand(tenant_id, content.wasm, limits)
+            self.intake.require(tenant_id, content.wasm, limits)
             return content, None
         if force:
             return content, "force was said"
-        return content, self.proof.demand(tenant_id, name, content.modules, limits)
+        return content, self.proof.require(tenant_id, name, content.modules, limits)
 
     @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
     def check(self, tenant_id: str, source: Given) -> Checked:
@@ -252,11 +256,11 @@ class Scripts(Noun[M]):
         with self._changing("scripts.rollback", tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))
-            act = change.act_because(why or change.act.why or f"rollback to version {version}")
+            audit_context = change.with_reason(why or change.audit_context.why or f"rollback to version {version}")
             found = scripts.get(change.connection, tenant_id, name, version)
             return change.made(
                 scripts.put(
-                    self.books, change.connection, tenant_id, name, old, self._now_us, act,
+                    self.books, change.connection, tenant_id, name, old, self._now_us, audit_context,
                     needs=lambda _before: encoded(found.grants), fields=read_fields(found.fields),
                     offered=scripts.is_offered(change.connection, found.script_id),
                 )

@@ -38,7 +38,7 @@ class Tokens(Noun[M]):
         with self._changing("tokens.create", tenant_id, name) as change:
             made = tokens.create(
                 self.books, change.connection, name, role, tenant_id, None if ends is None else to_us(ends),
-                change.act.actor, self._now_us,
+                change.audit_context.actor, self._now_us,
             )  # fmt: skip
             return change.made(made, after=made.token)
 
@@ -49,7 +49,7 @@ class Tokens(Noun[M]):
             if tokens.any_of_platform(change.connection):
                 return None
             made = tokens.create(
-                self.books, change.connection, name, "admin", None, None, change.act.actor, self._now_us
+                self.books, change.connection, name, "admin", None, None, change.audit_context.actor, self._now_us
             )
             return change.made(made, after=made.token)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from sqlalchemy import Connection, func, select, tuple_
 
-from lodger.engine.core.ids import made_at_us
+from lodger.engine.core.ids import id_time_us
 from lodger.engine.store.actions import actions
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.access import running_lines
@@ -50,7 +50,7 @@ class Following:
             self._known[action.id] = _mark(action)
         if fresh:
             newest = fresh[-1].id
-            self._after = newest if len(fresh) >= MOST else max(self._after, _floor(made_at_us(newest) - OVERLAP_US))
+            self._after = newest if len(fresh) >= MOST else max(self._after, _floor(id_time_us(newest) - OVERLAP_US))
         # What is over and lies behind is never read again.
         self._known = {each: mark for each, mark in self._known.items() if mark[0] in OPEN or each > self._after}
         return sorted(moved, key=lambda action: action.id)

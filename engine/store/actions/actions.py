@@ -12,7 +12,7 @@ from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.core.params import accepted
+from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import pages
@@ -59,14 +59,14 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
         InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep, request_key_invalid.
         NotFound, Conflict: the tenant or the script.
     """
-    tenants.demand_active(connection, tenant_id)
+    tenants.require_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
         raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
     before = asked(connection, tenant_id, request.request_key)
     if before is not None:
         return before
     script = bind(connection, tenant_id, request.script)
-    accepted(script.fields, request.params)
+    validate_params(script.fields, request.params)
     return store(
         books,
         connection,
@@ -105,7 +105,7 @@ def run_now(
         InputError: params_invalid, params_too_large, params_too_deep, request_key_invalid, label_invalid.
         NotFound, Conflict: schedule_unknown, tenant_suspended.
     """
-    tenants.demand_active(connection, tenant_id)
+    tenants.require_active(connection, tenant_id)
     before = asked(connection, tenant_id, request_key)
     if before is not None:
         return before
@@ -113,7 +113,7 @@ def run_now(
     script = bind(connection, tenant_id, found.script)
     revision, key = _revision(books, connection, found), node or ""
     if params is not None:
-        accepted(script.fields, params)
+        validate_params(script.fields, params)
     requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
     busy = schedule_concurrency.busy(connection, found.id, key)
     return store(
@@ -194,7 +194,7 @@ def retry(books: Books, connection: Connection, tenant_id: str, action_id: str, 
         NotFound: action_unknown.
         Conflict: action_not_failed, tenant_suspended.
     """
-    tenants.demand_active(connection, tenant_id)
+    tenants.require_active(connection, tenant_id)
     which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
     row = connection.execute(which).first() if is_id(action_id) else None
     if row is None:

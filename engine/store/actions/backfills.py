@@ -50,7 +50,7 @@ def backfill(
     Raises:
         InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
     """
-    tenants.demand_active(connection, tenant_id)
+    tenants.require_active(connection, tenant_id)
     found = schedules.get(connection, tenant_id, schedule)
     if not start_us < end_us <= now_us:
         raise InputError(
@@ -162,7 +162,7 @@ def replay(
         Conflict: action_open.
         InputError: replay_gap, params_too_large, params_too_deep.
     """
-    tenants.demand_active(connection, tenant_id)
+    tenants.require_active(connection, tenant_id)
     before = actions.asked(connection, tenant_id, request_key)
     if before is not None:
         return before

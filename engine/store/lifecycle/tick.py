@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.policy.conduct import delay
@@ -221,7 +221,9 @@ def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> N
     name = connection.scalar(update(schedules).where(*mine).values(note=why).returning(schedules.c.name))
     doing = audit.Doing("schedules.pause", row.tenant_id, row.schedule_id, name)
     after = {"state": "paused", "note": why}
-    audit.write(books, connection, Act("engine", "node", why), doing, {"state": row.state}, after, books.clock.now_us())
+    audit.write(
+        books, connection, AuditContext("engine", "node", why), doing, {"state": row.state}, after, books.clock.now_us()
+    )
 
 
 def _standing(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:

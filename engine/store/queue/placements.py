@@ -31,7 +31,7 @@ class Living:
     labels: frozenset[str]
 
 
-def demand_placed(conduct: Conduct, tenant_id: str) -> None:
+def require_placed(conduct: Conduct, tenant_id: str) -> None:
     """Let a schedule stand on every node only when it is the platform's: a customer pays for one run of a slot.
 
     Raises:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 
-from lodger.engine.core.access.audit_context import Act, present
+from lodger.engine.core.access.audit_context import AuditContext, current_audit_context
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.core.serialization import shaped
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.store import audit
 from lodger.engine.store.context import Books
 from lodger.engine.store.records import Schedule, ScheduleRevision
@@ -57,7 +57,7 @@ def adopt(books: Books, connection: "Connection | Session", tenant_id: str, keys
     given: Iterable[Any] = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else keys
     for key in given:
         before = schedule_rows.get(found, tenant_id, str(key))
-        _adopt(books, found, before, _candidate(books, found, before, now_us), now_us, present())
+        _adopt(books, found, before, _candidate(books, found, before, now_us), now_us, current_audit_context())
         found.execute(delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == before.id))
 
 
@@ -120,7 +120,7 @@ def take(
         if isinstance(prepared, InputError):
             raise prepared
         with connection.begin_nested():
-            _adopt(books, connection, before, prepared, now_us, Act("sql", "node"))
+            _adopt(books, connection, before, prepared, now_us, AuditContext("sql", "node"))
     except InputError as error:
         refused = error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -164,9 +164,11 @@ def _candidate(books: Books, connection: Connection, before: Schedule, now_us: i
     return Candidate(number, revision, books.rulebook.prepare(revision.rules, from_us(now_us)))
 
 
-def _adopt(books: Books, connection: Connection, before: Schedule, candidate: Candidate, now_us: int, by: Act) -> None:
+def _adopt(
+    books: Books, connection: Connection, before: Schedule, candidate: Candidate, now_us: int, by: AuditContext
+) -> None:
     wish = candidate.revision
-    act = Act(by.actor, "sql", wish.why or by.why)
+    audit_context = AuditContext(by.actor, "sql", wish.why or by.why)
     # It is written anew by the edit, with its sentence, under the next number.
     _forget(connection, before.tenant_id, before.id)
     change = {
@@ -174,9 +176,9 @@ def _adopt(books: Books, connection: Connection, before: Schedule, candidate: Ca
         "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
         "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
     }  # fmt: skip
-    after = schedules.edit(books, connection, before.tenant_id, before.id, change, now_us, act)
+    after = schedules.edit(books, connection, before.tenant_id, before.id, change, now_us, audit_context)
     doing = audit.Doing("schedules.edit", before.tenant_id, before.id, before.name)
-    audit.write(books, connection, act, doing, shaped(before), shaped(after), now_us)
+    audit.write(books, connection, audit_context, doing, to_jsonable(before), to_jsonable(after), now_us)
 
 
 def _read(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, Select, insert, select, update
 
 from lodger.engine.core.access import names
-from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.labels import written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.core.params import accepted
+from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
@@ -22,7 +22,7 @@ from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.context import Books, dumped, listed
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.queue import followers
-from lodger.engine.store.queue.placements import demand_placed
+from lodger.engine.store.queue.placements import require_placed
 from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.schema import scheduling as tables
@@ -84,13 +84,13 @@ def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, pa
         version = pinned_version(step.get("version"))
         script = bind(connection, tenant_id, step["script"], version)
         if not steps:
-            accepted(script.fields, params)
+            validate_params(script.fields, params)
         pin = ({} if version is None else {"version": version}) | ({"on": script.requires} if script.requires else {})
         steps.append({"script_id": script.script_id, "limits": limits} | pin)
     return steps
 
 
-def demand_within(books: Books, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]) -> None:
+def require_within(books: Books, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]) -> None:
     """Let limits pass that lower what the tenant has.
 
     Raises:
@@ -149,7 +149,7 @@ def pinned_version(given: object) -> int | None:
 
 def revise(
     books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
-    now_us: int, owed_us: int, act: Act,
+    now_us: int, owed_us: int, audit_context: AuditContext,
 ) -> tuple[int, bool]:  # fmt: skip
     """Check a revision and store it.
 
@@ -161,7 +161,7 @@ def revise(
     if wish.limits:
         books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
     conduct = parse_conduct(wish.conduct)
-    demand_placed(conduct, tenant_id)
+    require_placed(conduct, tenant_id)
     if number > 1:
         _succeed(connection, tenant_id, schedule_id, number, steps[0]["script_id"])
     connection.execute(
@@ -183,8 +183,8 @@ def revise(
             grants=encoded(wish.grants),
             anchor_us=to_us(wish.rules.anchor),
             created_us=now_us,
-            created_by=act.actor,
-            why=act.why,
+            created_by=audit_context.actor,
+            why=audit_context.why,
         )
     )
     followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)

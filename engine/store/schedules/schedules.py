@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import tzdata_version
@@ -35,7 +35,7 @@ def create(
     name: str,
     wish: Wish,
     now_us: int,
-    act: Act,
+    audit_context: AuditContext,
     first_after_us: int | None = None,
 ) -> Schedule:
     """Bind a script to rules.
@@ -48,12 +48,12 @@ def create(
         RuleNeverFires: no slot is left from that instant on.
         InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
     """
-    tenant = tenants.demand_active(connection, tenant_id)
+    tenant = tenants.require_active(connection, tenant_id)
     allowed = books.sources.allowance(json.dumps(tenant.limits))
     scripts.named(name, "schedule")
     _spaced(wish.rules, allowed)
     steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
-    revisions.demand_within(books, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
+    revisions.require_within(books, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
         raise Conflict(
@@ -73,7 +73,7 @@ def create(
     }
     connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
     next_us, searching = revisions.revise(
-        books, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, act
+        books, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
     )
     connection.execute(
         insert(tables.schedule_clock).values(
@@ -117,7 +117,7 @@ def edit(
     schedule: str,
     change: Mapping[str, Any],
     now_us: int,
-    act: Act,
+    audit_context: AuditContext,
 ) -> Schedule:
     """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
 
@@ -125,7 +125,7 @@ def edit(
     The old revision is accounted up to now first; what it has queued keeps its script version and runs.
     ``version`` in the change says which version a schedule of one script runs.
     """
-    tenant = tenants.demand_active(connection, tenant_id)
+    tenant = tenants.require_active(connection, tenant_id)
     before = get(connection, tenant_id, schedule)
     if change["rules"].rules != before.rules:
         _spaced(change["rules"], books.sources.allowance(json.dumps(tenant.limits)))
@@ -142,14 +142,14 @@ def edit(
     # What was stored may be above what the tenant has by now; only what is new must not be.
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]
-    revisions.demand_within(books, tenant.limits, [each for each in wished if each not in old])
+    revisions.require_within(books, tenant.limits, [each for each in wished if each not in old])
     if clock.state == "armed":
         tick.account(books, connection, [clock], now_us)
     else:
         tick.owe(books, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
     next_us, searching = revisions.revise(
-        books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, act
+        books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, audit_context
     )
     coming = {"state": "armed", "next_at": next_us, "searching": int(searching)}
     armed = coming if clock.state in {"armed", "ended"} else {}
@@ -186,7 +186,7 @@ def pause(
 
 def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
     """Arm a paused schedule; an armed one is left alone."""
-    tenants.demand_active(connection, tenant_id)
+    tenants.require_active(connection, tenant_id)
     found = get(connection, tenant_id, schedule)
     if found.state == "paused":
         fault = books.rulebook.revision(connection, tenant_id, found.id, found.revision).fault

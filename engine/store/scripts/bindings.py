@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 from lodger.engine.core.access import names
 from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import NotFound
-from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stores import driver_of
@@ -45,9 +45,9 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
     Raises:
         NotFound: script_unknown.
     """
-    owned = name.startswith(OWNED)
+    owned = name.startswith(PLATFORM_PREFIX)
     owner = PLATFORM if owned else tenant_id
-    which = (_s.tenant_id == owner, _s.name == name.removeprefix(OWNED), _s.kind != "bound")
+    which = (_s.tenant_id == owner, _s.name == name.removeprefix(PLATFORM_PREFIX), _s.kind != "bound")
     row = connection.execute(
         _found.where(*which, _v.version == (_s.version if version is None else names.ordinal(version)))
     ).first()

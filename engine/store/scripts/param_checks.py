@@ -6,7 +6,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.store.context import Books, input_text
 from lodger.engine.store.records import Json
 from lodger.engine.store.scripts import scripts
-from lodger.sandbox.prescan import JsonRefused, demand
+from lodger.sandbox.prescan import JsonRefused, require
 
 #: Levels of the context around a script's params.
 AROUND = 2
@@ -45,7 +45,7 @@ def fitting(books: Books, connection: Connection, tenant_id: str, text: str | No
             limit=limits.input_bytes,
         )
     try:
-        demand(body, max_depth=limits.json_depth - AROUND)
+        require(body, max_depth=limits.json_depth - AROUND)
     except JsonRefused:
         raise InputError(
             "params_too_deep",

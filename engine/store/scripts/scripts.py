@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import Connection, func, insert, select, text, update
 
 from lodger.engine.core.access import names
-from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.handlers import Handler
-from lodger.engine.core.ids import OWNED, PLATFORM
-from lodger.engine.core.params import Field, dumped_fields
+from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
+from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import pages
 from lodger.engine.store.context import Books, listed
@@ -39,7 +39,7 @@ def put(
     name: str,
     source: Given | Content,
     now_us: int,
-    act: Act,
+    audit_context: AuditContext,
     *,
     needs: Callable[[tuple[str, ...] | None], str | None] = encoded,
     fields: tuple[Field, ...] | None = None,
@@ -64,7 +64,7 @@ def put(
     ready_queue.lock(connection, [tenant_id])
     limits = limits_of(books, connection, tenant_id)
     named(name, "script")
-    if name.startswith(OWNED) or (offered and tenant_id != PLATFORM):
+    if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
         raise _owned(name, offered=offered)
     content = source if isinstance(source, Content) else read(source, limits)
     allowed = books.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
@@ -73,7 +73,7 @@ def put(
     ).first()
     before = None if row is None else get(connection, tenant_id, name)
     held = needs(before.grants if before else None)
-    typed = None if fields is None else json.dumps(dumped_fields(fields))
+    typed = None if fields is None else json.dumps(dump_fields(fields))
     if row is not None and row.kind != content.kind:
         raise InputError(
             "kind_fixed", f"{name!r} is a {row.kind}", why="a script stays what it is", fix="take another name"
@@ -98,18 +98,28 @@ def put(
         insert(script_versions).values(
             tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
             modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
-            grants=held, created_by=act.actor, why=act.why, fields=typed,
+            grants=held, created_by=audit_context.actor, why=audit_context.why, fields=typed,
         )
     )  # fmt: skip
     return get(connection, tenant_id, name, version)
 
 
-def put_handler(books: Books, connection: Connection, handler: Handler, now_us: int, act: Act) -> ScriptVersion:
+def put_handler(
+    books: Books, connection: Connection, handler: Handler, now_us: int, audit_context: AuditContext
+) -> ScriptVersion:
     """Store a handler as a script of the platform's, so that it can be bound; the same again makes no new version."""
     body = json.dumps({"deadline_s": handler.deadline_s})
     content = Content({"host.json": body}, None, hashlib.sha256(b"host\0" + body.encode()).hexdigest(), "host")
     return put(
-        books, connection, PLATFORM, handler.name, content, now_us, act, fields=handler.fields, offered=handler.offered
+        books,
+        connection,
+        PLATFORM,
+        handler.name,
+        content,
+        now_us,
+        audit_context,
+        fields=handler.fields,
+        offered=handler.offered,
     )
 
 
@@ -128,7 +138,7 @@ def _owned(name: str, *, offered: bool) -> InputError:
     return InputError(
         "script_name_invalid",
         f"{name!r} cannot name a script",
-        why=f"{OWNED} stands before the platform's",
+        why=f"{PLATFORM_PREFIX} stands before the platform's",
         fix="leave it out",
     )
 

@@ -11,7 +11,7 @@ from lodger.engine.core.access import names
 from lodger.engine.core.access.labels import parse_labels, written
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
@@ -54,11 +54,11 @@ def create(
         Conflict: tenant_exists.
     """
     names.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
-    if tenant_id.startswith(OWNED):
+    if tenant_id.startswith(PLATFORM_PREFIX):
         raise InputError(
             "tenant_id_invalid",
             f"{tenant_id!r} cannot name a tenant",
-            why=f"{OWNED} stands for the platform",
+            why=f"{PLATFORM_PREFIX} stands for the platform",
             fix="leave it out",
         )
     cap, bound = _checked(limits or {}, books.sources).concurrent_runs, written(parse_labels(labels))
@@ -127,7 +127,7 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
     return _tenant(row)
 
 
-def demand_active(connection: Connection, tenant_id: str) -> Tenant:
+def require_active(connection: Connection, tenant_id: str) -> Tenant:
     """Take the tenant's lock and give it, when it may have new work.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.capabilities.fetching import Send
+from lodger.engine.capabilities.fetch_state import Send
 from lodger.engine.core.access.grants import Grants, parse
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
@@ -140,7 +140,7 @@ class TenantHost:
         self.attempt = Attempt(
             claim, place.read, datasets or place.exposed, now_us=NOW_US, budgets=budgets, opens=_opened
         )
-        self.attempt.fetching.send = send
+        self.attempt.fetch_state.send = send
 
     def log(self, line: LogLine) -> None:
         """Drop it."""

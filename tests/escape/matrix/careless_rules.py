@@ -6,7 +6,7 @@ import time
 from os.path import normpath
 from pathlib import Path
 
-from lodger.escape.case import Act
+from lodger.escape.case import AuditContext
 from lodger.escape.cases.tenants.rules import AskRule, AskZone, ReadText, figures
 from lodger.sandbox.job import Report
 
@@ -43,7 +43,7 @@ def _answered_by(program: str, *arguments: str) -> Report:
     return figures(finished=True, ms=ms, answer=done.stdout.decode()[:100])
 
 
-def careless_act(act: Act, without: frozenset[str]) -> Report:
+def careless_act(act: AuditContext, without: frozenset[str]) -> Report:
     """Answer as a careless engine would when the layer is missing, else as the real one."""
     match act:
         case AskRule(text) if "bounded_rules" in without:

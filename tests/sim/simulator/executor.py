@@ -112,7 +112,7 @@ class Workers:
         if kind == REFUSED:  # after a good row, which the savepoint takes back
             made.insert(rows, {"key": made.token(), **values, "fits": False}, given=frozenset(values), token=True)
         if kind == STALE:
-            made.saw(rows, [{"key": 1, **values}])
+            made.record_read(rows, [{"key": 1, **values}])
             made.change(Update(rows, 1, {"step": 0}), None)
         return made
 

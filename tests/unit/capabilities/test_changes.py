@@ -12,7 +12,7 @@ from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.data.changes import external_writes, feed, triggers
 from lodger.engine.effects import commit
-from lodger.engine.effects.effect import lags
+from lodger.engine.effects.effect import has_unread_changes
 from lodger.engine.store.schema.feeds import changes as changes_table
 
 
@@ -75,7 +75,7 @@ def test_batches_and_what_is_left(shop: Shop) -> None:
         reader = reading(shop)
         found = ask(reader, "db.changes", set="things", limit=10)
         assert [len(found["changes"]), found["more"]] == expected
-        assert lags(reader.journal.effects) is expected[1]
+        assert has_unread_changes(reader.journal.effects) is expected[1]
         settle(shop, reader)
         seen += [each["id"] for each in found["changes"]]
     assert seen == [f"t{number:02}" for number in range(25)]

@@ -88,7 +88,7 @@ def test_late_committers_lose_nothing(shop: Shop, kind: str) -> None:
         transaction.commit()
     assert read(shop) == [(1, "update"), (2, "update")]
     with shop.engine.connect() as connection:
-        assert feed.horizon(connection) == feed.Horizon()
+        assert feed.horizon(connection) == feed.FeedLag()
 
 
 def test_a_transaction_that_only_reads_holds_nothing_back(shop: Shop, kind: str) -> None:

@@ -10,7 +10,7 @@ from tests.egress.forms import all_forms
 from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
 from tests.unit.data.shop import Shop
 
-from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core import strict_json
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.execution import Answer
@@ -38,8 +38,8 @@ class Desk:
         async def known() -> dict[str, Answer]:
             return kept or {}
 
-        fetching = Fetching(tenant, ACTION, 0, self.send, known, **more)
-        return self.shop.attempt(tenant, claim={"grants": parse(granted)}, fetching=fetching, budgets=budgets)
+        fetch_state = FetchState(tenant, ACTION, 0, self.send, known, **more)
+        return self.shop.attempt(tenant, claim={"grants": parse(granted)}, fetch_state=fetch_state, budgets=budgets)
 
     async def send(self, request: Request) -> Answer:
         self.requests.append(request)
@@ -109,7 +109,7 @@ def test_a_body_crosses_whole_in_pieces_that_fit(desk: Desk, body: bytes) -> Non
             break
         told = ask(attempt, "http.more", id=1, **{"from": told["next"]})
     assert whole == body
-    assert attempt.fetching.bodies == {}, "what was handed over is let go"
+    assert attempt.fetch_state.bodies == {}, "what was handed over is let go"
     assert ask(attempt, "http.more", id=1, **{"from": 0}) == "bad_request"
 
 
@@ -225,19 +225,19 @@ def test_a_repeated_run_is_given_the_answers_of_the_run_before(desk: Desk) -> No
     post = asked(desk.peer.url(), method="POST", body="a")
     before = desk.attempt()
     assert [ask(before, "http.fetch", **post | {"id": number})["text"] for number in (1, 2)] == ["0", "1"]
-    kept = {each.key: each.answer for each in before.fetching.fetched}
+    kept = {each.key: each.answer for each in before.fetch_state.fetched}
     after = desk.attempt(kept=kept)
     assert [ask(after, "http.fetch", **post | {"id": number})["text"] for number in (1, 2, 3)] == ["0", "1", "2"]
     assert ask(after, "http.fetch", **post | {"id": 4, "body": "new"})["text"] == "3"
     assert len(desk.peer.asked) == 4
-    assert after.fetching.sent == 2
+    assert after.fetch_state.sent == 2
 
 
 async def under_way(attempt: Attempt) -> None:
     """Wait until the first request has a task."""
     for _ in range(100):
         await asyncio.sleep(0)
-        if attempt.fetching.under_way:
+        if attempt.fetch_state.under_way:
             return
     raise AssertionError("nothing is under way")
 
@@ -257,7 +257,7 @@ def test_a_request_can_be_broken_off(desk: Desk) -> None:
         return read(await asyncio.wait_for(first, 120)), read(twice), read(aborted)
 
     assert asyncio.run(go()) == ("aborted", "bad_request", None)
-    assert attempt.fetching.under_way == {}
+    assert attempt.fetch_state.under_way == {}
 
 
 def test_a_run_that_ends_breaks_its_requests_off(desk: Desk) -> None:
@@ -275,7 +275,7 @@ def test_a_run_that_ends_breaks_its_requests_off(desk: Desk) -> None:
             await calling
 
     asyncio.run(go())
-    assert attempt.fetching.under_way == {}
+    assert attempt.fetch_state.under_way == {}
 
 
 def test_in_a_dry_run_only_reading_leaves(desk: Desk) -> None:
@@ -335,7 +335,7 @@ def test_what_came_of_an_answer_that_nobody_waited_for_counts(desk: Desk, way: s
             await attempt.call("http.abort", '{"id": 1}')
             assert read(await calling) == "aborted"
         else:
-            attempt.fetching.give_up()
+            attempt.fetch_state.give_up()
             calling.cancel()
             await asyncio.wait([calling])
 

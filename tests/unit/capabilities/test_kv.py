@@ -23,7 +23,7 @@ def ask(attempt: Attempt, call: str, **arguments: Any) -> Any:
 
 def settle(shop: Shop, attempt: Attempt, now_us: int = NOW_US) -> None:
     with shop.engine.begin() as connection:
-        commit.apply(connection, attempt.journal.docket(), now_us=now_us)
+        commit.apply(connection, attempt.journal.write_set(), now_us=now_us)
 
 
 def kept(shop: Shop, **values: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
 from tests.unit.data.shop import Shop
 
-from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.egress.way_out import WayOut
@@ -37,8 +37,8 @@ class Desk:
 
     def attempt(self, *grants: str) -> Attempt:
         reach = [f"fetch:http://127.0.0.1:{peer.port}" for peer in (self.peer, self.other)]
-        fetching = Fetching("one", ACTION, 0, self.way.send)
-        return self.shop.attempt(claim={"grants": parse([*reach, *grants])}, fetching=fetching, opens=self.opens)
+        fetch_state = FetchState("one", ACTION, 0, self.way.send)
+        return self.shop.attempt(claim={"grants": parse([*reach, *grants])}, fetch_state=fetch_state, opens=self.opens)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def get(attempt: Attempt, url: str, authorization: str, **more: Any) -> Any:
     return ask(
         attempt,
         "http.fetch",
-        id=len(attempt.fetching.shown),
+        id=len(attempt.fetch_state.shown),
         method="GET",
         url=url,
         headers=[["authorization", authorization]],
@@ -77,7 +77,7 @@ def test_the_value_is_put_in_where_the_request_leaves(desk: Desk) -> None:
     sent = [asked.headers["authorization"] for asked in desk.peer.asked]
     assert sent == [f"Bearer {VALUE}", "Basic " + base64.b64encode(f"ann:{VALUE}".encode()).decode()]
     assert VALUE not in json.dumps(attempt.effects())
-    assert VALUE not in repr(attempt.fetching.fetched)
+    assert VALUE not in repr(attempt.fetch_state.fetched)
 
 
 @pytest.mark.parametrize(

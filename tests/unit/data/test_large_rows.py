@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop
 
-from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.data.filtering.parsing import And, read_order
 from lodger.engine.data.reading import bounded
 from lodger.engine.data.reading.reader import Reader
-from lodger.engine.data.sets.guard import guarded
+from lodger.engine.data.sets.guard import isolated_query
 from lodger.engine.data.sets.scope import Scope
 
 MANY, LARGE = 12, 700_000
@@ -55,7 +55,7 @@ def test_a_question_reads_no_more_than_it_may(shop: Shop) -> None:
             return Reader(inner, Scope("one")).page(rows, And(()), order, 501, most=most)
 
         with shop.engine.connect() as connection:
-            return guarded(ask, "one", shop.datasets, rows)(connection)
+            return isolated_query(ask, "one", shop.datasets, rows)(connection)
 
     for most, wanted, more in ((1, 2, True), (2 * LARGE, 2, True), (2 * LARGE + 2000, 4, True), (10**9, MANY, False)):
         found, cut = page(most)
@@ -84,8 +84,8 @@ def test_pages_hold_every_row_once(shop: Shop) -> None:
 def test_what_is_chosen_or_comes_along_is_refused_when_it_is_too_much(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lodger.engine.capabilities.db_bulk.MOST_CHOSEN_BYTES", 2 * LARGE)
-    monkeypatch.setattr("lodger.engine.data.reading.related.MOST_BYTES", 2 * LARGE)
+    monkeypatch.setattr("lodger.engine.capabilities.db_bulk.MAX_CHOSEN_BYTES", 2 * LARGE)
+    monkeypatch.setattr("lodger.engine.data.reading.related.MAX_BYTES", 2 * LARGE)
     attempt = shop.attempt()
     assert ask(attempt, "db.updateMany", set="books", filter={}, changes={"place": 0}, all=True)[0] == "too_large"
     assert not attempt.journal
@@ -111,7 +111,7 @@ def test_groups_of_large_texts(shop: Shop) -> None:
 
 def test_one_attempt_keeps_no_more_than_it_may(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a script is shown is kept to be compared; getting large rows again and again would fill the node."""
-    monkeypatch.setattr("lodger.engine.effects.journal.MOST_KEPT", 3 * LARGE)
+    monkeypatch.setattr("lodger.engine.effects.journal.MAX_KEPT_BYTES", 3 * LARGE)
     attempt = shop.attempt()
     codes = []
     for number in (1, 1, 1, 1, 2, 4, 5, 7):
@@ -122,7 +122,7 @@ def test_one_attempt_keeps_no_more_than_it_may(shop: Shop, monkeypatch: pytest.M
 
 
 def test_a_process_that_may_be_told_little_is_given_small_pages(bare: Shop) -> None:
-    attempt = bare.attempt(fetching=Fetching("one", "a", 0, frame_bytes=4096))
+    attempt = bare.attempt(fetch_state=FetchState("one", "a", 0, frame_bytes=4096))
     for number in range(20):
         ask(attempt, "db.insert", set="things", values={"id": f"{number:02}", "text": "ü" * 300})
     seen: list[str] = []

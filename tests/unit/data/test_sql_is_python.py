@@ -20,7 +20,7 @@ from lodger.engine.data.filtering.parsing import read_filter, read_order
 from lodger.engine.data.reading import bounded
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.data.reading.related import lookup_of
-from lodger.engine.data.sets.guard import guarded
+from lodger.engine.data.sets.guard import isolated_query
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import on_wire
@@ -44,7 +44,7 @@ async def told(attempt: Attempt, name: str, **arguments: Any) -> Any:
     return json.loads(reply.json)
 
 
-def in_python(wanted: aggregate.Wanted, rows: list[Any]) -> Any:
+def in_python(wanted: aggregate.AggregateQuery, rows: list[Any]) -> Any:
     try:
         return json.loads(json.dumps(aggregate.shown(wanted, aggregate.measured(wanted, rows))))
     except CallRefused as refused:
@@ -152,13 +152,13 @@ def test_the_database_and_python_agree(shop: Shop, seed: int, what: str) -> None
                 }
                 connection.execute(collection_indexes.insert().values(values))
     # Of the third seed pages end early, as those of large rows do.
-    asyncio.run(agree(shop, Asker(seed), what != "table", 300 if seed == 3 else bounded.MOST_BYTES))
+    asyncio.run(agree(shop, Asker(seed), what != "table", 300 if seed == 3 else bounded.MAX_BYTES))
 
 
 @contextmanager
 def pages_of(most: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounded, "MOST_BYTES", most)
+        patch.setattr(bounded, "MAX_BYTES", most)
         yield
 
 
@@ -169,7 +169,7 @@ async def agree(shop: Shop, asker: Asker, documents: bool, most: int) -> None:
     await scribble(attempt, asker, name, documents)
     rows = shop.datasets.named(name)
     with shop.engine.connect() as connection:
-        whole = guarded(
+        whole = isolated_query(
             lambda inner: Reader(inner, Scope("one")).page(
                 rows, read_filter({}, rows.lookup), read_order(None, rows.lookup, rows.key), 10_000
             ),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from lodger.sandbox import prescan
-from lodger.sandbox.prescan import JsonRefused, check, demand, depth, parse, scan
+from lodger.sandbox.prescan import JsonRefused, check, depth, parse, require, scan
 
 values = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | some.text(),
@@ -188,7 +188,7 @@ def count(value: Any) -> int:
 
 def holds(text: bytes, **most: int) -> bool:
     try:
-        demand(text, **{"max_depth": 1 << 20, **most})
+        require(text, **{"max_depth": 1 << 20, **most})
     except JsonRefused as refused:
         return refused.code != ("too_many_values" if "max_values" in most else "too_deep")
     return True
@@ -235,6 +235,6 @@ def test_no_more_is_looked_at_than_refuses(text: bytes, monkeypatch: pytest.Monk
     string = prescan.STRING
     monkeypatch.setattr(prescan, "STRING", Counted())
     with pytest.raises(JsonRefused):
-        demand(text * 2_000_000, max_depth=64, max_values=10_000)
+        require(text * 2_000_000, max_depth=64, max_values=10_000)
     assert looked <= 200_000
     assert (looked == 0) is (b'"' in text), "quotes are counted first"

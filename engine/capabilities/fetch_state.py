@@ -37,7 +37,7 @@ async def nothing_kept() -> dict[str, Answer]:
 
 
 @dataclass(slots=True)
-class Fetching:
+class FetchState:
     """What the capability keeps of one attempt.
 
     Attributes:
@@ -60,7 +60,7 @@ class Fetching:
     shown: list[dict[str, Any]] = field(default_factory=list)
     sent: int = 0
     moved_bytes: int = 0
-    bodies: dict[int, "Part"] = field(default_factory=dict)
+    bodies: dict[int, "ResponseBody"] = field(default_factory=dict)
     under_way: dict[int, asyncio.Task[Answer]] = field(default_factory=dict)
     lost: Callable[[int], None] = lambda _moved: None
     _moving: list[Request] = field(default_factory=list)
@@ -135,14 +135,14 @@ def _host(url: str) -> str | None:
 
 
 @dataclass(slots=True)
-class Part:
+class ResponseBody:
     """A body that is given to the script piece by piece; as text when it is text."""
 
     body: bytes
     is_text: bool
 
     @classmethod
-    def of(cls, body: bytes) -> "Part":
+    def of(cls, body: bytes) -> "ResponseBody":
         """Look whether a body is text: UTF-8 without a mark."""
         try:
             body.decode()
