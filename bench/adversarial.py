@@ -219,7 +219,7 @@ def everyday(dice: Random) -> ScheduleRules:
     return ScheduleRules((RuleSpec(dice.choice(_CRON)),), tuple(closed), tz=tz)
 
 
-def asked(schedule: CompiledSchedule, dice: Random) -> tuple[int, float]:
+def question_cost(schedule: CompiledSchedule, dice: Random) -> tuple[int, float]:
     """Most steps of some questions to a schedule, and milliseconds of the dearest."""
     max_steps, dearest = 0, 0.0
     for days in (0, dice.randint(-700_000, 2_900_000)):
@@ -252,7 +252,7 @@ def main() -> int:
         except RuleInvalid as error:
             refused[error.code] += 1
             continue
-        figures.append(asked(compiled, dice))
+        figures.append(question_cost(compiled, dice))
     steps, costs = (sorted(each) for each in zip(*figures, strict=True))
     wrong += (sum(refused.values()) if usual else 0) + (steps[-1] > MAX_STEPS + 1)
     print(f"{many} drawn, refused: {dict(refused)}")

@@ -202,7 +202,7 @@ async def phase(server: Server, aim: tuple[str, Server], name: str, clients: int
                 await asyncio.wait_for(over.wait(), 0.05)
 
     watching, before, computed = asyncio.create_task(watch()), waited_ms(server.pid), server.cpu_ms()
-    worked, asked = await asyncio.gather(
+    attacked, beside = await asyncio.gather(
         _child([sys.executable, *attack, "--end", str(end)], {"port": aim[1].port, "tokens": aim[1].tokens}),
         _child(
             [sys.executable, str(folder / "neighbour.py")],
@@ -213,17 +213,19 @@ async def phase(server: Server, aim: tuple[str, Server], name: str, clients: int
     made.cpu_ms = server.cpu_ms() - computed
     over.set()
     await watching
-    made.answers.update(worked["answers"])
-    made.took_ms = worked["took_ms"]
-    made.neighbour_ms, made.neighbour_waited_ms = asked["took_ms"], asked["waited_ms"]
-    made.answers.update({f"neighbour {status}": count for status, count in asked["answers"].items() if status != "200"})
+    made.answers.update(attacked["answers"])
+    made.took_ms = attacked["took_ms"]
+    made.neighbour_ms, made.neighbour_waited_ms = beside["took_ms"], beside["waited_ms"]
+    made.answers.update(
+        {f"neighbour {status}": count for status, count in beside["answers"].items() if status != "200"}
+    )
     return made
 
 
-async def _child(command: list[str], said: dict[str, Any]) -> dict[str, Any]:
+async def _child(command: list[str], request: dict[str, Any]) -> dict[str, Any]:
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
-    out, _ = await child.communicate(json.dumps(said).encode())
+    out, _ = await child.communicate(json.dumps(request).encode())
     found: dict[str, Any] = json.loads(out)
     return found
 
@@ -288,22 +290,22 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="end with 1 when a promise does not hold")
     parser.add_argument("--only", action="append", choices=[*WORK], help="only this attack, beside the quiet phase")
     parser.add_argument("--proxy", action="store_true", help="put nginx before the server")
-    asked = parser.parse_args()
-    if asked.proxy and shutil.which("nginx") is None:
+    arguments = parser.parse_args()
+    if arguments.proxy and shutil.which("nginx") is None:
         parser.error("nginx is not installed")
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], asked.clients * 2 + 5000), files[1]))
-    names = [name for name in asked.only or WORK if name != "quiet"]
-    phases = asyncio.run(measure(asked.clients, asked.seconds, names, proxy=asked.proxy))
-    wrong, ratios = broken(phases, proxy=asked.proxy), compared(phases)
-    if asked.json:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], arguments.clients * 2 + 5000), files[1]))
+    names = [name for name in arguments.only or WORK if name != "quiet"]
+    phases = asyncio.run(measure(arguments.clients, arguments.seconds, names, proxy=arguments.proxy))
+    wrong, ratios = broken(phases, proxy=arguments.proxy), compared(phases)
+    if arguments.json:
         report = {"phases": [each.as_dict() for each in phases], "compared": ratios, "broken": wrong}
         sys.stdout.write(json.dumps(report) + "\n")
     else:
         for row in [*(each.as_dict() for each in phases), *ratios]:
             sys.stdout.write("  ".join(f"{name} {value}" for name, value in row.items()) + "\n")
         sys.stdout.write("\n".join(wrong or ["every promise held"]) + "\n")
-    return 1 if wrong and asked.check else 0
+    return 1 if wrong and arguments.check else 0
 
 
 if __name__ == "__main__":

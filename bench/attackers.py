@@ -25,7 +25,7 @@ class Target:
 
 
 @dataclass
-class Said:
+class Tally:
     """The answers by status, and the time of each."""
 
     answers: Counter[str] = field(default_factory=Counter)
@@ -74,11 +74,11 @@ class Client:
             self._streams = None
 
 
-async def quiet(_target: Target, _said: Said, _clients: int, end: float) -> None:
+async def quiet(_target: Target, _tally: Tally, _clients: int, end: float) -> None:
     await asyncio.sleep(max(0.0, end - time.perf_counter()))
 
 
-async def crowd(target: Target, said: Said, clients: int, end: float) -> None:
+async def crowd(target: Target, tally: Tally, clients: int, end: float) -> None:
     """Every client asks for a schedule, and each tenth time for a run, as fast as it is answered."""
 
     async def one(number: int) -> None:
@@ -89,15 +89,15 @@ async def crowd(target: Target, said: Said, clients: int, end: float) -> None:
         turn = number
         while time.perf_counter() < end:
             begun = time.perf_counter()
-            said.answers[await client.ask(writes if turn % 10 == 0 else reads)] += 1
-            said.took_ms.append((time.perf_counter() - begun) * 1000)
+            tally.answers[await client.ask(writes if turn % 10 == 0 else reads)] += 1
+            tally.took_ms.append((time.perf_counter() - begun) * 1000)
             turn += 1
         client.close()
 
     await asyncio.gather(*(one(number) for number in range(clients)))
 
 
-async def slow(target: Target, said: Said, clients: int, end: float) -> None:
+async def slow(target: Target, tally: Tally, clients: int, end: float) -> None:
     """A third sends its headers letter by letter, a third a body that does not come, a third reads nothing."""
 
     async def one(number: int) -> None:
@@ -116,12 +116,12 @@ async def slow(target: Target, said: Said, clients: int, end: float) -> None:
                     writer.write(bytes([letter]))
                 await asyncio.sleep(0.5)
             writer.close()
-        said.answers["slow"] += 1
+        tally.answers["slow"] += 1
 
     await asyncio.gather(*(one(number) for number in range(clients)))
 
 
-async def uploads(target: Target, said: Said, _clients: int, end: float) -> None:
+async def uploads(target: Target, tally: Tally, _clients: int, end: float) -> None:
     """Bodies of a gigabyte, with their length header or in chunks without end."""
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
@@ -141,12 +141,12 @@ async def uploads(target: Target, said: Said, _clients: int, end: float) -> None
                         await writer.drain()
                 status, _ = await answered
                 writer.close()
-            said.answers[status] += 1
+            tally.answers[status] += 1
 
     await asyncio.gather(*(one(number) for number in range(20)))
 
 
-async def hostile(target: Target, said: Said, _clients: int, end: float) -> None:
+async def hostile(target: Target, tally: Tally, _clients: int, end: float) -> None:
     """Deep and heavy JSON, tricks in paths, other people's things, guessed tokens, smuggled and endless headers."""
     deep = b'{"source": ' + b"[" * 500_000 + b"]" * 500_000 + b"}"
     heavy = b'{"params": [' + b'{"a":1},' * 120_000 + b"1]}"
@@ -168,24 +168,24 @@ async def hostile(target: Target, said: Said, _clients: int, end: float) -> None
         turn = number
         while time.perf_counter() < end:
             begun = time.perf_counter()
-            said.answers[await client.ask(sent[turn % len(sent)])] += 1
-            said.took_ms.append((time.perf_counter() - begun) * 1000)
+            tally.answers[await client.ask(sent[turn % len(sent)])] += 1
+            tally.took_ms.append((time.perf_counter() - begun) * 1000)
             turn += 1
         client.close()
 
     await asyncio.gather(*(one(number) for number in range(20)))
 
 
-Work = Callable[[Target, Said, int, float], Coroutine[Any, Any, None]]
+Work = Callable[[Target, Tally, int, float], Coroutine[Any, Any, None]]
 WORK: dict[str, Work] = {"quiet": quiet, "crowd": crowd, "slow": slow, "uploads": uploads, "hostile": hostile}
 
 
-async def work(name: str, clients: int, begin: float, end: float, target: Target) -> Said:
+async def work(name: str, clients: int, begin: float, end: float, target: Target) -> Tally:
     """Carry out one kind of attack from ``begin`` to ``end``, instants of the machine's clock."""
-    said = Said()
+    tally = Tally()
     await asyncio.sleep(max(0.0, begin - time.perf_counter()))
-    await WORK[name](target, said, clients, end)
-    return said
+    await WORK[name](target, tally, clients, end)
+    return tally
 
 
 def main() -> None:
@@ -195,12 +195,12 @@ def main() -> None:
     parser.add_argument("--clients", type=int)
     parser.add_argument("--begin", type=float)
     parser.add_argument("--end", type=float)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], asked.clients * 2 + 5000), files[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], arguments.clients * 2 + 5000), files[1]))
     target = Target(**json.load(sys.stdin))
-    said = asyncio.run(work(asked.kind, asked.clients, asked.begin, asked.end, target))
-    sys.stdout.write(json.dumps({"answers": said.answers, "took_ms": said.took_ms}))
+    tally = asyncio.run(work(arguments.kind, arguments.clients, arguments.begin, arguments.end, target))
+    sys.stdout.write(json.dumps({"answers": tally.answers, "took_ms": tally.took_ms}))
 
 
 if __name__ == "__main__":

@@ -50,13 +50,13 @@ async def main(count: int, runtime: str) -> None:
             before = await alone(executor, 3)
             done, ran = asyncio.Event(), 0
 
-            def heard(event: Event) -> None:
+            def on_event(event: Event) -> None:
                 nonlocal ran
                 ran += event.kind == "finished"
                 if ran == count:
                     done.set()
 
-            engine.on_event(heard)
+            engine.on_event(on_event)
             began, used = time.perf_counter(), time.process_time()
             async with engine.node(executor, "bench"):
                 await done.wait()

@@ -2,9 +2,9 @@
 
     PYTHONPATH=.dev:. python bench/differential.py [rrules] [crons] [schedules] [first seed]
 
-Prints how many were compared, how many the oracle could not say (too slow, or refused), and every difference;
+Prints how many were compared, how many were undecided (the oracle is too slow or refuses the rule), and every difference;
 ends with 1 when there is one. An interrupt ends one oracle's share
-and tells what was compared. The generator and the declared disputes are those of the suite.
+and prints the figures so far. The generator and the declared disputes are those of the suite.
 """
 
 import sys
@@ -30,7 +30,7 @@ _FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 
 def rrule_differs(seed: int) -> bool | None:
-    """Compare one rule; None when dateutil cannot say."""
+    """Compare one rule; None when dateutil cannot decide."""
     kwargs = rule_kwargs(Random(seed))
     answer = slots_of(kwargs, _SLOTS)
     if answer is None:
@@ -97,19 +97,19 @@ def main() -> int:
         ("dateutil", rrule_differs, rrules), ("cronsim", cron_differs, crons), ("brute walk", schedule_differs, schedules)
     )  # fmt: skip
     for name, compare, many in runs:
-        begin, done, unsaid = process_time(), 0, 0
+        begin, done, undecided = process_time(), 0, 0
         try:
             for seed in range(first, first + many):
                 differs = compare(seed)
                 done += 1
-                unsaid += differs is None
+                undecided += differs is None
                 if differs:
                     differing += 1
                     print(f"{name}: seed {seed} differs")
         except KeyboardInterrupt:
             print(f"{name}: ended early")
         print(
-            f"{name}: {done - unsaid} of {done} rules compared, {unsaid} unsaid, {process_time() - begin:.0f} s of CPU"
+            f"{name}: {done - undecided} of {done} rules compared, {undecided} undecided, {process_time() - begin:.0f} s of CPU"
         )
     return int(differing > 0)
 

@@ -60,7 +60,7 @@ async def measure(
     settings = Settings(slots=slots, min_interval_s=1, sqlite_synchronous="NORMAL")
     late: list[float] = []
 
-    def heard(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if event.kind == "started" and event.tenant_id != "flood" and event.details["origin"] == "slot":
             late.append(event.details["lateness_ms"])
 
@@ -80,7 +80,7 @@ async def measure(
                 await asyncio.to_thread(fill, engine, "flood", flood)
                 engine.inner.changed()
             await asyncio.sleep(1)
-            engine.on_event(heard)
+            engine.on_event(on_event)
             await asyncio.sleep(seconds)
             if flood:
                 left = await engine.actions.list("flood", state="ready", limit=1)

@@ -190,11 +190,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--server", action="append", choices=[*SERVERS])
     parser.add_argument("--seconds", type=float, default=5)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    for name in asked.server or SERVERS:
-        sys.stdout.write(json.dumps(measure(name, asked.seconds)) + "\n")
+    for name in arguments.server or SERVERS:
+        sys.stdout.write(json.dumps(measure(name, arguments.seconds)) + "\n")
         sys.stdout.flush()
 
 

@@ -53,12 +53,12 @@ async def work(port: int, sent: list[bytes], begin: float, end: float) -> dict[s
 
     for each in sent:
         await ask(port, each)  # the first costs what is made once
-    due, asked, turn = begin, [], cycle(sent)
+    due, requests, turn = begin, [], cycle(sent)
     while due < end:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        asked.append(asyncio.create_task(one(due, next(turn))))
+        requests.append(asyncio.create_task(one(due, next(turn))))
         due += EVERY_S / len(sent)
-    await asyncio.gather(*asked)
+    await asyncio.gather(*requests)
     return {"took_ms": took_ms, "answers": answers, "waited_ms": waited_ms()}
 
 
@@ -66,9 +66,9 @@ def main() -> None:
     """Take one line of JSON, ask, write one line of JSON."""
     with contextlib.suppress(OSError):
         os.nice(NICE)
-    said = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     done = asyncio.run(
-        work(said["port"], [each.encode("latin-1") for each in said["sent"]], said["begin"], said["end"])
+        work(request["port"], [each.encode("latin-1") for each in request["sent"]], request["begin"], request["end"])
     )
     sys.stdout.write(json.dumps(done))
 

@@ -74,17 +74,17 @@ class Row:
 @contextmanager
 def recorded_deaths() -> Iterator[list[launcher.Death]]:
     """Record how each worker of this process ends, while entered."""
-    heard: list[launcher.Death] = []
+    deaths: list[launcher.Death] = []
     real = launcher.WorkerEnd.ended
 
     def ended(worker: launcher.WorkerEnd, death: launcher.Death | None) -> None:
         if death is not None:
-            heard.append(death)
+            deaths.append(death)
         real(worker, death)
 
     setattr(launcher.WorkerEnd, "ended", ended)  # noqa: B010 - in place of a method, and put back below
     try:
-        yield heard
+        yield deaths
     finally:
         setattr(launcher.WorkerEnd, "ended", real)  # noqa: B010 - as it was
 

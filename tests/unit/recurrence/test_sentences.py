@@ -92,7 +92,7 @@ def first_slots(rule: Recurrence) -> list[datetime | None]:
     return found
 
 
-def _heard(one: str, other: str, zone: str) -> None:
+def _assert_distinguished(one: str, other: str, zone: str) -> None:
     first, second = (parse_rule(RuleSpec(text, tz=zone)) for text in (one, other))
     if first.text() == second.text():
         assert first_slots(first) == first_slots(second), f"{one} and {other} share {first.text()!r}"
@@ -103,32 +103,32 @@ ZONES = st.sampled_from(["UTC", "Europe/Berlin"])
 
 @settings(max_examples=250, deadline=None)
 @given(CRON, CRON, st.integers(0, 6), ZONES)
-def test_one_changed_cron_field_is_heard(
+def test_one_changed_cron_field_changes_the_sentence(
     parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
 ) -> None:
     changed = (*parts[:place], others[place], *parts[place + 1 :])
-    _heard(cron_text(parts), cron_text(changed), zone)
+    _assert_distinguished(cron_text(parts), cron_text(changed), zone)
 
 
 @settings(max_examples=250, deadline=None)
 @given(SCHYNTAX, SCHYNTAX, st.integers(0, 4), ZONES)
-def test_one_changed_schyntax_unit_is_heard(
+def test_one_changed_schyntax_unit_changes_the_sentence(
     parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
 ) -> None:
     changed = (*parts[:place], others[place], *parts[place + 1 :])
     if any(changed):
-        _heard(schyntax_text(parts), schyntax_text(changed), zone)
+        _assert_distinguished(schyntax_text(parts), schyntax_text(changed), zone)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(CRON.map(cron_text) | SCHYNTAX.map(schyntax_text), min_size=2, max_size=40, unique=True))
-def test_no_two_rules_of_a_crowd_share_a_sentence(texts: list[str]) -> None:
+def test_rules_with_different_slots_never_share_a_sentence(texts: list[str]) -> None:
     said: dict[str, list[str]] = {}
     for text in texts:
         said.setdefault(parse_rule(RuleSpec(text)).text(), []).append(text)
     for one, *others in said.values():
         for other in others:
-            _heard(one, other, "UTC")
+            _assert_distinguished(one, other, "UTC")
 
 
 @settings(max_examples=200, deadline=None)
@@ -137,7 +137,7 @@ def test_no_two_rules_of_a_crowd_share_a_sentence(texts: list[str]) -> None:
     st.integers(1, 10**14),
     st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"]),
 )
-def test_intervals_say_their_length(one: int, other: int, anchor: str | None) -> None:
+def test_sentences_of_intervals_state_their_length(one: int, other: int, anchor: str | None) -> None:
     texts = [f"every {us // 10**6}.{us % 10**6:06d}s" for us in (one, other)]
     first, second = (parse_rule(RuleSpec(text, dtstart=anchor)).text() for text in texts)
     assert (first == second) == (one == other)
@@ -224,7 +224,7 @@ def test_no_part_is_dropped(one: str, other: str) -> None:
     assert first.text() != second.text()
 
 
-def test_the_wildcard_is_heard_where_only_dst_tells() -> None:
+def test_the_wildcard_changes_the_sentence_where_only_dst_differs() -> None:
     """The same times of day, but one follows the clock through the repeated hour and the other does not."""
     for one, other in (
         ("0 * * * *", "0 0-23 * * *"),
@@ -346,7 +346,7 @@ COMMON = [
 
 
 @pytest.mark.parametrize(("text", "said", "cronstrue"), COMMON, ids=[text for text, _, _ in COMMON])
-def test_common_rules_read_as_well_as_elsewhere(text: str, said: str, cronstrue: str) -> None:
+def test_sentences_of_common_rules_beside_cronstrue(text: str, said: str, cronstrue: str) -> None:
     """Beside cronstrue: no longer than half as much again and a few words, and with the zone, which it leaves out."""
     assert parse_rule(RuleSpec(text, tz="Europe/Berlin")).text() == f"{said} (Europe/Berlin)"
     assert len(said) <= 1.5 * len(cronstrue) + 40
