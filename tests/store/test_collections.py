@@ -167,7 +167,7 @@ def test_what_cannot_be_indexed(shop: Bench) -> None:
         index("one", "no; DROP", "a")
     with pytest.raises(NotFound):
         index("nobody", "things", "a")
-    for number in range(document_index.MOST):
+    for number in range(document_index.MAX_INDEXES):
         index("one", "things", f"p{number}")
     index("one", "things", "p0")
     with pytest.raises(Conflict) as refused:

@@ -130,7 +130,7 @@ def test_by_the_columns_own_equality_one_tenant_would_read_anothers(
 ) -> None:
     """What the tests above can see."""
     monkeypatch.setattr(scope, "same_text", lambda column, bound: column == sa.cast(bound, parts_type(shop)))
-    shop.datasets.stand(None, guard.Wall())
+    shop.datasets.stand(None, guard.DatabaseIsolation())
     assert ask(shop.attempt("acme"), "db.count", set="parts") > 2
 
 

@@ -52,7 +52,7 @@ def test_a_question_reads_no_more_than_it_may(shop: Shop) -> None:
         order = read_order(None, rows.lookup, rows.key)
 
         def ask(inner: sa.Connection) -> tuple[list[Any], bool]:
-            return Reader(inner, Scope("one")).page(rows, And(()), order, 501, most=most)
+            return Reader(inner, Scope("one")).page(rows, And(()), order, 501, max_bytes=most)
 
         with shop.engine.connect() as connection:
             return isolated_query(ask, "one", shop.datasets, rows)(connection)

@@ -46,7 +46,7 @@ async def told(attempt: Attempt, name: str, **arguments: Any) -> Any:
 
 def in_python(wanted: aggregate.AggregateQuery, rows: list[Any]) -> Any:
     try:
-        return json.loads(json.dumps(aggregate.shown(wanted, aggregate.measured(wanted, rows))))
+        return json.loads(json.dumps(aggregate.shown(wanted, aggregate.aggregate_rows(wanted, rows))))
     except CallRefused as refused:
         return {"code": refused.code, "message": refused.message}
 

@@ -139,7 +139,7 @@ FORBIDDEN = [
 @pytest.mark.parametrize("statement", FORBIDDEN)
 def test_the_role_may_touch_its_views_and_nothing_else(shop: Shop, statement: str) -> None:
     with shop.engine.connect() as connection, connection.begin():
-        guarded = guard.guarded(
+        guarded = guard.isolated_query(
             lambda inner: inner.execute(sa.text(statement)), "one", shop.datasets, shop.datasets.named("orders")
         )
         with pytest.raises(DBAPIError):
@@ -149,7 +149,7 @@ def test_the_role_may_touch_its_views_and_nothing_else(shop: Shop, statement: st
 def test_what_belongs_to_others_is_not_there_for_the_role(shop: Shop) -> None:
     def rows(statement: str) -> int:
         with shop.engine.connect() as connection, connection.begin():
-            asked = guard.guarded(
+            asked = guard.isolated_query(
                 lambda inner: inner.execute(sa.text(statement)).rowcount,
                 "one", shop.datasets, shop.datasets.named("orders"),
             )  # fmt: skip
@@ -181,7 +181,7 @@ def test_a_view_shows_no_row_that_its_condition_could_tell_of(shop: Shop) -> Non
             )
         )
     with shop.engine.connect() as connection, connection.begin():
-        asked = guard.guarded(
+        asked = guard.isolated_query(
             lambda inner: inner.execute(sa.text("SELECT * FROM lodger_data.orders WHERE tells(note)")).all(),
             "one", shop.datasets, shop.datasets.named("orders"),
         )  # fmt: skip
@@ -255,4 +255,4 @@ def test_the_platforms_triggers_have_their_rights(shop: Shop, definer: str) -> N
 def test_without_a_role_lodgers_own_condition_is_all(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_security, "ROLE", "nobody_here")
     with shop.engine.connect() as connection:
-        assert guard.look(connection, shop.datasets.tables(None)) == guard.Wall()
+        assert guard.look(connection, shop.datasets.tables(None)) == guard.DatabaseIsolation()
