@@ -65,7 +65,9 @@ def test_no_signature_of_the_boot_takes_a_switch() -> None:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 arguments = node.args
                 names = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-                assert not names & (SWITCHES - {"settings", "walls", "program", "controllers", "zygote"}), f"{path}: {node.name}"
+                assert not names & (SWITCHES - {"settings", "walls", "program", "controllers", "zygote"}), (
+                    f"{path}: {node.name}"
+                )
                 found += 1
     assert found > 100
 

@@ -131,3 +131,23 @@ def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
         assert abs(left[0] - engine.books.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000
+
+
+def test_a_database_of_a_test_is_used_again_only_as_it_was(server: Server) -> None:
+    def tables(name: str) -> dict[str, list[tuple[object, ...]]]:
+        with psycopg.connect(server.conninfo(name)) as connection:
+            named = connection.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'lodger%'").fetchall()
+            return {str(one): connection.execute(f"TABLE {one}").fetchall() for (one,) in named}
+
+    name = server.database()
+    before = tables(name)
+    with Engine.open(server.url(name)) as engine:
+        engine.tenants.create("acme")
+    assert tables(name) != before
+    server.drop(name)
+    assert server.database() == name
+    assert tables(name) == before
+    with psycopg.connect(server.conninfo(name)) as connection:
+        connection.execute("ALTER TABLE lodger_tenants ADD COLUMN more int")
+    server.drop(name)
+    assert server.database() != name
