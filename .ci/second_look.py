@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-MOST = 3
-MOST_LOOKS = 20
+MAX_FLAKES = 3
+MAX_LOOKS = 20
 _FAILED = 1  # pytest's exit code for: everything ran, and tests failed
 
 
@@ -30,8 +30,8 @@ def look(python: Path | str, folder: Path, arguments: list[str], kept: Path) -> 
         return 0
     if code != _FAILED or seen["broken"] or not failed:
         return _red(kept, failed, "no second look: " + ("; ".join(seen["broken"]) or f"pytest ended with {code}"), code)
-    if len(failed) > MOST_LOOKS:
-        return _red(kept, failed, f"no second look: {len(failed)} tests failed, more than {MOST_LOOKS}", code)
+    if len(failed) > MAX_LOOKS:
+        return _red(kept, failed, f"no second look: {len(failed)} tests failed, more than {MAX_LOOKS}", code)
     alone, twice = [], []
     for name in failed:
         again, second = _pytest(python, folder, ["-p", "no:cacheprovider", "-q", name])
@@ -40,16 +40,16 @@ def look(python: Path | str, folder: Path, arguments: list[str], kept: Path) -> 
     text = _table(alone, twice)
     print(text, flush=True)
     kept.write_text(text + "".join(f"\n\n=== {name}: what was seen first\n{failed[name]}" for name in failed) + "\n")
-    return _FAILED if twice or len(alone) > MOST else 0
+    return _FAILED if twice or len(alone) > MAX_FLAKES else 0
 
 
 def _table(alone: list[str], twice: list[str]) -> str:
     rows = [
-        _title(f"failed beside others, passed alone: {len(alone)} (green up to {MOST})"),
+        _title(f"failed beside others, passed alone: {len(alone)} (green up to {MAX_FLAKES})"),
         *(f"FLAKED {n}" for n in alone),
     ]
     rows += [_title(f"failed twice: {len(twice)} (green only with none)"), *(f"FAILED {n}" for n in twice)]
-    verdict = "red" if twice or len(alone) > MOST else "green, and each flake above is a fault to be mended"
+    verdict = "red" if twice or len(alone) > MAX_FLAKES else "green, and each flake above is a fault to be mended"
     return "\n".join([*rows, _title(verdict)])
 
 

@@ -35,22 +35,22 @@ def fill(engine: Engine, number: int, tenant_count: int, source: str) -> None:
     """Make so many tenants with a script each, and schedules that sleep for a month."""
     engine.tenants.create("pattern")
     engine.scripts.put("pattern", "job", source)
-    far = from_us(engine.books.clock.now_us()) + timedelta(days=_FAR)
+    far = from_us(engine.context.clock.now_us()) + timedelta(days=_FAR)
     rules = RuleSpec("every 1d", dtstart=far.isoformat())
     engine.schedules.create("pattern", "pattern", script="job", rules=rules)
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         pattern = {table.name: _one(connection, table) for table in TABLES}
     for table in (tenants, turns, scripts, script_versions):
         _insert(engine, table, _of_tenants(pattern[table.name], tenant_count))
     for table in (schedules, schedule_revisions, schedule_clock):
         _insert(engine, table, _of_schedules(pattern[table.name], number, tenant_count))
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         connection.exec_driver_sql("ANALYZE")
 
 
 def storm(engine: Engine, number: int, tenant_count: int, begin_us: int, over_us: int = 0) -> None:
     """Let so many schedules, of as many tenants as there are, have a slot each within so long; no two rules are the same."""
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         revision, clock = schedule_revisions, schedule_clock
         for each in range(number):
             tenant, key = f"t{each % tenant_count:06}", _id(each)
@@ -95,5 +95,5 @@ def _id(number: int) -> str:
 
 def _insert(engine: Engine, table: Table, rows: Iterator[Row]) -> None:
     while some := list(islice(rows, _CHUNK)):
-        with engine.books.database.write() as connection:
+        with engine.context.database.write() as connection:
             connection.execute(table.insert(), some)

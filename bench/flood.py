@@ -40,7 +40,7 @@ class Holding:
 
 def fill(engine: Engine, tenant: str, number: int) -> None:
     """Let that many actions of a tenant wait."""
-    context = engine.books
+    context = engine.context
     now = context.clock.now_us()
     script = engine.inner.scripts.get(tenant, "job")
     fixed = {"tenant_id": tenant, "origin": "once", "slot": now, "due_at": now, "state": "ready", "script_version": 1}

@@ -90,7 +90,7 @@ async def measure(path: str, number: int, batch: int, synchronous: str, ticking:
 
 def _schedule(engine: Engine, number: int) -> None:
     """Store schedules that owe one slot each, all in one transaction."""
-    context, now = engine.books, engine.books.clock.now_us()
+    context, now = engine.context, engine.context.clock.now_us()
     wish = schedules.Wish("job", ScheduleRules((RuleSpec("daily"),)), "latest", "skip")
     with context.database.write() as connection:
         for each in range(number):
@@ -100,7 +100,7 @@ def _schedule(engine: Engine, number: int) -> None:
 
 
 def _fill(engine: Engine, number: int) -> None:
-    context = engine.books
+    context = engine.context
     now = context.clock.now_us()
     with context.database.write() as connection:
         ids = dict(connection.exec_driver_sql("SELECT tenant_id, id FROM lodger_scripts").all())

@@ -88,14 +88,14 @@ def within_limits(trial: Trial) -> str:
     for report in trial.reports:
         usage = report.usage
         memory = usage.memory_peak_bytes + trial.page_table_bytes
-        _most("bytes of memory and page tables", memory, limits.memory_bytes + MEMORY_SLACK_BYTES)
-        _most("bytes of result", len((report.result or "").encode()), limits.result_bytes)
-        _most("log lines", len(report.logs), limits.log_lines + 1)
+        _maximum("bytes of memory and page tables", memory, limits.memory_bytes + MEMORY_SLACK_BYTES)
+        _maximum("bytes of result", len((report.result or "").encode()), limits.result_bytes)
+        _maximum("log lines", len(report.logs), limits.log_lines + 1)
         for line in report.logs:
-            _most("bytes in a log line", len(line.text.encode()), limits.log_line_bytes + 128)
-        _most("bytes of log", sum(len(line.text.encode()) for line in report.logs), limits.log_bytes + 256)
-        _most("host calls", usage.host_calls, limits.host_calls)
-    _most(
+            _maximum("bytes in a log line", len(line.text.encode()), limits.log_line_bytes + 128)
+        _maximum("bytes of log", sum(len(line.text.encode()) for line in report.logs), limits.log_bytes + 256)
+        _maximum("host calls", usage.host_calls, limits.host_calls)
+    _maximum(
         "bytes grown in the parent",
         trial.parent_bytes,
         PARENT_SLACK_BYTES + 4 * limits.result_bytes + 2 * limits.log_bytes,
@@ -115,7 +115,7 @@ def value_of(report: Report) -> Any:  # noqa: ANN401 - any JSON value
         raise Escaped(f"what came back is not one JSON value: {refused}; {(report.result or '')[:80]!r}") from None
 
 
-def _most(what: str, found: float, bound: float) -> None:
+def _maximum(what: str, found: float, bound: float) -> None:
     if found > bound:
         raise Escaped(f"{found:.0f} {what}, at most {bound:.0f} allowed")
 

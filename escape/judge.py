@@ -131,8 +131,8 @@ class Judge:
         for report in trial.reports:
             if report.outcome not in case.expect:
                 error = report.error
-                told = f" ({error.name}: {error.message[:160]})" if error else f" {(report.result or '')[:160]}"
-                return "failed", f"ended as {report.outcome}, right would be {' or '.join(case.expect)}{told}"
+                detail = f" ({error.name}: {error.message[:160]})" if error else f" {(report.result or '')[:160]}"
+                return "failed", f"ended as {report.outcome}, right would be {' or '.join(case.expect)}{detail}"
         return "contained", evidence
 
     # -- the invariants --
@@ -220,12 +220,12 @@ class Judge:
 
     async def _page_tables(self, pid: int, running: "asyncio.Future[Report]") -> int:
         """Return the most page tables of the worker, looked at until it has ended."""
-        most = 0
+        maximum = 0
         while not running.done():
             for each in (pid,) if pid else self._arena.busy():
-                most = max(most, invariants.page_table_bytes(each))
+                maximum = max(maximum, invariants.page_table_bytes(each))
             await asyncio.wait([running], timeout=_LOOK_S)
-        return most
+        return maximum
 
     async def _inspect(self, case: Case, host: Host, pid: int, running: "asyncio.Future[Report]") -> Mapping[str, str]:
         assert case.inspect is not None

@@ -23,7 +23,7 @@ def look(pid: int) -> dict[str, str]:
 
 #: Stands in the source of a script, in pieces nowhere else.
 NEEDLE = b"needle-of-tenant-one-7f3a9c"
-_MOST_MAPPED = 1 << 30
+_MAX_MAPPED = 1 << 30
 
 
 def residue(pid: int) -> dict[str, str]:
@@ -50,7 +50,7 @@ def _holds(pid: int, needle: bytes) -> bool:
     try:
         for place, rights, *_ in rows:
             start, end = (int(bound, 16) for bound in place.split("-"))
-            if "r" in rights and end - start < _MOST_MAPPED:
+            if "r" in rights and end - start < _MAX_MAPPED:
                 try:
                     if needle in os.pread(memory, end - start, start):
                         return True

@@ -61,7 +61,7 @@ def _words(text: str) -> set[str]:
 
 
 def _import(name: str) -> str:
-    parameters, results = ("".join(f" {_TYPES[letter]}" for letter in letters) for letters in SIGNATURES[name])
+    parameters, results = ("".join(f" {_TYPES[letter]}" for letter in types) for types in SIGNATURES[name])
     given = f"(param{parameters})" if parameters else ""
     answered = f"(result{results})" if results else ""
     return f'(import "{SPACE}" "{name}" (func ${name} {given} {answered}))'

@@ -71,9 +71,9 @@ def as_html(findings: Sequence[Finding], walls: dict[str, bool], made: str) -> s
     ]
     if bad:
         parts.append("<h2>To look at first</h2>" + _cases(bad, opened=True))
-    letters = sorted({found.case.letter for found in findings})
+    classes = sorted({found.case.letter for found in findings})
     parts += [_chapters(findings), _layers(findings), f"<h2>All attacks</h2>{_filters(findings)}"]
-    for letter in letters:
+    for letter in classes:
         parts.append(f'<h2 id="{letter}">{letter} · {escape(CHAPTERS[letter])}</h2>')
         chapter = [found for found in findings if found.case.letter == letter]
         for number in sorted({found.case.number for found in chapter}):
@@ -173,8 +173,8 @@ def _filters(findings: Sequence[Finding]) -> str:
             f'<label><input type="radio" name="{what}" id="{what}-{value}"> {value}</label>' for value in values
         ]
         groups.append(f"<div><span>{what}</span>{''.join(buttons)}</div>")
-    letters = sorted({found.case.letter for found in findings})
-    chapters = "".join(f'<a href="#{letter}">{letter} · {escape(CHAPTERS[letter])}</a>' for letter in letters)
+    classes = sorted({found.case.letter for found in findings})
+    chapters = "".join(f'<a href="#{letter}">{letter} · {escape(CHAPTERS[letter])}</a>' for letter in classes)
     return f"<nav>{chapters}</nav><fieldset>{''.join(groups)}</fieldset>"
 
 

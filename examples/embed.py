@@ -27,7 +27,7 @@ export default async function ({ db }) {
 async def main(folder: Path) -> None:
     """Light the lamps of one house every second, and stop after the first time."""
     async with Engine.open(str(folder / "ledger.db")) as engine:
-        with engine.books.database.write() as connection:
+        with engine.context.database.write() as connection:
             lamps.metadata.create_all(connection)
             rows = [{"house": house, "lit": 0} for house in ("oak", "oak", "elm")]
             connection.execute(insert(lamps), rows)

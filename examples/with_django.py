@@ -54,8 +54,8 @@ def store(request: HttpRequest, shop: str, name: str) -> JsonResponse:
             engine.schedules.create(shop, name, script=name, rules=rule)
     except InputError as refused:
         # What the engine refuses explains itself: your customers may read it.
-        told = {"code": refused.code, "what": refused.what, "why": refused.why, "fix": refused.fix}
-        return JsonResponse(told, status=422)
+        reported = {"code": refused.code, "what": refused.what, "why": refused.why, "fix": refused.fix}
+        return JsonResponse(reported, status=422)
     return JsonResponse({"version": made.version, "runs": text})
 
 

@@ -8,7 +8,7 @@ class Blame(StrEnum):
 
     TENANT = "tenant"
     ENGINE = "engine"
-    NOBODY = "nobody"
+    NEITHER = "nobody"
 
 
 class Outcome(StrEnum):
@@ -39,11 +39,11 @@ class Outcome(StrEnum):
         """Whose fault it is; our own fault is never the tenant's."""
         if self in _ENGINE:
             return Blame.ENGINE
-        return Blame.NOBODY if self in _NOBODY else Blame.TENANT
+        return Blame.NEITHER if self in _NEITHER else Blame.TENANT
 
 
 _ENGINE = frozenset({Outcome.WORKER_LOST, Outcome.ENGINE_FAULT})
-_NOBODY = frozenset({Outcome.OK, Outcome.CANCELLED, Outcome.CONFLICT})
+_NEITHER = frozenset({Outcome.OK, Outcome.CANCELLED, Outcome.CONFLICT})
 
 #: What a worker may say of itself: only outcomes that blame the tenant, and ok. Anything else is a protocol error.
 WORKER_MAY_REPORT = frozenset(

@@ -18,7 +18,7 @@ from lodger.sandbox.pool import Pool
 IDLE_S = 10.0
 
 
-class _Nobody:
+class _NoHost:
     """A script that is only read has nobody to call."""
 
     async def call(self, name: str, arguments: str) -> Reply:
@@ -125,14 +125,14 @@ class SyntaxChecker:
             desk.loop.close()
 
     async def _serve(self, desk: _Desk) -> None:
-        gate, reading = asyncio.Semaphore(self._cores), set[asyncio.Task[None]]()
+        slots, reading = asyncio.Semaphore(self._cores), set[asyncio.Task[None]]()
         pool: Pool | None = None
         failed: BaseException = _closed()
         try:
             pool = self._make()
             await pool.start()
             while (asked := await self._next(desk, reading)) is not None:
-                task = asyncio.ensure_future(_read(pool, gate, *asked))
+                task = asyncio.ensure_future(_read(pool, slots, *asked))
                 reading.add(task)
                 task.add_done_callback(reading.discard)
         except BaseException as problem:  # noqa: BLE001 - it is raised in the callers' threads
@@ -173,10 +173,10 @@ def _closed() -> SandboxError:
     return ZygoteFailed("pool_stopped", "nothing is read any more: the engine was closed")
 
 
-async def _read(pool: Pool, gate: asyncio.Semaphore, job: Job, answer: "Future[Report]") -> None:
+async def _read(pool: Pool, slots: asyncio.Semaphore, job: Job, answer: "Future[Report]") -> None:
     try:
-        async with gate:
-            report = await pool.run(job, _Nobody())
+        async with slots:
+            report = await pool.run(job, _NoHost())
     except asyncio.CancelledError:
         answer.set_exception(_closed())
     except BaseException as problem:  # noqa: BLE001 - it is raised in the caller's thread

@@ -22,11 +22,11 @@ def reference() -> str:
         if kind != group:
             group = kind
             parts.append(f"## {kind}\n")
-        parts.append(_told(call))
+        parts.append(_describe(call))
     return "\n".join(parts)
 
 
-def _told(call: HostCall) -> str:
+def _describe(call: HostCall) -> str:
     arguments = ", ".join(
         f"{name}{'?' if argument.optional else ''}: {argument.type}"
         for name, argument in call.arguments.items()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import thread_time
 
 
-def least_cpu_s(work: Callable[[], object], times: int = 3) -> float:
+def min_cpu_s(work: Callable[[], object], times: int = 3) -> float:
     """Give the CPU seconds of the cheapest of so many times."""
     costs = []
     for _ in range(times):

@@ -18,7 +18,7 @@ def greet(self: Tenants, tenant_id: str, *, words: str = "hello") -> str:
     Args:
         words: how it is greeted.
     """
-    with self.books.database.read():
+    with self.context.database.read():
         return f"{words}, {tenant_id}"
 
 

@@ -22,7 +22,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def blocks(language: str, page: Path) -> list[str]:
-    return [text for told, text in _BLOCK.findall(page.read_text()) if told == language]
+    return [text for reported, text in _BLOCK.findall(page.read_text()) if reported == language]
 
 
 @pytest.fixture(scope="module")

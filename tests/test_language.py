@@ -124,7 +124,7 @@ def _declared(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _is_banned(name: str) -> bool:
-    if name.startswith(("at_most", "at_least", "AT_MOST", "AT_LEAST", "test_")):
+    if name.startswith(("at_most", "at_least", "AT_MOST", "AT_LEAST", "_AT_LEAST", "test_")):
         return False
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
     return any(part.lower() in BANNED_IN_NAMES for part in parts)

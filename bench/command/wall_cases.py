@@ -8,8 +8,8 @@ from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 
 #: Whose memory may pass its limit by how much, by the kernel's figure.
-MOST_MIB = {"quickjs": 40.0, "quickjs-native": 16.0, "wasm": 40.0}
-RUNTIMES = tuple(MOST_MIB)
+MAX_MIB = {"quickjs": 40.0, "quickjs-native": 16.0, "wasm": 40.0}
+RUNTIMES = tuple(MAX_MIB)
 
 _CPU = Limits(cpu_ms=50, wall_ms=60_000)
 _WALL = Limits(cpu_ms=30_000, wall_ms=50)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure as Drawing
 
 from lodger.bench.rule_picture import svg_text
-from lodger.bench.wall_cases import MOST_MIB
-from lodger.bench.walls import MOST_MS, P99_MS, Figure
+from lodger.bench.wall_cases import MAX_MIB
+from lodger.bench.walls import MAX_MS, P99_MS, Figure
 
 _GOOD, _BAD = "#2a7f62", "#b3261e"
 
@@ -19,11 +19,11 @@ def picture(figures: Sequence[Figure]) -> str:
     samples = figures[0].samples if figures else 0
     axes.set_xlabel(
         f"share of the bound; {samples} samples of each program, every core busy; "
-        f"promised: 99 of 100 within {P99_MS:g} ms, all within {MOST_MS:g} ms"
+        f"promised: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms"
     )
     axes.set_yticks(range(len(figures)), [_label(figure) for figure in figures], parse_math=False)
     axes.invert_yaxis()
-    axes.axvline(P99_MS / MOST_MS, color="#b0b0b0", linestyle="dashed")
+    axes.axvline(P99_MS / MAX_MS, color="#b0b0b0", linestyle="dashed")
     axes.axvline(1, color="#b0b0b0")
     for y, figure in enumerate(figures):
         shares = [value / _bound(figure) for value in figure.values]
@@ -34,8 +34,8 @@ def picture(figures: Sequence[Figure]) -> str:
 
 
 def _bound(figure: Figure) -> float:
-    return MOST_MIB[figure.runtime] if figure.unit == "MiB" else MOST_MS
+    return MAX_MIB[figure.runtime] if figure.unit == "MiB" else MAX_MS
 
 
 def _label(figure: Figure) -> str:
-    return f"{figure.runtime} · {figure.case}: p99 {figure.p99:g}, most {figure.most:g} of {_bound(figure):g} {figure.unit}"
+    return f"{figure.runtime} · {figure.case}: p99 {figure.p99:g}, most {figure.maximum:g} of {_bound(figure):g} {figure.unit}"

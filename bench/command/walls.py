@@ -7,12 +7,12 @@ from math import ceil
 from typing import Any
 
 from lodger.bench.load import BusyCores, NoHost
-from lodger.bench.wall_cases import MOST_MIB, Case, bundle, cases
+from lodger.bench.wall_cases import MAX_MIB, Case, bundle, cases
 from lodger.sandbox.job import Job
 from lodger.sandbox.pool import Pool
 
 #: What is promised (DESIGN §10): 99 of 100 stops come within the first, every stop within the second.
-P99_MS, MOST_MS = 100.0, 250.0
+P99_MS, MAX_MS = 100.0, 250.0
 
 
 #: Columns of :func:`spread`.
@@ -35,7 +35,7 @@ class Figure:
     samples: int
     p50: float
     p99: float
-    most: float
+    maximum: float
     holds: bool
     values: tuple[float, ...] = ()
 
@@ -44,7 +44,7 @@ class Figure:
         return asdict(self)
 
 
-def overshoot(runtime: str, samples: int, told: Callable[[Figure], None]) -> list[Figure]:
+def overshoot(runtime: str, samples: int, report: Callable[[Figure], None]) -> list[Figure]:
     """Measure every case of a runtime.
 
     Args:
@@ -56,10 +56,10 @@ def overshoot(runtime: str, samples: int, told: Callable[[Figure], None]) -> lis
         SandboxError: the host cannot raise the walls.
         RuntimeError: a program ended otherwise than by its limit.
     """
-    return asyncio.run(_overshoot(runtime, samples, told))
+    return asyncio.run(_overshoot(runtime, samples, report))
 
 
-async def _overshoot(runtime: str, samples: int, told: Callable[[Figure], None]) -> list[Figure]:
+async def _overshoot(runtime: str, samples: int, report: Callable[[Figure], None]) -> list[Figure]:
     pool = Pool(runtime="quickjs" if runtime == "wasm" else runtime, size=4)
     await pool.start()
     figures = []
@@ -71,7 +71,7 @@ async def _overshoot(runtime: str, samples: int, told: Callable[[Figure], None])
             with BusyCores():
                 found = [await _sample(pool, case, job) for _ in range(samples)]
             figures.append(figure(runtime, case, sorted(found)))
-            told(figures[-1])
+            report(figures[-1])
     finally:
         await pool.stop()
     return figures
@@ -90,15 +90,15 @@ def figure(runtime: str, case: Case, found: list[float]) -> Figure:
     def at(share: float) -> float:
         return round(found[ceil(len(found) * share) - 1], 2)
 
-    p99, most = at(0.99), round(found[-1], 2)
-    holds = most <= MOST_MIB[runtime] if case.unit == "MiB" else p99 <= P99_MS and most <= MOST_MS
+    p99, maximum = at(0.99), round(found[-1], 2)
+    holds = maximum <= MAX_MIB[runtime] if case.unit == "MiB" else p99 <= P99_MS and maximum <= MAX_MS
     values = tuple(round(value, 2) for value in found)
-    return Figure(runtime, case.name, case.unit, len(found), at(0.5), p99, most, holds, values)
+    return Figure(runtime, case.name, case.unit, len(found), at(0.5), p99, maximum, holds, values)
 
 
 def spread(figure: Figure) -> str:
     """Draw how the samples lie between the limit and what is promised; what is outside stands at the ends."""
-    end = MOST_MIB[figure.runtime] if figure.unit == "MiB" else P99_MS
+    end = MAX_MIB[figure.runtime] if figure.unit == "MiB" else P99_MS
     counts = [0] * COLUMNS
     for value in figure.values:
         counts[max(0, min(COLUMNS - 1, int(value / end * COLUMNS)))] += 1

@@ -11,8 +11,8 @@ async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
     """Answer limits.get."""
     tables: dict[str, Any] = dict(session.budgets.rows())
     if session.storage is not None:
-        most, used = session.storage
-        tables["tenant"] = {STORAGE: {"limit": most, "used": used, "left": max(0, most - used)}}
+        maximum, used = session.storage
+        tables["tenant"] = {STORAGE: {"limit": maximum, "used": used, "left": max(0, maximum - used)}}
     return tables | {"process": asdict(session.limits)}
 
 

@@ -50,11 +50,11 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     found, cut = await session.read(ask, rows)
     shown: list[dict[str, Any]] = []
     # A process may be allowed less for one answer than a page has.
-    size, most = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
+    size, maximum = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
     for row in found[:limit]:
         made = on_wire(rows, row) | _company(session, company, included, row)
         size += len(strict_json.dump(made).encode())
-        if shown and size > most:
+        if shown and size > maximum:
             break
         shown.append(made)
     given_rows = found[: len(shown)]

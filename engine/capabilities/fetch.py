@@ -39,7 +39,7 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         answer = await _asked(session, replace(request, filled=handles.fill), key, number, handles.redacted)
     session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body), happened=True)
     fetch_state.shown.append(_shown(request, given, sent=True) | {"status": answer.status})
-    return _told(session, number, answer)
+    return _to_json(session, number, answer)
 
 
 async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
@@ -50,10 +50,10 @@ async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         raise bad_request("there is no more of that body")
     if part.is_text and part.body[start] & 0xC0 == 0x80:
         raise bad_request("that is the middle of a character")
-    told = part.told(start, _room(session))
-    if told["next"] == len(part.body):
+    chunk = part.chunk_json(start, _room(session))
+    if chunk["next"] == len(part.body):
         del session.fetch_state.bodies[number]
-    return told
+    return chunk
 
 
 async def abort(session: Session, given: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
         session.budgets.spend("fetch_bytes", len(body) + 1)
     return Request(
         method, url, checked(given["headers"]), body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
-        most_body=max(1, min(MAX_BODY, left)),
+        max_body=max(1, min(MAX_BODY, left)),
     )  # fmt: skip
 
 
@@ -128,19 +128,19 @@ def _room(session: Session) -> int:
     return max(1024, min(PIECE, session.fetch_state.frame_bytes // 2))
 
 
-def _told(session: Session, number: int, answer: Answer) -> dict[str, Any]:
+def _to_json(session: Session, number: int, answer: Answer) -> dict[str, Any]:
     part = ResponseBody.of(answer.body)
-    told: dict[str, Any] = {
+    chunk: dict[str, Any] = {
         "status": answer.status,
         "reason": answer.reason,
         "url": answer.url,
         "redirected": answer.redirected,
         "headers": answer.headers,
         "size": len(answer.body),
-    } | part.told(0, _room(session))
-    if told["next"] < len(answer.body):
+    } | part.chunk_json(0, _room(session))
+    if chunk["next"] < len(answer.body):
         session.fetch_state.bodies[number] = part
-    return told
+    return chunk
 
 
 def _shown(request: Request, given: dict[str, Any], *, sent: bool) -> dict[str, Any]:

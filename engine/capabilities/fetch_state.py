@@ -70,8 +70,8 @@ class FetchState:
 
     def key(self, request: Request) -> str:
         """Give the name of a request in its step: what it says, and how many alike were made before it."""
-        told = json.dumps([request.method, request.url, request.headers, request.redirect.value])
-        alike = hashlib.sha256(told.encode("utf-8", "surrogatepass") + b"\0" + request.body).hexdigest()
+        chunk_json = json.dumps([request.method, request.url, request.headers, request.redirect.value])
+        alike = hashlib.sha256(chunk_json.encode("utf-8", "surrogatepass") + b"\0" + request.body).hexdigest()
         self._asked[alike] += 1
         return hashlib.sha256(f"{alike} {self._asked[alike]}".encode()).hexdigest()
 
@@ -150,7 +150,7 @@ class ResponseBody:
             return cls(body, is_text=False)
         return cls(body, is_text=not body.startswith(b"\xef\xbb\xbf"))
 
-    def told(self, start: int, room: int) -> dict[str, Any]:
+    def chunk_json(self, start: int, room: int) -> dict[str, Any]:
         """Give the piece that begins at a byte and fits into so many letters of JSON; ``next`` says where the rest begins."""
         size = min(len(self.body) - start, room * 3 // 4)
         while True:
@@ -158,9 +158,9 @@ class ResponseBody:
             while self.is_text and end < len(self.body) and self.body[end] & 0xC0 == 0x80:
                 end -= 1
             piece = self.body[start:end]
-            told = {"text": piece.decode()} if self.is_text else {"bytes": _base64(piece)}
-            if len(json.dumps(told, ensure_ascii=False).encode()) <= room or size <= 4:
-                return told | {"next": end}
+            chunk_json = {"text": piece.decode()} if self.is_text else {"bytes": _base64(piece)}
+            if len(json.dumps(chunk_json, ensure_ascii=False).encode()) <= room or size <= 4:
+                return chunk_json | {"next": end}
             size //= 2
 
 

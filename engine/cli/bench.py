@@ -48,8 +48,8 @@ def walls(
     as_json: AsJson = False,
 ) -> None:
     """How far beyond its limit a program gets before it is stopped, while every core is busy."""
-    from lodger.bench.wall_cases import MOST_MIB
-    from lodger.bench.walls import COLUMNS, MOST_MS, P99_MS, overshoot
+    from lodger.bench.wall_cases import MAX_MIB
+    from lodger.bench.walls import COLUMNS, MAX_MS, P99_MS, overshoot
 
     if svg is not None:
         require_matplotlib()
@@ -68,11 +68,11 @@ def walls(
         svg.write_text(picture(figures), encoding="utf-8")
     if as_json:
         body: dict[str, Any] = {"figures": [figure.as_dict() for figure in figures], "holds": kept}
-        body["promised"] = {"p99_ms": P99_MS, "most_ms": MOST_MS, "most_mib": MOST_MIB}
+        body["promised"] = {"p99_ms": P99_MS, "most_ms": MAX_MS, "most_mib": MAX_MIB}
         write_json(body)
     else:
         worst = max((each.p99 for each in figures if each.unit == "ms"), default=0.0)
-        say(f"promised: 99 of 100 within {P99_MS:g} ms, all within {MOST_MS:g} ms; worst p99 {worst:.1f} ms")
+        say(f"promised: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms; worst p99 {worst:.1f} ms")
     if check and not kept:
         raise typer.Exit(1)
 
@@ -80,7 +80,7 @@ def walls(
 def _show_figure(figure: "Figure") -> None:
     from lodger.bench.walls import spread
 
-    words = f"{figure.p50:9.2f} {figure.p99:9.2f} {figure.most:9.2f} {figure.unit:3}"
+    words = f"{figure.p50:9.2f} {figure.p99:9.2f} {figure.maximum:9.2f} {figure.unit:3}"
     mark = "holds" if figure.holds else "TOO FAR"
     say(f"{figure.runtime:15} {figure.case:28} {words}  │{spread(figure)}│  {mark}")
 

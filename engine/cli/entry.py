@@ -131,11 +131,11 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError as gone:
         return unwritten(gone)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: every fault is told in words
-        return _told(_usage(error), as_json=as_json)
+        return _report(_usage(error), as_json=as_json)
     return ended if isinstance(ended, int) else 0
 
 
-def _told(error: Exception, *, as_json: bool) -> int:
+def _report(error: Exception, *, as_json: bool) -> int:
     try:
         code = tell(error, as_json=as_json)
         sys.stdout.flush()

@@ -190,12 +190,12 @@ def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None
     )
     task = bar.add_task("attacking", total=total)
     bar.start()
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def hear(found: "Finding") -> None:
         bar.advance(task)
-        if found.status in ("escaped", "failed") and found.case.id not in told:
-            told.add(found.case.id)
+        if found.status in ("escaped", "failed") and found.case.id not in reported:
+            reported.add(found.case.id)
             bar.console.print(f"{found.status:10} {found.case.id}", markup=False, highlight=False)
 
     return hear, bar.stop

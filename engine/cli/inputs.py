@@ -17,24 +17,24 @@ MAX_FILES = 500
 WASM = b"\0asm"
 
 
-def source(path: Path, most: int = MAX_BYTES) -> bytes:
+def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
     """Read a script's file, or another of at most so many bytes; ``-`` is stdin.
 
     Raises:
         Usage: it is missing, a folder, unreadable or larger than anything that could run.
     """
     if str(path) == "-":
-        given = sys.stdin.buffer.read(most + 1)
-        if len(given) > most:
-            raise Usage("file_too_large", f"stdin holds more than {most} bytes", fix="give less")
+        given = sys.stdin.buffer.read(maximum + 1)
+        if len(given) > maximum:
+            raise Usage("file_too_large", f"stdin holds more than {maximum} bytes", fix="give less")
         return given
     if path.is_dir():
         raise Usage(
             "file_is_folder", f"{str(path)!r} is a folder", fix="name a file, or a folder with a script's main.js"
         )
     try:
-        if path.stat().st_size > most:
-            raise Usage("file_too_large", f"{str(path)!r} is larger than {most} bytes", fix="give a smaller one")
+        if path.stat().st_size > maximum:
+            raise Usage("file_too_large", f"{str(path)!r} is larger than {maximum} bytes", fix="give a smaller one")
         return path.read_bytes()
     except FileNotFoundError:
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None

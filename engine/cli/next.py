@@ -12,7 +12,7 @@ from lodger.engine.cli.output.result_output import AsJson, say, visible, write_j
 Kind = Annotated[
     str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; recognised when left out.")
 ]
-_MOST = 1000
+_MAX_SLOTS = 1000
 
 
 def next_slots(
@@ -30,7 +30,7 @@ def next_slots(
     exclude: Annotated[
         list[str] | None, typer.Option(help="A rule that takes slots away, such as '0 12 * * *'; may be repeated.")
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, max=_MOST, help="How many slots.")] = 5,
+    n: Annotated[int, typer.Option("-n", min=1, max=_MAX_SLOTS, help="How many slots.")] = 5,
     batch: Annotated[
         bool, typer.Option("--batch", help="Answer JSON lines from stdin, one line each, in order.")
     ] = False,

@@ -153,11 +153,11 @@ def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:  # n
 
 def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, positional: bool) -> inspect.Parameter:  # noqa: ANN401 - an annotation
     called = CALLED.get(each.name, each.name).replace("_", "-")
-    told = helps.get(each.name) or WORDS.get(each.name, "")
+    help_text = helps.get(each.name) or WORDS.get(each.name, "")
     kind = _kind(each.name, hint)
     if positional:
         many = each.kind is inspect.Parameter.VAR_POSITIONAL
-        about: Any = typer.Argument(metavar=called.upper() + ("..." if many else ""), help=told)
+        about: Any = typer.Argument(metavar=called.upper() + ("..." if many else ""), help=help_text)
         reads: Any = list[str] if many else kind
         if each.name == "source":
             about = typer.Argument(metavar="FILE", help="Its source, or a folder of it, or a module; - is stdin.")
@@ -167,7 +167,9 @@ def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, 
         return _option(each.name, Annotated[reads, about], default)
     switch = kind is bool or get_origin(kind) is list
     short = ("-n",) if each.name in {"n", "limit"} else ()
-    option: Any = typer.Option(f"--{called}", *short, metavar=None if switch else _metavar(each.name, hint), help=told)
+    option: Any = typer.Option(
+        f"--{called}", *short, metavar=None if switch else _metavar(each.name, hint), help=help_text
+    )
     return _option(each.name, Annotated[kind | None, option], None)
 
 

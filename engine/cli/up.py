@@ -155,16 +155,16 @@ class Serving:
         from lodger.engine.service.async_engine import Engine
         from lodger.engine.store.connection.database import shown
 
-        told, loop = asyncio.Event(), asyncio.get_running_loop()
+        stopping, loop = asyncio.Event(), asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             engine = await stack.enter_async_context(Engine.open(self._settings.database, settings=self._settings))
             if self._prepare is not None:
                 self._prepare(engine.inner)
             for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, told.set)
+                loop.add_signal_handler(number, stopping.set)
                 stack.callback(loop.remove_signal_handler, number)
             if self._with_parent:
-                loop.add_reader(0, told.set)
+                loop.add_reader(0, stopping.set)
                 stack.callback(loop.remove_reader, 0)
             elif self._role != "node":
                 self._first_token(engine.inner)
@@ -181,7 +181,7 @@ class Serving:
                 node = await self._node(stack, engine)
                 self.say(f"node {node} is up on {shown(self._settings.database)}; Ctrl-C stops it")
             self._up = True
-            await told.wait()
+            await stopping.wait()
             if not self._with_parent:
                 self.say("stopping: nothing more is claimed, running attempts end")
 

@@ -87,7 +87,7 @@ class AsyncClient(Nouns[Async]):
         found: Page[Any] = Page()
         cursor = sent.query.get("cursor")
         while wanted is None or len(found) < wanted:
-            left = sent.route.most if wanted is None else min(sent.route.most, wanted - len(found))
+            left = sent.route.max_page if wanted is None else min(sent.route.max_page, wanted - len(found))
             one = requests.next_page(sent, str(cursor), left) if cursor else requests.first_page(sent, left)
             page = requests.result_of(sent.route, await self._ask(one))
             found.extend(page)

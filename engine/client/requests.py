@@ -164,9 +164,9 @@ def _text(value: Any) -> str:  # noqa: ANN401 - any value that a query can say
 
 def export_path(tenant_id: str | None, since: datetime | None, until: datetime | None) -> tuple[str, dict[str, str]]:
     """Return path and query of the audit log as lines."""
-    whose = "" if tenant_id is None else f"/tenants/{quote(tenant_id, safe='')}"
+    prefix = "" if tenant_id is None else f"/tenants/{quote(tenant_id, safe='')}"
     bounds = {"since": since, "until": until}
-    return f"{ROOT}{whose}/audit/export", {name: _text(value) for name, value in bounds.items() if value is not None}
+    return f"{ROOT}{prefix}/audit/export", {name: _text(value) for name, value in bounds.items() if value is not None}
 
 
 def first_page(sent: Request, limit: int) -> Request:

@@ -128,9 +128,9 @@ class Finished:
 class Stopped(asyncio.CancelledError):
     """The attempt was killed by the cancellation of its task; ``remains`` is what it had logged and used till then."""
 
-    def __init__(self, remains: Finished) -> None:
+    def __init__(self, finished: Finished) -> None:
         super().__init__()
-        self.remains = remains
+        self.finished = finished
 
 
 class Executor(Protocol):

@@ -31,11 +31,11 @@ class ProgressCounter:
 
     def __init__(self) -> None:
         self._listener = _listener.get()
-        self._done = self._told = 0
+        self._done = self._reported = 0
 
     def add(self, many: int = 1) -> None:
         """Count more."""
         self._done += many
-        if self._listener is not None and self._done - self._told >= STEP:
-            self._told = self._done
+        if self._listener is not None and self._done - self._reported >= STEP:
+            self._reported = self._done
             self._listener(self._done)

@@ -372,7 +372,7 @@ OF_THE_COMMAND_LINE = frozenset({"PROFILE", "PROFILES", "READY_FD", "SERVER", "T
 #: What Kubernetes sets for a service of that name.
 _OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_(TCP|UDP)|PORT$", re.ASCII)
 _journal = logging.getLogger("lodger")
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,8 +402,8 @@ def load(**overrides: Any) -> Settings:
         InputError: ``setting_invalid``, naming the variable.
     """
     for name, nearest in unknown_variables():
-        if name not in _told:
-            _told.add(name)
+        if name not in _warned:
+            _warned.add(name)
             meant = f"; did you mean {nearest}?" if nearest else ""
             _journal.warning("the environment variable %s is no setting and changes nothing%s", name, meant)
     try:
@@ -450,18 +450,18 @@ def table(settings: Settings) -> list[Row]:
                 unit=unit,
                 value=_shown(value),
                 default=_shown(default),
-                source=_source(PREFIX + name.upper(), told=value != default),
+                source=_source(PREFIX + name.upper(), is_set=value != default),
                 help=field.description or "",
             )
         )
     return rows
 
 
-def _source(variable: str, *, told: bool) -> str:
+def _source(variable: str, *, is_set: bool) -> str:
     # The names of environment variables are read without regard to their case.
     if any(name.upper() == variable for name in os.environ):
         return "environment"
-    return "given" if told else "default"
+    return "given" if is_set else "default"
 
 
 def _shown(value: object) -> str:

@@ -15,7 +15,7 @@ from lodger.engine.effects.effect import Effect, Emit, Mail
 from lodger.engine.effects.journal import Journal
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import BUDGETS, STORAGE, Overdrawn
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.engine.store.usage.usage import Today
 from lodger.sandbox.outcome import Outcome
@@ -52,9 +52,9 @@ def _first_over(overdrawn: Overdrawn, effects: Sequence[Effect]) -> int:
 class BudgetChecks:
     """The budgets of one UTC day, and the bytes, of the tenants of one batch of ends."""
 
-    def __init__(self, books: Books, connection: Connection, now_us: int) -> None:
+    def __init__(self, context: StoreContext, connection: Connection, now_us: int) -> None:
         self.day = now_us // usage.DAY_US
-        self._books = books
+        self._context = context
         self._connection = connection
         self._known: dict[str, Today] = {}
         self._kept: dict[str, int] = {}
@@ -64,12 +64,12 @@ class BudgetChecks:
 
     def look(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
         """Ask what the tenants of those attempts that have effects have used; one question for all."""
-        whose = {
+        reserved = {
             claim.tenant_id for claim, finished in batch if finished.outcome is Outcome.OK and effects_of(finished)
         }
-        if whose:
-            self._known = usage.of_day(self._books, self._connection, whose, self.day)
-            self._kept = storage_usage.kept(self._connection, whose)
+        if reserved:
+            self._known = usage.of_day(self._context, self._connection, reserved, self.day)
+            self._kept = storage_usage.kept(self._connection, reserved)
 
     def require(self, claim: Claim, finished: Finished) -> None:
         """Let the effects of an attempt be, before they are applied.
@@ -87,9 +87,9 @@ class BudgetChecks:
                 used = known.used[name] + self._ended[tenant, name] + self._holding(tenant).get(name, 0)
                 if used + asked > limit:
                     raise BudgetExceeded(Overdrawn(name, "day", limit, used, asked), _effects(finished))
-        most = self._kept.get(tenant, 0) + finished.spent.get("rows_written", 0) * LARGEST
-        self._near = most > known.allowed.storage_bytes
-        self._kept[tenant] = self._exactly(tenant) if self._near else most
+        maximum = self._kept.get(tenant, 0) + finished.spent.get("rows_written", 0) * LARGEST
+        self._near = maximum > known.allowed.storage_bytes
+        self._kept[tenant] = self._exactly(tenant) if self._near else maximum
 
     def fit(self, claim: Claim, finished: Finished) -> None:
         """Look, after the effects were applied, whether what their tenant keeps is still no more than it may be.

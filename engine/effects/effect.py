@@ -186,7 +186,7 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         about = {
             "effect": type(effect).__name__.lower(),
             "set": rows.name,
-            "id": _told(rows, rows.key.name, effect.key),
+            "id": _to_json(rows, rows.key.name, effect.key),
         }
         named: Iterable[str] = ()
         if isinstance(effect, Insert):
@@ -229,10 +229,10 @@ def on_wire(rows: Dataset, row: Row) -> dict[str, Any]:
 
 
 def _for_people(rows: Dataset, row: Row) -> dict[str, Any]:
-    return {name: _told(rows, name, value) for name, value in row.items()}
+    return {name: _to_json(rows, name, value) for name, value in row.items()}
 
 
-def _told(rows: Dataset, name: str, value: Any) -> Any:
+def _to_json(rows: Dataset, name: str, value: Any) -> Any:
     """Give a value in wire form; as text where scripts cannot be given it."""
     try:
         return _wire(rows, name, value)

@@ -19,7 +19,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.sealed_commits import SealedAttempt
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
@@ -63,7 +63,7 @@ _mine = (
 
 
 def commit(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     lease: Lease,
     batch: Sequence[tuple[Claim, Finished]],
@@ -88,7 +88,7 @@ def commit(
     sealed: list[SealedAttempt] = []
     waiting: list[Claim] = []
     warned: list[Warned] = []
-    ceilings = BudgetChecks(books, connection, now_us)
+    ceilings = BudgetChecks(context, connection, now_us)
     ceilings.look(batch)
     for claim, finished in batch:
         row = held.pop(claim.action_id, None)
@@ -96,7 +96,7 @@ def commit(
             lost.append(claim)
             continue
         try:
-            made = _written(books, connection, ceilings, row, claim, finished, now_us)
+            made = _written(context, connection, ceilings, row, claim, finished, now_us)
         except WriteBlocked as held_up:
             if claim.action_id not in tired:
                 waiting.append(claim)
@@ -113,8 +113,8 @@ def commit(
                 ceilings.let(claim, finished)
             endings.append(made)
     ready_queue.refresh(connection, {each.tenant_id for each in sealed})
-    settled = settle(books, connection, endings, now_us, warned)
-    _follow_up(books, connection, batch, settled, now_us)
+    settled = settle(context, connection, endings, now_us, warned)
+    _follow_up(context, connection, batch, settled, now_us)
     fetches.forget(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
     )
@@ -122,7 +122,7 @@ def commit(
 
 
 def _follow_up(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     batch: Sequence[tuple[Claim, Finished]],
     settled: Sequence[Settled],
@@ -136,11 +136,11 @@ def _follow_up(
     }
     for each in settled:
         if each.state == "done" and each.action_id in lagging and each.schedule_id is not None:
-            change_triggers.again(books, connection, each.tenant_id, each.action_id, each.schedule_id, now_us)
+            change_triggers.again(context, connection, each.tenant_id, each.action_id, each.schedule_id, now_us)
 
 
 def _written(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     ceilings: BudgetChecks,
     row: AnyRow,
@@ -156,7 +156,7 @@ def _written(
         ceilings.require(claim, finished)
         with savepoint(connection):
             if journal.home is not None:
-                made = sealed_commits.seal(books, connection, row, claim, finished, journal.write_set(), now_us)
+                made = sealed_commits.seal(context, connection, row, claim, finished, journal.write_set(), now_us)
                 ceilings.fit(claim, finished)
                 return made
             journal_commit.write(connection, journal, now_us=now_us)
@@ -216,7 +216,7 @@ def _late_rule(finished: Finished, error: Exception) -> bool:
 def _about_the_host(connection: Connection, error: Exception) -> bool:
     """Say whether the whole transaction is at stake: a full disk, a lock, a lost connection."""
     if isinstance(error, DBAPIError):
-        told = driver_of(connection).explain(error, "")
+        explained = driver_of(connection).explain(error, "")
         # A table that the server refuses in the middle of a transaction is one attempt's matter.
-        return error.connection_invalidated or (told is not None and told.code != "database_refused")
+        return error.connection_invalidated or (explained is not None and explained.code != "database_refused")
     return isinstance(error, Unavailable)

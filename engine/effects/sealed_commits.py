@@ -21,7 +21,7 @@ from lodger.engine.effects.effect import has_unread_changes
 from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.actions import change_triggers
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
@@ -49,7 +49,7 @@ class SealedAttempt:
 
 
 def seal(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     row: AnyRow,
     claim: Claim,
@@ -81,7 +81,7 @@ def seal(
             own=write_set_codec.encode(own),
             ended=_ended(claim, finished, now_us // usage.DAY_US),
             sealed_us=now_us,
-            next_us=now_us + books.settings.lease_us,
+            next_us=now_us + context.settings.lease_us,
         )
     )
     mine = (_a.tenant_id == made.tenant_id, _a.id == made.action_id)
@@ -122,9 +122,9 @@ def next_due(connection: Connection) -> int | None:
     return connection.scalar(select(_s.next_us).order_by(_s.next_us).limit(1))
 
 
-def take(books: Books, connection: Connection, now_us: int, max_rows: int) -> list[SealedAttempt]:
+def take(context: StoreContext, connection: Connection, now_us: int, max_rows: int) -> list[SealedAttempt]:
     """Take up sealed attempts that nobody works on, for a lease's time; what another node takes just now is left to it."""
-    taken, until = [], now_us + books.settings.lease_us
+    taken, until = [], now_us + context.settings.lease_us
     for row in connection.execute(_due, {"now": now_us, "most": max_rows}).all():
         keys = {"k_tenant": row.tenant_id, "k_action": row.action_id, "was": row.next_us, "until": until}
         if connection.execute(_take, keys).rowcount == 1:
@@ -153,7 +153,7 @@ class Finish:
 
 
 def settled(
-    books: Books, connection: Connection, datasets: Datasets, one: SealedAttempt, receipt: Receipt, now_us: int
+    context: StoreContext, connection: Connection, datasets: Datasets, one: SealedAttempt, receipt: Receipt, now_us: int
 ) -> Finish | None:
     """Write what was held and move the action on; None when somebody has done so already."""
     ready_queue.lock(connection, [one.tenant_id])
@@ -178,13 +178,13 @@ def settled(
         spent=body.get("spent", {}), drew=True, day=body.get("day"),
     )  # fmt: skip
     warned: list[usage.Warned] = []
-    (made,) = settle(books, connection, [ending], now_us, warned)
+    (made,) = settle(context, connection, [ending], now_us, warned)
     if (
         made.state == "done"
         and made.schedule_id is not None
         and has_unread_changes(effect for _index, effect in own.effects)
     ):
-        change_triggers.again(books, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
+        change_triggers.again(context, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
     return Finish(made, finished, body["script"], body["slot_us"], body["next_us"], tuple(warned))
 
 

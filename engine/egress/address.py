@@ -73,7 +73,7 @@ def closed(address: Address) -> str | None:
     return next((why for network, why in _closed_6 if address in network), None)
 
 
-class Door:
+class AddressPolicy:
     """Which addresses are open here: all that the table leaves, and those that the operator has opened.
 
     Args:

@@ -11,7 +11,7 @@ import httpcore2
 from lodger.engine.core.execution import Answer
 from lodger.engine.egress import headers as allowed_headers
 from lodger.engine.egress import target as targets
-from lodger.engine.egress.address import Door
+from lodger.engine.egress.address import AddressPolicy
 from lodger.engine.egress.decoding import ACCEPTED, Body
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.host_rate import Pace
@@ -35,7 +35,7 @@ class Rules:
         payer_pace, host_pace: of one payer at one host, and of all together at one host.
     """
 
-    door: Door
+    addresses: AddressPolicy
     names: Names
     ports: frozenset[int]
     tls: ssl.SSLContext
@@ -118,7 +118,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
     asked.sent += len(asked.method) + len(target.path) + len(asked.body) + 14
     asked.sent += sum(len(name) + len(value) + 4 for name, value in sent)
     request.moved.so_far = asked.sent + asked.received
-    network = GuardedNetwork(target, rules.door, rules.names)
+    network = GuardedNetwork(target, rules.addresses, rules.names)
     connection = httpcore2.AsyncHTTPConnection(_origin(target), rules.tls, network_backend=network)
     made = httpcore2.Request(
         asked.method,
@@ -132,7 +132,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
         response = await connection.handle_async_request(made)
         headers = _headers(response.headers)
         asked.received += sum(len(name) + len(value) + 4 for name, value in headers)
-        network.expect(request.most_body)
+        network.expect(request.max_body)
         pointed = request.redirect is not Redirect.MANUAL and _elsewhere(response.status, headers) is not None
         # What stands beside a redirect that is followed is nobody's: it is not even read.
         body = b"" if pointed else await _body(request, asked, response, headers)
@@ -166,7 +166,7 @@ def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
 async def _body(request: Request, asked: _Asked, response: httpcore2.Response, headers: Headers) -> bytes:
     if response.status == 101:
         raise Cut("it wants another protocol")
-    body = Body(",".join(value for name, value in headers if name == "content-encoding"), request.most_body)
+    body = Body(",".join(value for name, value in headers if name == "content-encoding"), request.max_body)
     try:
         async for part in response.aiter_stream():
             request.moved.so_far = asked.sent + asked.received + body.taken + len(part)

@@ -23,8 +23,8 @@ class Body:
         Cut: an encoding that we did not ask for.
     """
 
-    def __init__(self, encoding: str, most: int) -> None:
-        self._most = most
+    def __init__(self, encoding: str, maximum: int) -> None:
+        self._maximum = maximum
         self._taken = 0
         self._parts = bytearray()
         self._inflate = _decoder(encoding.strip().lower())
@@ -38,8 +38,10 @@ class Body:
             TooLarge, Cut.
         """
         self._taken += len(data)
-        if self._taken > self._most + self._most // 64 + 1024:  # what follows a compressed body's end is kept by nobody
-            raise TooLarge(f"more than {self._most} bytes")
+        if (
+            self._taken > self._maximum + self._maximum // 64 + 1024
+        ):  # what follows a compressed body's end is kept by nobody
+            raise TooLarge(f"more than {self._maximum} bytes")
         if self._inflate is None:
             self._keep(data)
             return
@@ -64,8 +66,8 @@ class Body:
 
     def _keep(self, data: bytes) -> None:
         self._parts += data
-        if len(self._parts) > self._most:
-            raise TooLarge(f"more than {self._most} bytes")
+        if len(self._parts) > self._maximum:
+            raise TooLarge(f"more than {self._maximum} bytes")
         if self._inflate is not None and len(self._parts) > max(_ENOUGH, MAX_RATIO * self._taken):
             raise TooLarge(f"more than {MAX_RATIO} bytes for one")
 

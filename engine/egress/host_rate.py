@@ -22,11 +22,11 @@ class Pace:
         self._elapsed_s = elapsed_s
         self._next: OrderedDict[Hashable, float] = OrderedDict()
 
-    def turn(self, key: Hashable, most_s: float) -> float | None:
+    def turn(self, key: Hashable, max_s: float) -> float | None:
         """Take the next turn; give how many seconds it is away. None, and no turn is taken, when that is more than ``most_s``."""
         now = self._elapsed_s()
         turn = max(self._next.get(key, now - self._ahead_s), now - self._ahead_s)
-        if turn - now > most_s:
+        if turn - now > max_s:
             return None
         self._next[key] = turn + self._gap_s
         self._next.move_to_end(key)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
 
-from lodger.engine.egress.address import Address, Door, plain
+from lodger.engine.egress.address import Address, AddressPolicy, plain
 from lodger.engine.egress.request_errors import Refused, TooLarge
 from lodger.engine.egress.target import Target
 
@@ -35,9 +35,9 @@ class Measured(AsyncNetworkStream):
         most: bytes that may still come; made more by :meth:`GuardedNetwork.expect`.
     """
 
-    def __init__(self, beneath: AsyncNetworkStream, most: int) -> None:
+    def __init__(self, beneath: AsyncNetworkStream, maximum: int) -> None:
         self._beneath = beneath
-        self.most = most
+        self.maximum = maximum
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - the client's interface
         """Read.
@@ -46,8 +46,8 @@ class Measured(AsyncNetworkStream):
             TooLarge: more came than an answer can have.
         """
         data = await self._beneath.read(max_bytes, timeout)
-        self.most -= len(data)
-        if self.most < 0:
+        self.maximum -= len(data)
+        if self.maximum < 0:
             raise TooLarge("more came than an answer can have")
         return data
 
@@ -82,9 +82,9 @@ class GuardedNetwork(AsyncNetworkBackend):
         connect_s: most seconds for one address; the next is tried then.
     """
 
-    def __init__(self, target: Target, door: Door, names: Names, connect_s: float = 3.0) -> None:
+    def __init__(self, target: Target, addresses: AddressPolicy, names: Names, connect_s: float = 3.0) -> None:
         self._target = target
-        self._door = door
+        self._addresses = addresses
         self._names = names
         self._connect_s = connect_s
         self._beneath = AnyIOBackend()
@@ -93,7 +93,7 @@ class GuardedNetwork(AsyncNetworkBackend):
     def expect(self, body_bytes: int) -> None:
         """Let a body of so many bytes come, and as much again around its pieces."""
         for stream in self._streams:
-            stream.most = 2 * body_bytes + MAX_BEFORE
+            stream.maximum = 2 * body_bytes + MAX_BEFORE
 
     async def aclose(self) -> None:
         """Close what was opened: the client forgets a connection whose TLS handshake is cancelled."""
@@ -147,8 +147,8 @@ class GuardedNetwork(AsyncNetworkBackend):
         found = [target.address] if target.address is not None else await self._names.addresses(target.origin.host)
         made = [plain(address) for address in found]
         for address in made:
-            why = self._door.closed(address)
-            if why is None and not self._door.opened(address) and is_ours(address):
+            why = self._addresses.closed(address)
+            if why is None and not self._addresses.opened(address) and is_ours(address):
                 why = "an address of this machine"
             if why is not None:
                 raise Refused(f"{target.origin.host} is {address}: {why}")

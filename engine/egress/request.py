@@ -62,5 +62,5 @@ class Request:
     filled: Callable[[Origin, Headers], Headers] = as_written
     payer: str = ""
     total_s: float = TOTAL_S
-    most_body: int = MAX_BODY
+    max_body: int = MAX_BODY
     moved: Moved = field(default_factory=Moved, compare=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.settings import Settings
-from lodger.engine.egress.address import Door
+from lodger.engine.egress.address import AddressPolicy
 from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.resolver import Resolver, extra_missing
@@ -31,7 +31,7 @@ class WayOut:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._ports = _ports(settings.egress_ports)
-        self._door = Door(settings.egress_networks.split())
+        self._addresses = AddressPolicy(settings.egress_networks.split())
         self._rules: Rules | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -73,7 +73,7 @@ class WayOut:
             raise extra_missing(error) from error
         per_s, host_per_s = self._settings.egress_per_s, self._settings.egress_host_per_s
         return Rules(
-            door=self._door,
+            addresses=self._addresses,
             names=Resolver(tuple(self._settings.egress_dns.split())),
             ports=self._ports,
             tls=_verifying(self._settings),

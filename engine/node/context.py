@@ -8,7 +8,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.db_executor import DbExecutor
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
 
 #: Characters of a node's name.
@@ -86,7 +86,7 @@ class NodeIdentity:
 class NodeContext:
     """What all services of one node share; it holds no service."""
 
-    store: Books
+    store: StoreContext
     clock: ServerClock
     settings: Settings
     db: DbExecutor

@@ -7,7 +7,7 @@ from lodger.engine.core.events import EventBus
 from lodger.engine.core.handlers import Handlers
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.vault.vault import Vault
 
 
@@ -25,7 +25,7 @@ class Host:
         is_own: whether an address belongs to a tenant, as the platform says; None: as the ledger knows it.
     """
 
-    store: Books
+    store: StoreContext
     datasets: Datasets
     vault: Vault
     handlers: Handlers

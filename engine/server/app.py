@@ -43,14 +43,14 @@ class Api:
     """
 
     def __init__(self, engine: Engine) -> None:
-        books, settings = engine.books, engine.books.settings
+        context, settings = engine.context, engine.context.settings
         self.engine = engine
         total = settings.api_threads
-        if not books.database.driver.has_row_locks:
+        if not context.database.driver.has_row_locks:
             total = min(total, SQLITE_THREADS)
         share = max(1, total // 2)
         threads = Threads(total, share)
-        calls = Calls(books, threads, writing=Threads(share, share), long=Threads(LONG, 1))
+        calls = Calls(context, threads, writing=Threads(share, share), long=Threads(LONG, 1))
         self.bodies = Bodies(settings)
         self.framework = FastAPI(
             title="Lodger",
@@ -67,8 +67,8 @@ class Api:
         self._description: dict[str, Any] | None = None
         # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
         lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
-        authentication = Authentication(self.framework, books, lookups, RateLimits(settings))
-        sessions.add(router, books, calls, self.bodies, authentication)
+        authentication = Authentication(self.framework, context, lookups, RateLimits(settings))
+        sessions.add(router, context, calls, self.bodies, authentication)
         self.app: ASGIApp = CommonHeaders(authentication)
 
     def description(self) -> dict[str, Any]:

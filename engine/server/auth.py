@@ -23,7 +23,7 @@ from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.server.problems import Refused, problem
 from lodger.engine.server.rate_limits import RateLimits, Threads
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions, tokens
 
 #: Routes without authentication, by method and path: the health check and the login.
@@ -51,12 +51,12 @@ class Authenticated:
 class Authentication:
     """Middleware that authenticates each request, or answers it with 401, 403 or 429."""
 
-    def __init__(self, app: ASGIApp, books: Books, threads: Threads, limits: RateLimits) -> None:
+    def __init__(self, app: ASGIApp, context: StoreContext, threads: Threads, limits: RateLimits) -> None:
         self._app = app
-        self._books = books
+        self._context = context
         self._threads = threads
         self._limits = limits
-        self._last_use = LastUse(books)
+        self._last_use = LastUse(context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on, or answer it."""
@@ -105,7 +105,7 @@ class Authentication:
             Refused: token_invalid, token_expired, too_many_failures.
         """
         scheme, _, text = header.partition(" ")
-        now_us = self._books.clock.now_us()
+        now_us = self._context.clock.now_us()
 
         def look(connection: Connection) -> tuple[Caller, int | None] | str:
             return tokens.caller(connection, text.strip() if scheme.lower() == "bearer" else "", now_us)
@@ -127,7 +127,7 @@ class Authentication:
         return caller
 
     async def _by_session(self, request: Request, text: str, address: str) -> Caller:
-        now_us = self._books.clock.now_us()
+        now_us = self._context.clock.now_us()
         found = await self._read(address, lambda connection: sessions.caller(connection, text, now_us))
         if found is None:
             self._limits.failure(address)
@@ -151,7 +151,7 @@ class Authentication:
 
     async def _read(self, address: str, look: Callable[[Connection], T]) -> T:
         def work() -> T:
-            with self._books.database.read() as connection:
+            with self._context.database.read() as connection:
                 return look(connection)
 
         return await self._threads.run(address, work)
@@ -163,8 +163,8 @@ class LastUse:
     Belongs to the event loop that writes first.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
         self._pending: dict[Hashable, Callable[[Connection], object]] = {}
         self._under_way: dict[Hashable, Callable[[Connection], object]] = {}
         self._alone: asyncio.Lock | None = None
@@ -195,7 +195,7 @@ class LastUse:
                 self._under_way = {}
 
     def _write(self, writes: list[Callable[[Connection], object]]) -> None:
-        with self._books.database.write() as connection:
+        with self._context.database.write() as connection:
             for write in writes:
                 write(connection)
 

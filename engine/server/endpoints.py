@@ -203,7 +203,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
 
 
 def _require_tenant(engine: Engine, tenant_id: str) -> None:
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         tenants.get(connection, tenant_id)
 
 

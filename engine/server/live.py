@@ -137,10 +137,10 @@ class Live:
     """Every stream of one process."""
 
     def __init__(self, engine: Engine) -> None:
-        self._books = engine.books
+        self._context = engine.context
         self._engine = engine
         self._threads = Threads(THREADS, THREADS, max_waiting=None)
-        self._max_streams = engine.books.settings.api_streams
+        self._max_streams = engine.context.settings.api_streams
         self._channels: dict[str, _Channel] = {}
         self._open: dict[str, int] = {}
         self._poller = Poller(self._read, self._wait)
@@ -239,7 +239,7 @@ class Live:
         following = Following(tenant_id)
 
         def first(connection: Connection) -> None:
-            following.begin(connection, self._books.clock.now_us())
+            following.begin(connection, self._context.clock.now_us())
 
         def again(connection: Connection) -> list[Action] | None:
             tenants.get(connection, tenant_id)
@@ -274,7 +274,7 @@ class Live:
 
     async def _read(self, look: Any) -> Any:  # noqa: ANN401 - a function of a connection, and what it gives
         def work() -> Any:  # noqa: ANN401 - what the look gives
-            with self._books.database.read() as connection:
+            with self._context.database.read() as connection:
                 return look(connection)
 
         return await self._threads.run("", work)
@@ -301,7 +301,7 @@ class Live:
 
     def valid(self, request: Request) -> Valid:
         """Return the check that a request's token or session is still valid."""
-        found, clock = authenticated(request), self._books.clock
+        found, clock = authenticated(request), self._context.clock
         token_id, session = found.caller.token_id, session_of(request) if found.by == "session" else None
 
         def look(connection: Connection) -> bool:

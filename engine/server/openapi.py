@@ -74,7 +74,7 @@ def _model(route: Route, parameters: tuple[Parameter, ...], base: type[M], kind:
 def _field(route: Route, parameter: Parameter, kind: str) -> Any:  # noqa: ANN401 - a field of pydantic's
     hint = parameter.kind
     if parameter.name == "limit" and route.kind == "page":
-        return (Annotated[int, Field(ge=1, le=route.most)], min(PAGE_LIMIT, route.most))
+        return (Annotated[int, Field(ge=1, le=route.max_page)], min(PAGE_LIMIT, route.max_page))
     if kind == "Query":
         # A query has no null, only absent values.
         hint = _bounded(_without_null(hint))
@@ -186,8 +186,8 @@ def _extra(route: Route) -> dict[str, Any]:
     return extra
 
 
-def _header(name: str, what: str, most: int) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string", "maxLength": most}
+def _header(name: str, what: str, maximum: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "maxLength": maximum}
     if name == "Idempotency-Key":
         schema |= {"minLength": 1, "pattern": "^[A-Za-z0-9._:-]+$"}
     elif name == "Lodger-Why":

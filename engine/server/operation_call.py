@@ -21,7 +21,7 @@ from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.problems import Refused, Stale
 from lodger.engine.server.rate_limits import Threads
 from lodger.engine.service.operations.route import Route
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.platform import idempotency
 from lodger.engine.store.platform.idempotency import Answer, Repeated
 from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
@@ -42,8 +42,8 @@ class Calls:
         long: bounds those that take seconds because they start sandboxes.
     """
 
-    def __init__(self, books: Books, threads: Threads, writing: Threads, long: Threads) -> None:
-        self._books = books
+    def __init__(self, context: StoreContext, threads: Threads, writing: Threads, long: Threads) -> None:
+        self._context = context
         self._threads = threads
         self._writing = writing
         self._long = long
@@ -95,14 +95,14 @@ class Calls:
     def _mend(self, request: Request, route: Route, key: str, record: object) -> None:
         """Replace the stored answer where the operation completed its record after its change was stored."""
         text, token_id = text_of(route, record), authenticated(request).caller.token_id
-        with self._books.database.read() as connection:
+        with self._context.database.read() as connection:
             kept = idempotency.find(connection, token_id, key)
         if kept is not None and kept.body != text:
-            with self._books.database.write() as connection:
+            with self._context.database.write() as connection:
                 idempotency.mend(connection, token_id, key, text)
 
     def _act(self, request: Request, route: Route, key: str, digest: str) -> AuditContext:
-        caller, now_us = authenticated(request).caller, self._books.clock.now_us()
+        caller, now_us = authenticated(request).caller, self._context.clock.now_us()
         expect = expectation(request) if route.changes else None
         if expect is not None and not route.tagged:
             raise Refused(400, "header_invalid", "the answer of this route has no ETag", fix="leave If-Match out")
@@ -114,7 +114,7 @@ class Calls:
         return AuditContext(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
-        with self._books.database.read() as connection:
+        with self._context.database.read() as connection:
             found = idempotency.find(connection, authenticated(request).caller.token_id, key)
         if found is None:
             return None

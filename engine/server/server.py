@@ -44,8 +44,8 @@ class Server:
     """The API of one engine on one socket. ``start`` and ``stop`` are safe to call twice; ``url`` is its address."""
 
     def __init__(self, engine: Engine) -> None:
-        self._books = engine.books
-        self._settings = settings = engine.books.settings
+        self._context = engine.context
+        self._settings = settings = engine.context.settings
         self.api = Api(engine)
         self._app = ForwardedHeaders(self.api.app, trusted_proxies(settings))
         self._port = settings.api_port
@@ -121,11 +121,11 @@ class Server:
 
     async def _clear(self) -> None:
         """Delete expired idempotency keys now and then."""
-        books = self._books
+        context = self._context
 
         def forget() -> int:
-            with books.database.write() as connection:
-                return idempotency.forget(connection, books.clock.now_us())
+            with context.database.write() as connection:
+                return idempotency.forget(connection, context.clock.now_us())
 
         while True:
             with suppress(Unavailable):  # a full disk or an absent database: at the next time

@@ -18,7 +18,7 @@ from lodger.engine.server.operation_call import Calls, authenticated, request_id
 from lodger.engine.server.problems import Refused
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store import audit
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions
 from lodger.engine.store.tenants.sessions import Begun
 
@@ -39,7 +39,7 @@ class BrowserSession(RequestModel):
     expires_at: datetime | None = None
 
 
-def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentication: Authentication) -> None:
+def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, authentication: Authentication) -> None:
     """Add the routes of sessions."""
 
     @router.post(
@@ -62,15 +62,15 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
         async with bodies.read(request, client(request)) as sent:
             token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
-        before, now_us = session_of(request), books.clock.now_us()
+        before, now_us = session_of(request), context.clock.now_us()
         audit_context = AuditContext(caller.called, "http", None, request_id(request))
 
         def work() -> Begun:
-            with books.database.write() as connection:
+            with context.database.write() as connection:
                 if before is not None:
                     sessions.end(connection, before)
                 doing = audit.Doing("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
-                audit.write(books, connection, audit_context, doing, None, {"address": client(request)}, now_us)
+                audit.write(context, connection, audit_context, doing, None, {"address": client(request)}, now_us)
                 return sessions.begin(connection, caller, now_us)
 
         begun = await calls.run(caller.tenant_id or caller.token_id, work)
@@ -91,7 +91,7 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
         text, found = _require_session(request), authenticated(request)
 
         def work() -> str:
-            with books.database.read() as connection:
+            with context.database.read() as connection:
                 return sessions.csrf(connection, text)
 
         return JSONResponse(_body(found.caller, await calls.run(found.key, work), None))
@@ -108,7 +108,7 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
         text, found = _require_session(request), authenticated(request)
 
         def work() -> None:
-            with books.database.write() as connection:
+            with context.database.write() as connection:
                 sessions.end(connection, text)
 
         await calls.run(found.key, work)

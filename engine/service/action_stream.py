@@ -35,7 +35,7 @@ def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Ac
     forget = engine.watch(woken.set)
     try:
         while True:
-            with engine.books.database.read() as connection:
+            with engine.context.database.read() as connection:
                 seen, over = look(connection)
             yield from seen
             if over:
@@ -84,7 +84,7 @@ def _actions(engine: "Engine", tenant_id: str) -> Look:
         if following is None:
             tenants.get(connection, tenant_id)
             following = Following(tenant_id)
-            following.begin(connection, engine.books.clock.now_us())
+            following.begin(connection, engine.context.clock.now_us())
             return [], False
         return [*following.look(connection)], False
 

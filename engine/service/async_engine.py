@@ -71,7 +71,7 @@ class Threads:
         """Do what only reads, on one snapshot of the ledger."""
 
         def work() -> T:
-            with self._inner.books.database.read() as connection:
+            with self._inner.context.database.read() as connection:
                 return look(connection)
 
         return await asyncio.get_running_loop().run_in_executor(self.pool, work)
@@ -99,7 +99,7 @@ class Engine(Nouns[Async]):
         self.inner = inner
         self.threads = Threads(inner)
         proxy.furnish(self, self.threads.carry)
-        self.books = inner.books
+        self.context = inner.context
         self.process_metrics = inner.process_metrics
         self.datasets = inner.datasets
         self.expose = inner.expose

@@ -39,9 +39,9 @@ from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import Sources
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.migrations.revision import Progress, silent
-from lodger.engine.store.revision_cache import Compile, Rulebook
+from lodger.engine.store.revision_cache import Compile, RevisionCache
 from lodger.engine.store.schedules import adoption
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
@@ -62,39 +62,39 @@ if TYPE_CHECKING:
 class Engine(Nouns[Sync]):
     """An open ledger and its verbs. Make one with :meth:`open`; it may be used from several threads."""
 
-    def __init__(self, books: Books) -> None:
-        self.books = books
+    def __init__(self, context: StoreContext) -> None:
+        self.context = context
         self.events = EventBus()
-        self.tenants = Tenants(books, self.changed)
-        self.grants = Grants(books, self.changed)
-        self.collections = Collections(books, self.changed)
-        self.vault = Vault(Keyring(books.settings.secret_keys))
-        self.secrets = Secrets(books, self.changed, self.vault)
-        self.webhooks = Webhooks(books, self.changed, self.vault)
+        self.tenants = Tenants(context, self.changed)
+        self.grants = Grants(context, self.changed)
+        self.collections = Collections(context, self.changed)
+        self.vault = Vault(Keyring(context.settings.secret_keys))
+        self.secrets = Secrets(context, self.changed, self.vault)
+        self.webhooks = Webhooks(context, self.changed, self.vault)
         self.scripts = Scripts(
-            books,
+            context,
             self.changed,
-            ModuleCheck(books.settings, TrialBudget(books)),
-            SourceCheck(books.settings, TrialBudget(books)),
+            ModuleCheck(context.settings, TrialBudget(context)),
+            SourceCheck(context.settings, TrialBudget(context)),
             DryRuns(self),
         )
-        self.schedules = Schedules(books, self.changed)
-        self.actions = Actions(books, self.changed)
+        self.schedules = Schedules(context, self.changed)
+        self.actions = Actions(context, self.changed)
         #: Set by :meth:`own_people`.
         self.is_own: Callable[[str, str], bool] | None = None
-        self.tokens = Tokens(books, self.changed)
-        self.audit = Audit(books, self.changed)
-        self.nodes = Nodes(books, self.changed)
-        self.locks = Locks(books, self.changed)
+        self.tokens = Tokens(context, self.changed)
+        self.audit = Audit(context, self.changed)
+        self.nodes = Nodes(context, self.changed)
+        self.locks = Locks(context, self.changed)
         #: What nodes of this process count; ``metrics`` gives it with the ledger's numbers.
         self.process_metrics = ProcessMetrics()
-        self.metrics = Metrics(books, self.changed, self.process_metrics)
+        self.metrics = Metrics(context, self.changed, self.process_metrics)
         #: Set by :meth:`on`.
-        self.hooks = Hooks(self.events, self.process_metrics, books.settings.missed_after_s)
+        self.hooks = Hooks(self.events, self.process_metrics, context.settings.missed_after_s)
         #: Python functions that actions of kind host call; nodes of this process carry a label for each.
         self.handlers = Handlers()
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
-        self.datasets = Datasets(books.clock.elapsed_s)
+        self.datasets = Datasets(context.clock.elapsed_s)
 
     @classmethod
     def open(
@@ -125,7 +125,9 @@ class Engine(Nouns[Sync]):
         ids = ids or Identities(clock.now_us)
         of_server = database.driver.has_clock and not injected
         return cls(
-            Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings, of_server)
+            StoreContext(
+                database, clock, ids, RevisionCache(settings, compile_schedule), Sources(settings), settings, of_server
+            )
         )
 
     def close(self) -> None:
@@ -133,7 +135,7 @@ class Engine(Nouns[Sync]):
         self.hooks.close()
         self.scripts.proof.close()
         self.datasets.close()
-        self.books.database.close()
+        self.context.database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -217,9 +219,9 @@ class Engine(Nouns[Sync]):
                 revision_unreadable, and what an edit refuses.
         """
         if isinstance(what, str) and what in adoption.NAMES and all(rows.name != what for rows in self.datasets):
-            adoption.adopt(self.books, connection, tenant_id, keys, self.books.clock.now_us())
+            adoption.adopt(self.context, connection, tenant_id, keys, self.context.clock.now_us())
             return
-        record_changed(self.datasets, self.books.clock, connection, what, tenant_id, keys, kind)
+        record_changed(self.datasets, self.context.clock, connection, what, tenant_id, keys, kind)
 
     def record_sessions(self, sessions: Any) -> Callable[[], None]:  # noqa: ANN401 - what SQLAlchemy listens to
         """Report whatever SQLAlchemy sessions flush of exposed tables; call what is returned to stop.
@@ -229,7 +231,7 @@ class Engine(Nouns[Sync]):
         Args:
             sessions: a ``Session``, a ``sessionmaker``, or the class ``Session`` for all of them.
         """
-        return record_sessions(self.datasets, self.books.clock, sessions)
+        return record_sessions(self.datasets, self.context.clock, sessions)
 
     def prepare(self) -> None:
         """Make what Lodger wants in the databases of what is exposed, as a user who may; call it again after changes.
@@ -241,7 +243,7 @@ class Engine(Nouns[Sync]):
         Raises:
             Unavailable: database_refused.
         """
-        prepare(self.datasets, self.books.database)
+        prepare(self.datasets, self.context.database)
 
     def handler(
         self,
@@ -329,7 +331,7 @@ class Engine(Nouns[Sync]):
         from lodger.engine.node.host import Host
 
         return Host(
-            self.books, self.datasets, self.vault, self.handlers, self.events, self.process_metrics, self.is_own
+            self.context, self.datasets, self.vault, self.handlers, self.events, self.process_metrics, self.is_own
         )
 
     @contextmanager

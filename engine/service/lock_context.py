@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("lodger.locks")
 
 
-def who(holder: str | None) -> str:
+def holder_name(holder: str | None) -> str:
     """Return who holds it: this thread of this process of this host, unless told."""
     return holder or f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
 
@@ -36,7 +36,7 @@ def held(
     locks: "Locks[Sync]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> Iterator[Lock | None]:
     """Hold a lock; see :meth:`lodger.engine.sync.Engine.lock`."""
-    mine = who(holder)
+    mine = holder_name(holder)
     lock = locks.take(name, mine, lease, slot=slot)
     if lock is None:
         yield None
@@ -67,7 +67,7 @@ async def aheld(
     locks: "Locks[Async]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> AsyncIterator[Lock | None]:
     """Hold a lock; see :meth:`lodger.engine.service.async_engine.Engine.lock`."""
-    mine = holder or f"{who(None)}-{id(asyncio.current_task())}"
+    mine = holder or f"{holder_name(None)}-{id(asyncio.current_task())}"
     lock = await locks.take(name, mine, lease, slot=slot)
     if lock is None:
         yield None

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, false, insert, select
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
 from lodger.engine.store.schema.access import audit
@@ -38,7 +38,7 @@ class Doing:
 
 
 def write(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     audit_context: AuditContext,
     doing: Doing,
@@ -54,38 +54,38 @@ def write(
         before, after: JSON values; None where there is nothing.
         brief: store lengths and digests only, because the tenant has no room left: its changes are logged all the same.
     """
-    most = 0 if brief else MAX_BYTES
+    maximum = 0 if brief else MAX_BYTES
     connection.execute(
         insert(audit).values(
             tenant_id=PLATFORM if doing.tenant_id is None else doing.tenant_id,
-            id=books.ids.new(),
+            id=context.ids.new(),
             at_us=now_us,
             actor=audit_context.actor,
             via=audit_context.via,
             verb=doing.verb,
             target=doing.target[:200],
             named=doing.named[:200] if doing.named else None,
-            before=_kept(before, most),
-            after=_kept(after, most),
+            before=_kept(before, maximum),
+            after=_kept(after, maximum),
             why=audit_context.why,
             request_id=audit_context.request_id,
         )
     )
 
 
-def _kept(body: Json, most: int) -> str | None:
+def _kept(body: Json, maximum: int) -> str | None:
     if body is None:
         return None
-    if most == 0:
-        body = _short(body, most)
+    if maximum == 0:
+        body = _short(body, maximum)
     elif isinstance(body, dict):
-        body = {name: _short(value, most) for name, value in body.items()}
+        body = {name: _short(value, maximum) for name, value in body.items()}
     return _text(body)
 
 
-def _short(value: Json, most: int) -> Json:
+def _short(value: Json, maximum: int) -> Json:
     text = _text(value)
-    if len(text) <= most:
+    if len(text) <= maximum:
         return value
     return {"bytes": len(text.encode("utf-8", "surrogatepass")), "sha256": _digest(text)}
 

@@ -1,4 +1,4 @@
-"""What every function of the ledger is given beside its connection: ids, the rulebook, settings. No state of its own."""
+"""What every function of the ledger is given beside its connection: ids, the revision cache, settings. No state of its own."""
 
 import json
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import Sources
 from lodger.engine.store.records import Json
-from lodger.engine.store.revision_cache import Rulebook
+from lodger.engine.store.revision_cache import RevisionCache
 from lodger.engine.store.stores import PerDriver
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class StoreContext:
     """The open ledger and what is needed to keep it."""
 
     database: Database
     clock: Clock
     ids: Identities
-    rulebook: Rulebook
+    revision_cache: RevisionCache
     sources: Sources
     settings: Settings
     #: Whether leases go by the database's own clock; with a clock that was injected they go by that one.
@@ -31,12 +31,12 @@ class Books:
 
     def meet(self, tenant_id: str, generation: int) -> None:
         """Forget what is kept of a tenant that is of another generation than it was; called where its work is taken up."""
-        if self.rulebook.meet(tenant_id, generation):
+        if self.revision_cache.meet(tenant_id, generation):
             self.sources.forget(tenant_id)
 
     def forget(self, tenant_id: str) -> None:
         """Forget what is kept of a tenant, whose rows are others now."""
-        self.rulebook.forget(tenant_id)
+        self.revision_cache.forget(tenant_id)
         self.sources.forget(tenant_id)
 
     def lease_us(self, connection: Connection, now_us: int) -> int:

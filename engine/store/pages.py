@@ -12,8 +12,8 @@ from lodger.engine.store.signing_keys import cursor
 T = TypeVar("T")
 
 #: Most that one page may hold: entries, and letters of all their columns. A tenant's results are as long as it makes them.
-MOST = 10_000
-MOST_LETTERS = 8 * 1024 * 1024
+MAX_ROWS = 10_000
+MAX_CHARACTERS = 8 * 1024 * 1024
 #: Rows that are fetched from the database at once.
 _TOGETHER = 50
 
@@ -38,19 +38,19 @@ def read(
     """
     if limit is None:
         return Cut(make(list(connection.execute(statement).all())))
-    if not 1 <= limit <= MOST:
+    if not 1 <= limit <= MAX_ROWS:
         raise InputError(
-            "limit_invalid", f"a page cannot have {limit} entries", why=f"it has 1 to {MOST}", fix="say another"
+            "limit_invalid", f"a page cannot have {limit} entries", why=f"it has 1 to {MAX_ROWS}", fix="say another"
         )
     rows: list[AnyRow] = []
-    letters, more = 0, False
+    characters, more = 0, False
     with connection.execute(statement.limit(limit + 1), execution_options={"yield_per": _TOGETHER}) as found:
         for row in found:
-            if len(rows) == limit or (rows and letters > MOST_LETTERS):
+            if len(rows) == limit or (rows and characters > MAX_CHARACTERS):
                 more = True
                 break
             rows.append(row)
-            letters += sum(len(cell) for cell in row if isinstance(cell, str))
+            characters += sum(len(cell) for cell in row if isinstance(cell, str))
     return Cut(make(rows), more=more)
 
 

@@ -107,7 +107,7 @@ class PreparedRules:
         return self.gap_s if self.gap_s is not None and self.gap_s < limit_s else None
 
 
-class Rulebook:
+class RevisionCache:
     """A bounded cache of compiled revisions."""
 
     def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
@@ -118,9 +118,9 @@ class Rulebook:
         self._met: dict[str, int] = {}
         self._keeping = threading.Lock()
 
-    def uncompiled(self) -> "Rulebook":
+    def uncompiled(self) -> "RevisionCache":
         """Give one that reads all of a revision but its rules: for rows that may not stay."""
-        return Rulebook(self._settings, _none)
+        return RevisionCache(self._settings, _none)
 
     def meet(self, tenant: str, generation: int) -> bool:
         """Note of which generation a tenant is; whether it was of another one, and what was kept of it is forgotten.

@@ -45,10 +45,10 @@ def place(connection: Connection, of: str, text: str) -> Json:
         InputError: cursor_invalid.
     """
     try:
-        whose, where = _serializer(signing(connection), "cursor").loads(text)
+        owner, where = _serializer(signing(connection), "cursor").loads(text)
     except (BadSignature, ValueError, TypeError):
-        whose, where = None, None
-    if whose != of:
+        owner, where = None, None
+    if owner != of:
         raise InputError(
             "cursor_invalid",
             "this cursor is none of this list's",

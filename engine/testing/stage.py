@@ -169,7 +169,7 @@ class Stage:
     def sent(self, tenant_id: str) -> list[Sent]:
         """Return the mails and webhooks that a tenant's runs asked for, in the order of asking."""
         statement = sa.select(outbox).where(outbox.c.tenant_id == tenant_id)
-        with self.engine.books.database.read() as connection:
+        with self.engine.context.database.read() as connection:
             rows = connection.execute(statement.order_by(outbox.c.created_us, outbox.c.step, outbox.c.n)).all()
         made = []
         for row in rows:
@@ -184,7 +184,7 @@ class Stage:
         from lodger.engine.store.schema.script_data import documents
 
         mine = (documents.c.tenant_id == tenant_id, documents.c.collection == collection)
-        with self.engine.books.database.read() as connection:
+        with self.engine.context.database.read() as connection:
             rows = connection.execute(sa.select(documents).where(*mine).order_by(documents.c.id)).all()
         return [{"id": row.id, **json.loads(row.body)} for row in rows]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lodger.sandbox.walls.libc import Call
 
 #: Beyond any descriptor.
-_MOST_DESCRIPTORS = 0x7FFFFFFF
+_MAX_DESCRIPTORS = 0x7FFFFFFF
 _CLOSE_RANGE = NUMBER["close_range"]
 #: Changes nothing: what a rehearsal does in place of what cannot be undone.
 _HARMLESS = (NUMBER["getpid"], 0, 0, 0, 0)
@@ -139,14 +139,18 @@ class Boot:
 
     def rehearsing(self) -> "Boot":
         """Give one that walks the same path and changes nothing: the zygote's interpreter learns it before any worker is born."""
-        told = {
+        settings = {
             "runtime": self._runtime,
             "uid": str(self._uid),
             "stack_bytes": str(self._stack_bytes),
             "open_files": "0",
         }
-        told |= {"memory_max_bytes": str(self._memory_max), "cpu_ms_max": str(self._cpu_ms_max), "cpu_grace_ms": "0"}
-        twin = Boot(told)
+        settings |= {
+            "memory_max_bytes": str(self._memory_max),
+            "cpu_ms_max": str(self._cpu_ms_max),
+            "cpu_grace_ms": "0",
+        }
+        twin = Boot(settings)
         twin._close_range = _HARMLESS[0]
         twin._cpu_max, twin._data_max, twin._address_max = self._cpu_max, self._data_max, self._address_max
         twin._parent = os.getppid()
@@ -202,7 +206,7 @@ class Boot:
     def in_worker(self, channel: int) -> None:
         """What a fork does not inherit, then filter A. ``channel`` is the only descriptor that stays."""
         closing = self._close_range
-        carry_out(((closing, 0, channel - 1, 0), (closing, channel + 1, _MOST_DESCRIPTORS, 0)))
+        carry_out(((closing, 0, channel - 1, 0), (closing, channel + 1, _MAX_DESCRIPTORS, 0)))
         carry_out(self._identity)
         carry_out(self._birth)
         if os.getppid() != self._parent and process.DEATH_SIGNAL in self._birth:

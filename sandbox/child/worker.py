@@ -75,7 +75,7 @@ def _attempt(channel: SocketChannel, boot: "Boot", realm: "Realm") -> None:
     realm.run(bundle, channel)
 
 
-class _Nobody:
+class _EmptyRealm:
     """A realm that does nothing."""
 
     def bound(self, _limits: "dict[str, int]") -> None:
@@ -101,7 +101,7 @@ def rehearse(boot: "Boot") -> None:
         _numbers(_NO_NUMBERS)
         channel.rehearse()
         channel.send(READY, b"")
-        _attempt(channel, boot, _Nobody())
+        _attempt(channel, boot, _EmptyRealm())
         ours.recv(4096)
     ours.close()
     theirs.close()

@@ -123,13 +123,13 @@ class Zygote:
 def main() -> None:
     """Boot and serve."""
     control = _socket.socket(fileno=int(sys.argv[1]))
-    told = settings.decode(control.recv(1 << 16))
-    launcher, outer = launch.descend(told, control.fileno())
+    received = settings.decode(control.recv(1 << 16))
+    launcher, outer = launch.descend(received, control.fileno())
     try:
-        boot = Boot(told)
+        boot = Boot(received)
         boot.before_loading((control.fileno(), launcher))
-        runtime = load_runtime(told["runtime"])
-        runtime.prepare(told)
+        runtime = load_runtime(received["runtime"])
+        runtime.prepare(received)
         boot.after_loading(launcher, outer)
         worker.rehearse(boot.rehearsing())
         zygote = Zygote(control, boot, runtime)

@@ -29,9 +29,9 @@ def quoted(text: str) -> str:
     return '"' + "".join(out) + '"'
 
 
-def cut(text: bytes, most: int) -> bytes:
+def cut(text: bytes, maximum: int) -> bytes:
     """Give the longest start of UTF-8 text that fits, with a mark when something was cut."""
-    if len(text) <= most:
+    if len(text) <= maximum:
         return text
     mark = "…".encode()
-    return text[: max(most - len(mark), 0)].decode("utf-8", "ignore").encode() + mark
+    return text[: max(maximum - len(mark), 0)].decode("utf-8", "ignore").encode() + mark

@@ -172,10 +172,10 @@ class Library:
         kind: int = self.at["wasm_functype_new"](*(ctypes.byref(self._types(text)) for text in (parameters, results)))
         return kind
 
-    def _types(self, letters: str) -> ByteVec:
+    def _types(self, types: str) -> ByteVec:
         vector = ByteVec()
-        values = (c_void_p * max(len(letters), 1))(*(self.at["wasm_valtype_new"]("iI".index(one)) for one in letters))
-        self.at["wasm_valtype_vec_new"](ctypes.byref(vector), len(letters), ctypes.addressof(values))
+        values = (c_void_p * max(len(types), 1))(*(self.at["wasm_valtype_new"]("iI".index(one)) for one in types))
+        self.at["wasm_valtype_vec_new"](ctypes.byref(vector), len(types), ctypes.addressof(values))
         return vector
 
     def compile(self, engine: int, wasm: bytes) -> bytes:

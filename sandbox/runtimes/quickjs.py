@@ -19,7 +19,7 @@ class _Still:
     """Stands in for a guest: asks the realm for what a first job asks, and runs nothing."""
 
     host = Host()
-    most = 0
+    maximum = 0
 
     def size(self) -> int:
         """Hold nothing."""

@@ -33,7 +33,7 @@ class _Still:
 
     host = NativeHost()
     entries = dict.fromkeys(ENTRIES)
-    most = 0
+    maximum = 0
 
     def size(self) -> int:
         """Hold nothing."""

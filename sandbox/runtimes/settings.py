@@ -6,7 +6,7 @@ from pathlib import Path
 from lodger.sandbox.runtimes.js.artefact import ensure, find_library, library_files
 from lodger.sandbox.runtimes.native_libraries import find_binding
 
-_DOOR = "native.js"
+_NATIVE_FILE = "native.js"
 
 
 def runtime_settings(runtime: str, cache: Path | None = None, *, metered: bool = False) -> dict[str, str]:
@@ -31,7 +31,7 @@ def runtime_settings(runtime: str, cache: Path | None = None, *, metered: bool =
 def native_settings(capabilities: tuple[Path, ...] | None = None) -> dict[str, str]:
     """Give the settings; ``capabilities`` replaces the installed cap-*.js files. Raises SandboxError when the package is missing."""
     folder = Path(str(files("lodger.stdlib") / "js"))
-    names = [_DOOR, *library_files()]
+    names = [_NATIVE_FILE, *library_files()]
     paths = [folder / name for name in names if capabilities is None or not name.startswith("cap-")]
     paths += capabilities or ()
     return {

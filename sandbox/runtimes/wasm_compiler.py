@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _REHEARSAL = MAGIC + bytes.fromhex(
     "01040160 0000 03020100 0503010001 0713 02 066d656d6f7279 0200 065f7374617274 0000 0a04010200 0b"
 )
-_MOST_TEXT = 2000
+_MAX_TEXT = 2000
 _CAUSE = "Caused by:"
 
 
@@ -45,7 +45,7 @@ class CompilerRealm:
             machine.joined(module)
         except (WasmFault, Unsuitable) as refused:
             text = "; ".join(
-                line.strip() for line in str(refused)[:_MOST_TEXT].split("\n") if line.strip() not in ("", _CAUSE)
+                line.strip() for line in str(refused)[:_MAX_TEXT].split("\n") if line.strip() not in ("", _CAUSE)
             )
             body = f'{{"name":"CompileError","message":{quoted(text)}}}'.encode()
             channel.answer(FAIL, b"\x0dcompile_error" + body)

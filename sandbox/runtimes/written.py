@@ -58,12 +58,12 @@ def _pages(rehearse: "Callable[[], None]", start: int, end: int) -> "list[int]":
         finally:
             os._exit(0)
     os.close(writing)
-    told = b""
+    data = b""
     while part := os.read(reading, 1 << 16):
-        told += part
+        data += part
     os.close(reading)
     os.waitpid(pid, 0)
-    return list(struct.unpack(f"={len(told) // 4}I", told[: len(told) // 4 * 4]))
+    return list(struct.unpack(f"={len(data) // 4}I", data[: len(data) // 4 * 4]))
 
 
 def _own(start: int, end: int) -> bytes:

@@ -12,7 +12,7 @@ from lodger.sandbox.walls.syscalls import AUDIT
 _LOAD, _AND, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
 _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 _X32 = 0x40000000
-_MOST_STEPS = 255  # of a conditional jump
+_MAX_STEPS = 255  # of a conditional jump
 
 
 def _op(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
@@ -84,6 +84,6 @@ def _tree(rules: "list[tuple[int, bytes]]", default: bytes) -> bytes:
 
 def _branch(test: int, value: int, yes: bytes, no: bytes) -> bytes:
     steps = len(yes) // 8
-    if steps <= _MOST_STEPS:
+    if steps <= _MAX_STEPS:
         return _op(test, value, 0, steps) + yes + no
     return _op(test, value, 1, 0) + _op(_JUMP, steps) + yes + no

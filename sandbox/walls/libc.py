@@ -9,7 +9,7 @@ import os
 
 #: A system call: its number, then its arguments; addresses as ctypes has them.
 Call = tuple[int | ctypes.c_void_p, ...]
-_MOST_INT = 0x7FFFFFFF
+_MAX_INT = 0x7FFFFFFF
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _syscall = _libc.syscall
@@ -36,8 +36,8 @@ def syscall(number: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e: int 
 _bare = ctypes.PyDLL(None)  # without a copy of errno for each thread
 # Without argument types, whose converters would make two objects for each argument: what is a small int goes as it is (ctypes
 # passes it as a C int, widened with its sign), and what is larger is a pointer already.
-_door = _bare.syscall
-_door.restype = ctypes.c_long
+_syscall = _bare.syscall
+_syscall.restype = ctypes.c_long
 #: fork(2) of the C library, without what Python does around it: that resets threads, locks and hooks of which the zygote has none, and each
 #: worker would pay 20 page faults for it.
 fork = _bare.fork
@@ -47,13 +47,13 @@ _where.restype = ctypes.c_void_p
 
 def prepared(number: int, *arguments: int) -> Call:
     """Give a system call for :func:`carry_out`: its number and every argument that the kernel looks at, zeros too."""
-    return number, *(word if 0 <= word <= _MOST_INT else ctypes.c_void_p(word) for word in arguments)
+    return number, *(word if 0 <= word <= _MAX_INT else ctypes.c_void_p(word) for word in arguments)
 
 
 def carry_out(calls: "tuple[Call, ...]") -> None:
     """Make prepared system calls one after the other. Raises OSError at the first that fails."""
     for call in calls:
-        if _door(*call) < 0:
+        if _syscall(*call) < 0:
             code = ctypes.c_int.from_address(_where()).value
             raise OSError(code, os.strerror(code))
 

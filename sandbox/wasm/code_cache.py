@@ -16,7 +16,7 @@ from typing import Self
 
 from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
 from lodger.sandbox.runtimes.js import artefact
-from lodger.sandbox.wasm.disk_cache import MOST_BYTES, DiskCache, lasting_key
+from lodger.sandbox.wasm.disk_cache import MAX_BYTES, DiskCache, lasting_key
 from lodger.sandbox.wasm.sealed_code import SEAL_BYTES, SealedCode, SealedCodeWriter
 
 _FORMAT = b"lodger module 1"
@@ -50,19 +50,19 @@ class CodeCache:
         key: bytes | None = None,
         *,
         folder: Path | None = None,
-        most_bytes: int = 128 << 20,
-        most: int = 128,
-        most_disk_bytes: int = MOST_BYTES,
+        max_bytes: int = 128 << 20,
+        maximum: int = 128,
+        max_disk_bytes: int = MAX_BYTES,
     ) -> None:
         self._key = key or os.urandom(SEAL_BYTES)
-        self._disk = None if folder is None else DiskCache(self._key, folder, most_disk_bytes)
-        self._most_bytes = most_bytes
-        self._most = most
+        self._disk = None if folder is None else DiskCache(self._key, folder, max_disk_bytes)
+        self._max_bytes = max_bytes
+        self._maximum = maximum
         self._bytes = 0
         self._kept: OrderedDict[bytes, SealedCode] = OrderedDict()
 
     @classmethod
-    def lasting(cls, cache: Path | None = None, *, most_disk_bytes: int = MOST_BYTES) -> Self:
+    def lasting(cls, cache: Path | None = None, *, max_disk_bytes: int = MAX_BYTES) -> Self:
         """Give one whose code outlives this process: in the cache, under a key that is kept there.
 
         Where no folder can be had it keeps code in memory only, and the journal says so.
@@ -81,7 +81,7 @@ class CodeCache:
                 modules.mkdir(mode=0o700, exist_ok=True)
                 if not artefact.is_ours(modules):
                     raise PermissionError(None, "others may write into its modules")
-                return cls(lasting_key(modules), folder=modules, most_disk_bytes=most_disk_bytes)
+                return cls(lasting_key(modules), folder=modules, max_disk_bytes=max_disk_bytes)
             except OSError as problem:
                 tried.append(f"{folder}: {problem.strerror or problem}")
         _journal.warning("compiled modules are kept in memory only: %s", "; ".join(tried))
@@ -111,7 +111,7 @@ class CodeCache:
         self._kept[binding] = code
         self._bytes += code.size
         given = code.another()
-        while len(self._kept) > 1 and (self._bytes > self._most_bytes or len(self._kept) > self._most):
+        while len(self._kept) > 1 and (self._bytes > self._max_bytes or len(self._kept) > self._maximum):
             self._forget(self._kept.popitem(last=False)[1])
         return given
 

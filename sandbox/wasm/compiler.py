@@ -22,14 +22,14 @@ from lodger.sandbox.workers.warm_pool import WarmPool
 #: Of one compilation; a module of 8 MiB takes a good part of it.
 LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
 #: Compiled code that is taken from a worker.
-MOST_CODE_BYTES = 128 * MIB
+MAX_CODE_BYTES = 128 * MIB
 #: Outcomes that the same module would meet again.
 _LASTING = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
 _REFUSALS = 1000
 _SMALL = 1 << 18
 
 
-class _Nobody:
+class _NoHost:
     """A compiler has nobody to call."""
 
     async def call(self, name: str, arguments: str) -> Reply:
@@ -43,7 +43,7 @@ class Compilation(Attempt):
     """An attempt whose answer is compiled code: it goes straight into its memory file, never onto the parent's heap."""
 
     def __init__(self, sealing: SealedCodeWriter, job: Job, worker: WorkerEnd, surroundings: Surroundings) -> None:
-        super().__init__(worker, job, _Nobody(), surroundings)
+        super().__init__(worker, job, _NoHost(), surroundings)
         self._sealing = sealing
 
     def _payload(self) -> bytes:
@@ -61,8 +61,8 @@ class Compilation(Attempt):
             super()._frame(kind, payload)
 
     def _code(self, payload: bytes) -> None:
-        if self._sealing.size + len(payload) > MOST_CODE_BYTES:
-            message = f"the compiled module has more than {MOST_CODE_BYTES} bytes"
+        if self._sealing.size + len(payload) > MAX_CODE_BYTES:
+            message = f"the compiled module has more than {MAX_CODE_BYTES} bytes"
             self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))
             return
         try:
@@ -103,7 +103,7 @@ class Compiler:
         self._limits = limits
         self._refused: OrderedDict[bytes, Report] = OrderedDict()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._gate = asyncio.Semaphore(len(os.sched_getaffinity(0)))
+        self._slots = asyncio.Semaphore(len(os.sched_getaffinity(0)))
         self.compiled = 0
         self.cpu_ms = 0.0
 
@@ -123,7 +123,7 @@ class Compiler:
             if known is None:
                 known = await self._fetched(job.tenant, binding)
             if known is None:
-                async with self._gate:
+                async with self._slots:
                     known = await self._compile(job, binding)
             return known
 

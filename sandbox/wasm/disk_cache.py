@@ -14,7 +14,7 @@ from pathlib import Path
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.wasm.sealed_code import SEAL_BYTES, SealedCode, SealedCodeWriter
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 _FILES_OF_A_TENANT = 32
 #: One tenant may hold this part of all bytes: its modules never drive out everybody else's.
 _SHARE_OF_A_TENANT = 8
@@ -32,10 +32,10 @@ class DiskCache:
         most_bytes: of all files; the longest unused go first.
     """
 
-    def __init__(self, key: bytes, folder: Path, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, key: bytes, folder: Path, max_bytes: int = MAX_BYTES) -> None:
         self._key = key
         self._folder = folder
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
 
     def _named(self, what: bytes) -> str:
         return hmac.new(self._key, b"name" + what, "sha256").hexdigest()[:40]
@@ -72,7 +72,7 @@ class DiskCache:
     def store(self, tenant: str, binding: bytes, code: SealedCode) -> None:
         """Keep code; what cannot be written is compiled again one day, and the journal says so."""
         place = self.place(tenant, binding)
-        if code.size > self._most_bytes // _SHARE_OF_A_TENANT:
+        if code.size > self._max_bytes // _SHARE_OF_A_TENANT:
             return
         try:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -95,9 +95,9 @@ class DiskCache:
             self.place(tenant, binding).unlink()
 
     def _prune(self, mine: Path) -> None:
-        _throw_away(_files(mine), self._most_bytes // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
+        _throw_away(_files(mine), self._max_bytes // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
         tenants = [path for path in self._folder.iterdir() if path.is_dir()]
-        _throw_away([file for tenant in tenants for file in _files(tenant)], self._most_bytes)
+        _throw_away([file for tenant in tenants for file in _files(tenant)], self._max_bytes)
         for tenant in tenants:
             with contextlib.suppress(OSError):
                 tenant.rmdir()  # only when it is empty
@@ -112,11 +112,11 @@ def _files(folder: Path) -> list[tuple[int, int, Path]]:
     return found
 
 
-def _throw_away(files: list[tuple[int, int, Path]], most_bytes: int, most: int | None = None) -> None:
+def _throw_away(files: list[tuple[int, int, Path]], max_bytes: int, maximum: int | None = None) -> None:
     held = 0
     for number, (_, size, path) in enumerate(sorted(files, reverse=True), 1):
         held += size
-        if held > most_bytes or (most is not None and number > most):
+        if held > max_bytes or (maximum is not None and number > maximum):
             with contextlib.suppress(OSError):
                 path.unlink()
 

@@ -65,7 +65,7 @@ class ModuleChecker:
         self._profile = profile
         self._minimum = minimum
         self._limits = limits
-        self._gate = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
+        self._slots = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
         self._queue = threading.Lock()
         self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
 
@@ -77,7 +77,7 @@ class ModuleChecker:
         """
         with self._queue:
             turn = self._turns.setdefault(job.tenant, _Turn())
-        with turn.lock, self._gate:
+        with turn.lock, self._slots:
             return self._apart(job)
 
     def _apart(self, job: Job) -> Checked:

@@ -75,7 +75,7 @@ class WasmPool:
             now_us=now_us,
         )
         self.compiler = Compiler(self._factory, self.code_cache, compile_limits)
-        self._gate = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
+        self._slots = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
         self._starting = asyncio.Lock()
         self._raising = asyncio.Lock()  # apart: a stop waits for runs, and a run may be raising a new zygote
         self._zygote: Zygote | None = None
@@ -163,7 +163,7 @@ class WasmPool:
 
     async def _worker(self, code: SealedCode, *, metered: bool) -> WorkerEnd:
         """Fork one and wait until it holds the code behind its walls. Raises NeverArmed, ZygoteFailed."""
-        async with self._gate:
+        async with self._slots:
             async with self._raising:
                 zygote = self._zygote or await self._bring_up()
             coming: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()

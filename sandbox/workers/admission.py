@@ -5,7 +5,7 @@ from lodger.sandbox.job import Job
 from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.verdict import Verdict
 
-_MOST_MODULES = 1000
+_MAX_MODULES = 1000
 _LONGEST_NAME = 255
 
 
@@ -17,12 +17,12 @@ def refuse(job: Job) -> Verdict | None:
     modules = job.bundle.modules
     if job.bundle.wasm is None and job.bundle.entry not in modules:
         return verdict.compile_error(f"the script has no module {job.bundle.entry!r}")
-    if len(modules) > _MOST_MODULES or any(
+    if len(modules) > _MAX_MODULES or any(
         not name or len(name) > _LONGEST_NAME or not name.isprintable() for name in modules
     ):
         # An empty name would be the context's own place on the wire.
         return verdict.bad_request(
-            f"at most {_MOST_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
+            f"at most {_MAX_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
         )
     size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
     if size > limits.source_bytes:

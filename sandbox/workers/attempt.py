@@ -338,7 +338,7 @@ class Attempt:
             frames.CALL: limits.frame_bytes,
             frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # cut here too
             frames.DONE: limits.result_bytes,
-            frames.FAIL: max(codec.MOST_FAILURE_BYTES, limits.frame_bytes),
+            frames.FAIL: max(codec.MAX_FAILURE_BYTES, limits.frame_bytes),
             frames.LOG_PART: limits.log_line_bytes + 2,  # a level, and one byte more than a line may have
             frames.DROPPED: frames.CALL_ID.size,
         }
@@ -428,8 +428,8 @@ class Attempt:
         if asked is None or asked.number in self._calls:
             self._decide(verdict.protocol_error("a malformed host call" if asked is None else "a call number in use"))
             return
-        effect, most = asked.name in EFFECTS, self._limits.host_calls
-        if self._made_effects >= most * EFFECTS_PER_CALL if effect else self._made_calls >= most:
+        effect, maximum = asked.name in EFFECTS, self._limits.host_calls
+        if self._made_effects >= maximum * EFFECTS_PER_CALL if effect else self._made_calls >= maximum:
             self._decide(verdict.call_limit(self._limits))
             return
         self._made_effects += effect

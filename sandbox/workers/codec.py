@@ -14,7 +14,7 @@ from lodger.sandbox.workers.verdict import Verdict
 
 _NAME, _FILE, _MESSAGE, _STACK = 256, 512, 8192, 16384
 #: Of a FAIL frame: its texts, where each letter may be six bytes of JSON.
-MOST_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK) + 4096
+MAX_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK) + 4096
 _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.OK}}
 
 
@@ -83,10 +83,10 @@ def failure(payload: bytes) -> Verdict:
     )
 
 
-def _text(value: Any, most: int) -> str | None:  # noqa: ANN401 - hostile JSON
+def _text(value: Any, maximum: int) -> str | None:  # noqa: ANN401 - hostile JSON
     if not isinstance(value, str):
         return None
-    return value[:most].encode("utf-8", "replace").decode()
+    return value[:maximum].encode("utf-8", "replace").decode()
 
 
 def _position(value: Any) -> int | None:  # noqa: ANN401 - hostile JSON
@@ -186,13 +186,13 @@ class LogBuffer:
             counted: whether the worker could say how many lines it dropped itself; one that was stopped could not.
         """
         limits = self._limits
-        most = f"at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept"
+        maximum = f"at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept"
         if self.dropped:
-            return (*self._lines, LogLine("warn", f"[{self.dropped} more lines dropped: {most}]", us))
+            return (*self._lines, LogLine("warn", f"[{self.dropped} more lines dropped: {maximum}]", us))
         full = len(self._lines) >= limits.log_lines or self._bytes >= limits.log_bytes
         if full and not counted:
             return (
                 *self._lines,
-                LogLine("warn", f"[the run was stopped with its log full: {most}, more may be lost]", us),
+                LogLine("warn", f"[the run was stopped with its log full: {maximum}, more may be lost]", us),
             )
         return tuple(self._lines)

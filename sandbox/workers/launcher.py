@@ -127,12 +127,12 @@ class WorkerEnd:
         """Whether its death is known, or nobody will ever know."""
         return self.death is not None or self.lost
 
-    async def gone(self, most_s: float) -> bool:
+    async def gone(self, max_s: float) -> bool:
         """Wait for the reaper's word, and say whether it came."""
         if not self.over:
             loop = asyncio.get_running_loop()
             died = self._died = loop.create_future()
-            patience = loop.call_later(most_s, _settle_once, died)
+            patience = loop.call_later(max_s, _settle_once, died)
             try:
                 await died
             finally:

@@ -30,6 +30,6 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         made.token("viewer", "acme")
         with ExitStack() as all_at_once:  # connections that stay open in the pool are no test's
             for _ in range(POOLED):
-                all_at_once.enter_context(made.engine.books.database.read())
+                all_at_once.enter_context(made.engine.context.database.read())
         made.ask("GET", "/me")
         yield made

@@ -19,7 +19,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     """Carry out every verb that HTTP has; ``engine`` is an engine or a client of ``ledger``'s, ``said`` is told every answer."""
 
     def sql(statement: str) -> None:
-        with ledger.books.database.write() as connection:
+        with ledger.context.database.write() as connection:
             connection.exec_driver_sql(statement)
 
     tenants, scripts, schedules, actions = engine.tenants, engine.scripts, engine.schedules, engine.actions
@@ -156,11 +156,11 @@ def same(theirs: list[tuple[str, str]], ours: list[tuple[str, str]]) -> None:
 
 
 def answers(engine: Any, ledger: Engine) -> list[tuple[str, str]]:
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
 
     def said(verb: str, answer: Any) -> Any:
-        told.append((verb, plain(answer)))
+        reported.append((verb, plain(answer)))
         return answer
 
     everything(engine, ledger, said)
-    return told
+    return reported

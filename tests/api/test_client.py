@@ -123,9 +123,9 @@ def test_errors_are_those_of_the_engine(client: Client) -> None:
         with pytest.raises(kind) as refused:
             call()
         assert code is None or refused.value.code == code
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         client.schedules.preview("every nonsense")
-    assert told.value.index == len("every ")
+    assert reported.value.index == len("every ")
     with pytest.raises(TypeError):
         client.tenants.create()  # type: ignore[call-arg]  # as Python itself would
     with pytest.raises(AttributeError):
@@ -141,7 +141,7 @@ def test_who_and_why_go_along(client: Client, lodge: House) -> None:
 
 def test_lists_are_whole_unless_a_page_is_asked_for(client: Client, lodge: House) -> None:
     for number in range(2300):
-        with lodge.engine.books.database.write() as connection:
+        with lodge.engine.context.database.write() as connection:
             connection.exec_driver_sql(
                 "insert into lodger_tenants (id, name, state, generation, limits, created_us) values (?, 'x', 'active', 1, '{}', 0)",
                 (f"t{number:04}",),

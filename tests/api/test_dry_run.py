@@ -53,7 +53,7 @@ DIFF = """
 
 def furnish(house: House) -> None:
     engine = house.engine
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         platform.create_all(connection)
         for number in (1, 2, 3):
             connection.execute(orders.insert().values(**order("acme", number, note="mine" if number == 1 else None)))
@@ -90,7 +90,7 @@ def test_what_failed_shows_no_effects(lodge: House) -> None:
 
 
 def state(house: House) -> list[Any]:
-    with house.engine.books.database.read() as connection:
+    with house.engine.context.database.read() as connection:
         metadata = sa.MetaData()
         metadata.reflect(
             connection, only=["orders", "lodger_documents", "lodger_kv", "lodger_outbox", "lodger_actions"]

@@ -56,21 +56,21 @@ def events(answer: httpx2.Response) -> Iterator[tuple[str, Any]]:
 
 def worked(lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = ()) -> None:
     """Claim and end what is ready, as a node would."""
-    books = lodge.engine.books
-    with books.database.write() as connection:
-        lease: Lease = leases.register(books, connection, node_id(f"n{lodge.clock.us}"), "n", lodge.clock.us)
-    with books.database.write() as connection:
-        tick.tick(books, connection, lodge.clock.us)
-    with books.database.write() as connection:
-        taken = claims.claim(books, connection, lease, 50, lodge.clock.us)
+    context = lodge.engine.context
+    with context.database.write() as connection:
+        lease: Lease = leases.register(context, connection, node_id(f"n{lodge.clock.us}"), "n", lodge.clock.us)
+    with context.database.write() as connection:
+        tick.tick(context, connection, lodge.clock.us)
+    with context.database.write() as connection:
+        taken = claims.claim(context, connection, lease, 50, lodge.clock.us)
     lodge.engine.changed()
     ended = (
         Finished(Outcome.SCRIPT_ERROR, error=ScriptError("E", "no"), logs=logs)
         if fails
         else Finished(Outcome.OK, "1", logs=logs)
     )
-    with books.database.write() as connection:
-        outcome_commit.commit(books, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
+    with context.database.write() as connection:
+        outcome_commit.commit(context, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
     lodge.engine.changed()
 
 
@@ -79,34 +79,34 @@ def test_a_tenants_actions_are_told_as_they_are_made_and_move_on(url: str) -> No
         lodge.furnish()
         lodge.furnish("zeta")
         waiting = lodge.engine.actions.run_now("acme", "s")
-        with listening(lodge, "/tenants/acme/live") as told:
-            assert next(told)[0] == "comment"
+        with listening(lodge, "/tenants/acme/live") as reported:
+            assert next(reported)[0] == "comment"
             lodge.engine.actions.run_now("zeta", "s")
             made = lodge.engine.actions.run_now("acme", "s", params=[1])
-            assert next(told) == ("action", lodge.ask("GET", f"/actions/{made.id}").json())
+            assert next(reported) == ("action", lodge.ask("GET", f"/actions/{made.id}").json())
             lodge.engine.actions.cancel(None, waiting.id)
-            kind, body = next(told)
+            kind, body = next(reported)
             assert (kind, body["id"], body["state"]) == ("action", waiting.id, "cancelled"), "it was there before"
             worked(lodge)
-            seen = [next(told)[1]]
+            seen = [next(reported)[1]]
             while seen[-1]["state"] != "done":
-                seen.append(next(told)[1])
+                seen.append(next(reported)[1])
             assert {each["id"] for each in seen} == {made.id}
             assert {each["tenant_id"] for each in seen} == {"acme"}
 
 
 def test_one_action_with_its_lines_until_it_is_over(lodge: House) -> None:
     asked = lodge.engine.actions.run_now("acme", "s")
-    with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as told:
-        kind, body = next(told)
+    with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as reported:
+        kind, body = next(reported)
         assert (kind, body["state"]) == ("action", "ready")
         worked(lodge, fails=True, logs=(LogLine("info", "one"), LogLine("warn", "two\n: not a comment")))
-        rest = list(told)
+        rest = list(reported)
     assert [body["text"] for kind, body in rest if kind == "log"] == ["one", "two\n: not a comment"]
     assert rest[-1][0] == "action"
     assert (rest[-1][1]["state"], rest[-1][1]["error"]["message"]) == ("failed", "no")
-    with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as told:
-        assert [kind for kind, _body in told] == ["log", "log", "action"], "of one that is over, all at once"
+    with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as reported:
+        assert [kind for kind, _body in reported] == ["log", "log", "action"], "of one that is over, all at once"
 
 
 def test_whose_it_is_not_hears_nothing(lodge: House) -> None:
@@ -144,11 +144,11 @@ def opened(lodge: House) -> None:
 def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "COMMENT_S", 0.2)
     made = lodge.engine.tokens.create("short", "viewer", tenant_id="acme")
-    with listening(lodge, "/tenants/acme/live", made.text) as told:
-        next(told)
-        assert next(told) == ("comment", ": still here")
+    with listening(lodge, "/tenants/acme/live", made.text) as reported:
+        next(reported)
+        assert next(reported) == ("comment", ": still here")
         lodge.engine.tokens.revoke(made.token.id)
-        assert [kind for kind, _body in told if kind != "comment"] == []
+        assert [kind for kind, _body in reported if kind != "comment"] == []
 
 
 @pytest.mark.parametrize("what", ["tenant", "action"])
@@ -162,7 +162,7 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
 
     def chatter() -> None:
         while not over.wait(0.01):
-            with lodge.engine.books.database.write() as connection:
+            with lodge.engine.context.database.write() as connection:
                 connection.execute(update(table).where(table.c.id == action.id).values(attempt=table.c.attempt + 1))
             lodge.engine.changed()
 
@@ -170,11 +170,11 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
     talking.start()
     try:
         path = "/tenants/acme/live" if what == "tenant" else f"/tenants/acme/actions/{action.id}/live"
-        with listening(lodge, path, made.text) as told:
-            while next(told)[0] != "action":
+        with listening(lodge, path, made.text) as reported:
+            while next(reported)[0] != "action":
                 pass
             lodge.engine.tokens.revoke(made.token.id)
-            assert {kind for kind, _body in told} <= {"comment", "action"}
+            assert {kind for kind, _body in reported} <= {"comment", "action"}
     finally:
         over.set()
         talking.join()
@@ -199,15 +199,15 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
     monkeypatch.setattr(running_lines.Hearing, "look", looking)
     made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
     with ExitStack() as streams:
-        told = [streams.enter_context(listening(lodge, f"/tenants/acme/actions/{each}/live")) for each in made]
-        for each in told:
+        reported = [streams.enter_context(listening(lodge, f"/tenants/acme/actions/{each}/live")) for each in made]
+        for each in reported:
             assert next(each)[0] == "action"
         whole = {("acme", each) for each in made}
         with moved:
             assert moved.wait_for(lambda: asked.count(whole) >= 5, 60), asked
         assert looks == dict.fromkeys(made, 1), "nothing moved: nobody looked"
         lodge.engine.actions.cancel(None, made[1])
-        kind, body = next(told[1])
+        kind, body = next(reported[1])
         assert (kind, body["state"]) == ("action", "cancelled")
         assert looks == dict.fromkeys(made, 1) | {made[1]: 2}
     with listening(lodge, f"/tenants/acme/actions/{made[0]}/live") as again:
@@ -221,35 +221,35 @@ def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.
     with httpx2.Client(base_url=f"{lodge.url}/api/v1", trust_env=False, timeout=120) as browser:
         begun = browser.post("/session", json={"token": lodge.token("viewer", "acme")}).json()
         with browser.stream("GET", "/tenants/acme/live") as answer:
-            told = events(answer)
-            next(told)
-            assert next(told) == ("comment", ": still here")
+            reported = events(answer)
+            next(reported)
+            assert next(reported) == ("comment", ": still here")
             assert browser.delete("/session", headers={"x-csrf-token": begun["csrf"]}).status_code == 204
-            assert [kind for kind, _body in told if kind != "comment"] == []
+            assert [kind for kind, _body in reported if kind != "comment"] == []
 
 
 def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "MAX_WAITING", 3)
-    with listening(lodge, "/tenants/acme/live") as told:
-        next(told)
-        with lodge.engine.books.database.write() as connection:
+    with listening(lodge, "/tenants/acme/live") as reported:
+        next(reported)
+        with lodge.engine.context.database.write() as connection:
             # One transaction: one look sees them all, and no reader takes so many in between.
             for number in range(300):
                 store(lodge, connection, number)
         lodge.engine.changed()
-        assert len(list(told)) < 300
+        assert len(list(reported)) < 300
 
 
 def store(lodge: House, connection: Connection, number: int) -> None:
     request = actions.Request("job", lodge.clock.us + 1_000_000, number, None)
-    actions.once(lodge.engine.books, connection, "acme", request, lodge.clock.us)
+    actions.once(lodge.engine.context, connection, "acme", request, lodge.clock.us)
 
 
 def test_a_tenant_that_goes_ends_its_streams(lodge: House) -> None:
-    with listening(lodge, "/tenants/acme/live") as told:
-        next(told)
+    with listening(lodge, "/tenants/acme/live") as reported:
+        next(reported)
         lodge.engine.tenants.delete("acme")
-        assert [kind for kind, _body in told if kind != "comment"] == []
+        assert [kind for kind, _body in reported if kind != "comment"] == []
 
 
 def test_many_streams_of_a_tenant_share_one_look(lodge: House) -> None:
@@ -267,7 +267,7 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
     with house(url) as lodge:
         lodge.furnish()
         each = action_stream.Following("acme")
-        with lodge.engine.books.database.read() as connection:
+        with lodge.engine.context.database.read() as connection:
             each.begin(connection, lodge.clock.us)
         made = []
         for _ in range(40):
@@ -275,12 +275,12 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
             lodge.clock.advance(0.5)
         seen: list[str] = []
         for _ in range(40):
-            with lodge.engine.books.database.read() as connection:
+            with lodge.engine.context.database.read() as connection:
                 seen += [action.id for action in each.look(connection)]
         assert seen == made
         for action in made[:10]:
             lodge.engine.actions.cancel(None, action)
-        with lodge.engine.books.database.read() as connection:
+        with lodge.engine.context.database.read() as connection:
             assert [action.id for action in each.look(connection)] == made[:10]
             assert each.look(connection) == []
 
@@ -288,10 +288,10 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
 def test_both_clients_listen_with_the_engines_own_records(lodge: House) -> None:
     asked = lodge.engine.actions.run_now("acme", "s")
     with Client(lodge.url, lodge.token("viewer", "acme")) as client:
-        told = client.live("acme", asked.id)
-        assert next(told) == lodge.engine.actions.get(None, asked.id)
+        reported = client.live("acme", asked.id)
+        assert next(reported) == lodge.engine.actions.get(None, asked.id)
         worked(lodge, logs=(LogLine("info", "one"),))
-        rest = list(told)
+        rest = list(reported)
         assert [each.text for each in rest if isinstance(each, LogLine)] == ["one"]
         assert rest[-1] == lodge.engine.actions.get(None, asked.id)
         with pytest.raises(NotFound):

@@ -21,7 +21,7 @@ from lodger.engine.store.scripts import scripts
 from lodger.engine.store.tenants import tokens
 
 
-class Door:
+class Barrier:
     """Work that stays where it is until the door is opened."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Door:
 
 
 @contextmanager
-def crowd(asks: list[Callable[[int], int]], door: Door) -> Iterator[list[int]]:
+def crowd(asks: list[Callable[[int], int]], barrier: Barrier) -> Iterator[list[int]]:
     """Let each ask at once in the background for the block; then let them through. Gives what they were answered, at the end."""
     said: list[int] = []
     with ThreadPoolExecutor(len(asks)) as threads:
@@ -52,7 +52,7 @@ def crowd(asks: list[Callable[[int], int]], door: Door) -> Iterator[list[int]]:
         try:
             yield said
         finally:
-            door.open()
+            barrier.open()
         said += [each.result() for each in asked]
 
 
@@ -82,61 +82,61 @@ def of(lodge: House, tenant_id: str, method: str, path: str, body: Any = None) -
 
 
 def test_one_tokens_crowd_has_its_share_of_the_threads(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    door, get = Door(), schedules.get
+    barrier, get = Barrier(), schedules.get
 
     def held(connection: Any, tenant_id: str, *given: Any, **more: Any) -> Any:
         if tenant_id == "acme":
-            door.through()
+            barrier.through()
         return get(connection, tenant_id, *given, **more)
 
     monkeypatch.setattr(schedules, "get", held)
-    with crowd([of(full, "acme", "GET", "/schedules/s")] * 30, door) as said:
-        door.wait_for(app.SQLITE_THREADS // 2)
+    with crowd([of(full, "acme", "GET", "/schedules/s")] * 30, barrier) as said:
+        barrier.wait_for(app.SQLITE_THREADS // 2)
         served(full)
-        assert door.inside == app.SQLITE_THREADS // 2
+        assert barrier.inside == app.SQLITE_THREADS // 2
     assert said == [200] * 30
 
 
 def test_those_who_wait_for_the_writer_leave_threads_to_readers(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    door, put = Door(), scripts.put
+    barrier, put = Barrier(), scripts.put
 
     def held(*given: Any, **more: Any) -> Any:
-        door.through()
+        barrier.through()
         return put(*given, **more)
 
     monkeypatch.setattr(scripts, "put", held)
     script = {"source": "export default () => 2"}
     asks = [of(full, tenant_id, "PUT", "/scripts/job", script) for tenant_id in ("acme", "bolt")]
-    with crowd(asks * 10, door) as said:
-        door.wait_for(1)
+    with crowd(asks * 10, barrier) as said:
+        barrier.wait_for(1)
         for _ in range(5):
             served(full)
     assert said == [200] * 20
 
 
 def test_runs_that_take_seconds_leave_threads_to_everybody(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door()
+    barrier = Barrier()
 
     def held(*_given: Any, **_more: Any) -> Checked:
-        door.through()
+        barrier.through()
         return Checked(ok=True, problems=())
 
     monkeypatch.setattr(DryRuns, "check", held)
     asks = [of(full, tenant_id, "POST", "/check-script", {"source": "1"}) for tenant_id in ("acme", "bolt")]
-    with crowd(asks * 8, door) as said:
-        door.wait_for(2)
+    with crowd(asks * 8, barrier) as said:
+        barrier.wait_for(2)
         for _ in range(5):
             served(full)
-        assert door.inside == 2, "one of each name"
+        assert barrier.inside == 2, "one of each name"
     assert said == [200] * 16
 
 
 def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    door, caller, known = Door(), tokens.caller, set(full.tokens.values())
+    barrier, caller, known = Barrier(), tokens.caller, set(full.tokens.values())
 
     def held(connection: Any, text: str, now_us: int) -> Any:
         if text not in known:
-            door.through()
+            barrier.through()
         return caller(connection, text, now_us)
 
     monkeypatch.setattr(tokens, "caller", held)
@@ -146,9 +146,9 @@ def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(full: House, mo
             shown = {"authorization": f"Bearer lodger_{number:054d}"}
             return http.get(f"{full.url}/api/v1/me", headers=shown, timeout=120).status_code
 
-    with crowd([guess] * 24, door) as said:
-        door.wait_for(1)
+    with crowd([guess] * 24, barrier) as said:
+        barrier.wait_for(1)
         for _ in range(5):
             served(full)
-        assert door.inside == 1
+        assert barrier.inside == 1
     assert set(said) == {401, 429}

@@ -88,10 +88,10 @@ def test_a_body_that_is_not_taken(steady: House, body: bytes, status: int, code:
         "PUT", "/tenants/acme/scripts/x", content=body, headers={"content-type": "application/json; charset=utf-8"}
     )
     assert (answer.status_code, answer.json()["code"]) == (status, code)
-    told = answer.json()
-    assert told["type"] == f"urn:lodger:error:{code}"
-    assert told["status"] == status
-    assert told["detail"]
+    reported = answer.json()
+    assert reported["type"] == f"urn:lodger:error:{code}"
+    assert reported["status"] == status
+    assert reported["detail"]
     assert len(answer.content) < 4000
     assert [script.name for script in steady.engine.scripts.list("acme")] == ["job"]
 
@@ -335,7 +335,7 @@ def test_the_same_request_is_carried_out_once(lodge: House) -> None:
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
     assert lodge.ask("POST", path, body, headers=key("a"), role="editor", tenant="acme").json() != first.json()
     lodge.clock.advance(24 * 3600 + 1)
-    with lodge.engine.books.database.write() as connection:
+    with lodge.engine.context.database.write() as connection:
         assert idempotency.forget(connection, lodge.clock.us) == 2
     assert lodge.ask("POST", path, body, headers=key("a")).json() != first.json()
 
@@ -416,7 +416,7 @@ def test_the_description_is_whole(lodge: House) -> None:
 def test_the_deepest_result_that_limits_allow_keeps_no_list_from_being_shown(lodge: House) -> None:
     deepest = next(each.maximum for each in LIMITS if each.name == "json_depth")
     asked = lodge.engine.run_in("acme", "job", 0)
-    with lodge.engine.books.database.write() as connection:
+    with lodge.engine.context.database.write() as connection:
         done = {"state": "done", "outcome": "ok", "result": "[" * deepest + "]" * deepest}
         connection.execute(update(actions).values(done))
     for path in ("/actions", f"/tenants/acme/actions/{asked.id}"):

@@ -79,7 +79,7 @@ def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Sub
     lodge.clock.advance(2)
     gone = lodge.engine.tokens.create("gone", "admin")
     lodge.engine.tokens.revoke(gone.token.id)
-    strangers = (
+    wrong_tokens = (
         (None, "token_missing"),
         ("nonsense", "token_invalid"),
         (lodge.token("admin")[:-1] + "x", "token_invalid"),
@@ -89,7 +89,7 @@ def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Sub
     for (method, path), role in sorted(NEEDED.items()):
         with subtests.test(method=method, path=path):
             at = filled(path)
-            for shown, code in strangers:
+            for shown, code in wrong_tokens:
                 answer = ask(lodge, method, at, shown)
                 assert (answer.status_code, answer.json()["code"]) == (401, code)
                 assert answer.headers["www-authenticate"].startswith("Bearer")

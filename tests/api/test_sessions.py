@@ -104,18 +104,18 @@ def test_a_session_ends_with_its_token_and_with_time(lodge: House, how: str) -> 
 
 def test_sessions_of_one_token_are_bounded(lodge: House) -> None:
     token = lodge.token("viewer", "acme")
-    for _ in range(sessions.MOST + 5):
+    for _ in range(sessions.MAX_SESSIONS + 5):
         assert login(lodge, token).status_code == 201
         lodge.clock.advance(1)
-    with lodge.engine.books.database.read() as connection:
+    with lodge.engine.context.database.read() as connection:
         count = connection.exec_driver_sql("select count(*) from lodger_sessions").scalar()
-    assert count == sessions.MOST
+    assert count == sessions.MAX_SESSIONS
 
 
 def test_neither_token_nor_session_is_stored(lodge: House) -> None:
     token = lodge.token("editor", "acme")
     cookie = login(lodge, token).headers["set-cookie"].partition("=")[2].partition(";")[0]
-    with lodge.engine.books.database.read() as connection:
+    with lodge.engine.context.database.read() as connection:
         tables = connection.exec_driver_sql("select name from sqlite_master where type = 'table'").scalars().all()
         everything = str([connection.exec_driver_sql(f"select * from {table}").all() for table in tables])
     assert token not in everything

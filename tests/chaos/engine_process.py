@@ -73,9 +73,9 @@ def tell(line: str) -> None:
     sys.stdout.flush()
 
 
-async def once(told: asyncio.Event) -> None:
-    await told.wait()
-    told.clear()
+async def once(reported: asyncio.Event) -> None:
+    await reported.wait()
+    reported.clear()
 
 
 async def main(path: str, mode: str) -> None:
@@ -86,7 +86,7 @@ async def main(path: str, mode: str) -> None:
     worker = Worker(mode)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)
 
-    def told(event: Event) -> None:
+    def reported(event: Event) -> None:
         if mode in {"hold", "keep", "race"} and event.kind in {"lost", "lease_lost"}:
             tell(event.kind)
 
@@ -98,7 +98,7 @@ async def main(path: str, mode: str) -> None:
             except Unavailable:  # a busy machine may need more than a relay's patience to let somebody in
                 if not left:
                     raise
-        engine.on_event(told)
+        engine.on_event(reported)
         worker.traces = Traces(engine.datasets)
         if mode == "relief":
             tell("up")

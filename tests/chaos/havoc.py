@@ -28,7 +28,7 @@ from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schedules.revisions import Wish
 from lodger.engine.sync import Engine
@@ -119,7 +119,7 @@ class Havoc:
         return max(2, self.schedules // 50)
 
     def _prepare(self, engine: Engine) -> None:
-        town.traces.metadata.create_all(engine.books.database.engine)
+        town.traces.metadata.create_all(engine.context.database.engine)
         town.expose(engine)
         engine.prepare()
         for tenant in range(self._tenants()):
@@ -129,30 +129,32 @@ class Havoc:
 
     def _furnish(self, engine: Engine) -> None:
         # The first slots come due when all schedules are made; on a busy machine before that, and are owed all the same.
-        begin_us = engine.books.clock.now_us() + 3_000_000 + 40_000 * self.schedules
+        begin_us = engine.context.clock.now_us() + 3_000_000 + 40_000 * self.schedules
         end_us = begin_us + round(self.seconds * 1_000_000)
-        books = engine.books
+        context = engine.context
         for tenant in range(self._tenants()):
             # One tenant in a transaction, because every tenant is a lock.
-            with books.database.write() as connection:
+            with context.database.write() as connection:
                 for number in range(tenant, self.schedules, self._tenants()):
-                    self._schedule(books, connection, number, begin_us, end_us)
+                    self._schedule(context, connection, number, begin_us, end_us)
         self._begin_us, self._end_us = begin_us, end_us
 
-    def _schedule(self, books: Books, connection: Connection, number: int, begin_us: int, end_us: int) -> None:
+    def _schedule(self, context: StoreContext, connection: Connection, number: int, begin_us: int, end_us: int) -> None:
         pick = self._chance.choice
         tenant, cast, period_s = f"t{number % self._tenants()}", pick(CASTS), pick(PERIODS_S) * self.spread
         first_us = begin_us + self._chance.randrange(round(min(period_s, self.seconds / 2) * 1_000)) * 1_000
         rule = RuleSpec(f"every {period_s}s", dtstart=from_us(first_us).isoformat())
         wish = Wish(
             list(cast) if len(cast) > 1 else cast[0],
-            books.rulebook.prepare(ScheduleRules((rule,), end=from_us(end_us)), from_us(begin_us), from_us(begin_us)),
+            context.revision_cache.prepare(
+                ScheduleRules((rule,), end=from_us(end_us)), from_us(begin_us), from_us(begin_us)
+            ),
             pick(("skip", "latest", "all", "within:5s")),
             pick(("skip", "queue_all", "allow")),
             pick((None, {"attempts": 2, "backoff_s": 1})),
         )
-        now_us, audit_context = books.clock.now_us(), AuditContext("chaos", "python")
-        made = schedules.create(books, connection, tenant, f"s{number}", wish, now_us, audit_context, begin_us)
+        now_us, audit_context = context.clock.now_us(), AuditContext("chaos", "python")
+        made = schedules.create(context, connection, tenant, f"s{number}", wish, now_us, audit_context, begin_us)
         self.planned.append(Planned(tenant, made.id, cast, first_us, period_s * 1_000_000, end_us))
 
     # ---- what is done to them
@@ -160,16 +162,16 @@ class Havoc:
     def _rage(self, say: Callable[[str], None]) -> None:
         names, weights = list(DEEDS), list(DEEDS.values())
         self._wait_until(self._clock.elapsed_s() + max(0.0, (self._begin_us - self._clock.now_us()) / 1_000_000))
-        told_s = until_s = self._clock.elapsed_s()
+        reported_s = until_s = self._clock.elapsed_s()
         until_s += self.seconds
         while self._clock.elapsed_s() < until_s:
             self._wait_until(self._clock.elapsed_s() + self._chance.expovariate(1 / self.pause_s))
             deed = self._chance.choices(names, weights)[0]
             if getattr(self, f"_{deed}")():
                 self.deeds[deed] += 1
-            if self._clock.elapsed_s() - told_s > 20:
-                told_s = self._clock.elapsed_s()
-                say(f"{until_s - told_s:.0f} s to go: {dict(self.deeds)}")
+            if self._clock.elapsed_s() - reported_s > 20:
+                reported_s = self._clock.elapsed_s()
+                say(f"{until_s - reported_s:.0f} s to go: {dict(self.deeds)}")
 
     def _wait_until(self, until_s: float) -> None:
         """Let time pass, and what comes later come; a node that ends by itself ends the chaos."""
@@ -300,12 +302,19 @@ def main() -> None:
     parser.add_argument("--spread", type=int, default=10, help="periods are so many times as long as in the suite")
     parser.add_argument("--pause", type=float, default=1.0, help="seconds between two deeds")
     parser.add_argument("--seed", type=int, default=1)
-    told = parser.parse_args()
+    reported = parser.parse_args()
     server = durable()
     try:
         with tempfile.TemporaryDirectory(prefix="lodger-chaos-") as folder:
             havoc = Havoc(
-                server, Path(folder), told.schedules, told.minutes * 60, told.pause, 4, told.seed, told.spread
+                server,
+                Path(folder),
+                reported.schedules,
+                reported.minutes * 60,
+                reported.pause,
+                4,
+                reported.seed,
+                reported.spread,
             )
             found = havoc.run(_say)
     finally:

@@ -64,7 +64,7 @@ class Reckoning:
 
 def left_open(engine: Engine) -> int:
     """Count what is not over yet: open actions, and schedules that have slots to come."""
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         waits = connection.scalar(text(f"SELECT count(*) FROM lodger_actions WHERE state IN {OPEN}")) or 0
         armed = connection.scalar(text("SELECT count(*) FROM lodger_schedule_clock WHERE state = 'armed'")) or 0
     return int(waits + armed)
@@ -73,7 +73,7 @@ def left_open(engine: Engine) -> int:
 def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
     """Read everything; to be called when nothing is left open."""
     found = Reckoning()
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         _slots(connection, planned, found)
         _traces(connection, {each.id: each for each in planned}, found)
         _counters(connection, found)

@@ -47,7 +47,7 @@ class Pair:
         clock = SystemClock()
         until_s = clock.elapsed_s() + seconds
         while clock.elapsed_s() < until_s:
-            with self.engine.books.database.read() as connection:
+            with self.engine.context.database.read() as connection:
                 found = connection.execute(text(question), given).first()
             if found is not None:
                 return tuple(found)
@@ -73,7 +73,7 @@ class Pair:
     def worker_s(self) -> float:
         """Kill a worker in the middle of its script and give how long it took until the script began again."""
         action, node = self.begin()
-        now_us = self.engine.books.clock.now_us
+        now_us = self.engine.context.clock.now_us
         while cpu_ticks(busiest := max(node.workers(), key=cpu_ticks)) < 20:
             pause(0.02)
         killed_us = now_us()
@@ -85,7 +85,7 @@ class Pair:
     def node_s(self) -> float:
         """Kill the node and give how long it took until the other one ran what it ran."""
         action, node = self.begin()
-        killed_us = self.engine.books.clock.now_us()
+        killed_us = self.engine.context.clock.now_us()
         node.kill()
         other, started_us = self.running(action, 2)
         assert other is not node
@@ -97,7 +97,7 @@ class Pair:
     def silence_s(self) -> float:
         """Let nothing pass between the node and the server, and give how long it took until the other one ran what it ran."""
         action, node = self.begin()
-        clock, relay = self.engine.books.clock, self.relays[node.name]
+        clock, relay = self.engine.context.clock, self.relays[node.name]
         cut_us = clock.now_us()
         relay.silence()
         other, started_us = self.running(action, 2)
@@ -116,7 +116,7 @@ class Pair:
 
     def both_up(self) -> None:
         """Wait until both are registered."""
-        self.wait(ALIVE, 90, now=self.engine.books.clock.now_us())
+        self.wait(ALIVE, 90, now=self.engine.context.clock.now_us())
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def pair(folder: Path) -> Iterator[Pair]:
         with Engine.open(server.url(database)) as engine:
             engine.tenants.create("acme", limits=LIMITS)
             engine.scripts.put("acme", "long", LONG)
-            town.traces.metadata.create_all(engine.books.database.engine)
+            town.traces.metadata.create_all(engine.context.database.engine)
             nodes += [Node(name, relay.url(database), folder) for name, relay in relays.items()]
             for node in nodes:
                 node.start()
@@ -162,8 +162,8 @@ def main() -> None:
 
 def _tell(what: str, took_s: list[float]) -> None:
     took_s = sorted(took_s)
-    told = ", ".join(f"{each:.2f}" for each in took_s)
-    sys.stdout.write(f"{what}: median {took_s[len(took_s) // 2]:.2f} s, most {took_s[-1]:.2f} s ({told})\n")
+    reported = ", ".join(f"{each:.2f}" for each in took_s)
+    sys.stdout.write(f"{what}: median {took_s[len(took_s) // 2]:.2f} s, most {took_s[-1]:.2f} s ({reported})\n")
     sys.stdout.flush()
 
 

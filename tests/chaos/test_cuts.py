@@ -50,7 +50,7 @@ def listens(engine: Engine, since: object) -> bool:
     asked = text(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cut' AND query LIKE :it AND state_change > :at"
     )
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         return bool(connection.scalar(asked, {"it": f"LISTEN {CHANNEL}%", "at": since}))
 
 
@@ -68,7 +68,7 @@ def held(engine: Engine) -> str:
         asked = engine.run_in("acme", "job", 0).id
 
         def now(asked: str = asked) -> tuple[str, str]:
-            with engine.books.database.read() as connection:
+            with engine.context.database.read() as connection:
                 row = connection.execute(where, {"id": asked}).one()
             return row.state, row.name
 
@@ -94,10 +94,10 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
         # It ends well, and nobody hears of it.
         cut.send_signal(signal.SIGUSR1)
         until(lambda asked=asked: engine.actions.get(None, asked).state in {"done", "failed"}, 100)  # type: ignore[misc]  # bound now
-        with engine.books.database.read() as connection:
-            who = connection.scalar(text("SELECT name FROM effects_seen WHERE id = :id"), {"id": asked})
+        with engine.context.database.read() as connection:
+            name = connection.scalar(text("SELECT name FROM effects_seen WHERE id = :id"), {"id": asked})
             healed = connection.scalar(text("SELECT clock_timestamp()"))
-        assert who in {"relief", None}, f"while it was {ways or 'cut'}, it has written what it had lost"
+        assert name in {"relief", None}, f"while it was {ways or 'cut'}, it has written what it had lost"
         relay.heal(old)
         until(lambda: alive(engine), 100)
         relief.send_signal(signal.SIGUSR1)

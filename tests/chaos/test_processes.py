@@ -32,7 +32,7 @@ def furnish(engine: Engine) -> None:
     """Give it a tenant, a script and the table in which every effect leaves a row."""
     engine.tenants.create("acme", limits={"concurrent_runs": 1000})
     engine.scripts.put("acme", "job", "export default () => 1")
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         TABLE.create(connection)
 
 
@@ -57,11 +57,11 @@ def start(url: str) -> Iterator[Start]:
 
 
 def fill(engine: Engine, number: int) -> None:
-    now = engine.books.clock.now_us()
+    now = engine.context.clock.now_us()
     script = engine.scripts.get("acme", "job")
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         rows = [
-            {"tenant_id": "acme", "id": engine.books.ids.new(), "origin": "once", "slot": now, "due_at": now,
+            {"tenant_id": "acme", "id": engine.context.ids.new(), "origin": "once", "slot": now, "due_at": now,
              "state": "ready", "script_id": script.script_id, "script_version": 1}
             for _ in range(number)
         ]  # fmt: skip
@@ -70,7 +70,7 @@ def fill(engine: Engine, number: int) -> None:
 
 
 def counts(engine: Engine, statement: str) -> dict[str, int]:
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         return {row[0]: row[1] for row in connection.execute(text(statement))}
 
 
@@ -99,7 +99,7 @@ def audit(engine: Engine, number: int) -> None:
     assert states(engine) == {"done": number}
     twice = counts(engine, "SELECT id, count(*) FROM effects_seen GROUP BY id HAVING count(*) <> 1")
     assert not twice, "effects that happened twice"
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         assert connection.scalar(text("SELECT count(*) FROM effects_seen")) == number
         good = connection.scalar(text("SELECT count(*) FROM lodger_attempts WHERE outcome = 'ok'"))
     assert good == number

@@ -38,7 +38,7 @@ def test_nodes_are_restarted_one_after_the_other_and_no_slot_is_late(engine: Eng
         assert [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
     assert set(counts(engine, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome")) == {"ok"}
     assert set(counts(engine, "SELECT attempt, count(*) FROM lodger_actions GROUP BY attempt")) == {1}
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         latest = connection.scalar(text("SELECT max(started_us - due_at) FROM lodger_actions"))
         nodes = connection.execute(text("SELECT name, state FROM lodger_nodes")).all()
     assert latest < LATE_S * 1_000_000

@@ -14,7 +14,7 @@ from lodger.engine.store.stores.postgresql import PostgresDriver
 from lodger.engine.store.stores.sqlite import SqliteDriver
 
 #: More than Lodger has statements; what tests make up goes again.
-MOST = 2000
+MAX_STATEMENTS = 2000
 
 
 class _Compiled(LRUCache[Any, Any]):
@@ -30,7 +30,7 @@ class _Compiled(LRUCache[Any, Any]):
 @contextmanager
 def kept_statements() -> Iterator[None]:
     """For the block, ledgers share what they compile."""
-    shared = _Compiled(MOST)
+    shared = _Compiled(MAX_STATEMENTS)
     opening = {kind: kind.open for kind in (SqliteDriver, PostgresDriver)}
 
     def sharing(kind: type[Any]) -> Any:

@@ -40,7 +40,7 @@ class Relay:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay")
         self._thread.start()
-        self._gates = {way: self._do(_gate()) for way in ("up", "down")}
+        self._events = {way: self._do(_new_event()) for way in ("up", "down")}
         self._server: asyncio.Server | None = None
         self._do(self._listen())
 
@@ -116,19 +116,19 @@ class Relay:
 
     async def _silence(self, ways: tuple[str, ...]) -> None:
         for way in ways:
-            self._gates[way].clear()
+            self._events[way].clear()
 
     async def _heal(self, old: str) -> None:
         if old == "reset":
             await self._reset()
         if old == "forget":
-            self._gates = {way: await _gate() for way in self._gates}
-        for gate in self._gates.values():
-            gate.set()
+            self._events = {way: await _new_event() for way in self._events}
+        for event in self._events.values():
+            event.set()
         await self._listen()
 
     async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        link = _Link(writer, self._gates)
+        link = _Link(writer, self._events)
         self._links.add(link)
         try:
             theirs, ours = await asyncio.open_unix_connection(self._path)
@@ -170,8 +170,8 @@ class Relay:
         link.said = (link.said + said)[-262_144:]
         if (mark := self._marks.get("silence")) and mark in link.said:
             del self._marks["silence"]
-            for gate in self._gates.values():
-                gate.clear()
+            for event in self._events.values():
+                event.clear()
             self.held.set()
         if link.said.endswith(COMMIT):
             for kind in ("answer", "commit"):
@@ -204,10 +204,10 @@ class _Link:
             writer.transport.abort()
 
 
-async def _gate() -> asyncio.Event:
-    gate = asyncio.Event()
-    gate.set()
-    return gate
+async def _new_event() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
 
 
 def _bound(port: int) -> socket.socket:

@@ -43,7 +43,7 @@ async def play(attempt: Attempt) -> None:
 
 def begin(engine: Engine, place: str) -> list[sa.Engine]:
     """Expose the platform's tables; give the engines whose statements are counted."""
-    ledger = engine.books.database.engine
+    ledger = engine.context.database.engine
     if place != "-":
         database = engine.attach(place)
         expose(engine.inner, database)
@@ -120,10 +120,10 @@ def prepare(url: str, place: str) -> None:
         if place != "-":
             furnish(engine, place)
         else:
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 platform.create_all(connection)
                 connection.execute(orders.insert().values(id=1, org_id="one", state="open", items=0))
-                if engine.books.database.driver.name == "postgresql":
+                if engine.context.database.driver.name == "postgresql":
                     connection.execute(sa.text("SELECT setval(pg_get_serial_sequence('orders', 'id'), 1)"))
         tenant(engine)
 
@@ -131,14 +131,14 @@ def prepare(url: str, place: str) -> None:
 def audit(url: str, place: str) -> dict[str, Any]:
     with Engine.open(url, settings=SETTINGS).inner as engine:
         there = sa.create_engine(place) if place != "-" and "sqlite" in place else None
-        shop = engine.books.database.engine if place == "-" else there or engine.attach(place).engine
+        shop = engine.context.database.engine if place == "-" else there or engine.attach(place).engine
         with shop.connect() as connection:
             made = sa.select(orders.c.state).where(orders.c.org_id == "one", sa.func.length(orders.c.state) == 20)
             rows = sorted(connection.scalars(made))
             counted = connection.scalar(sa.select(orders.c["items"]).where(orders.c.id == 1))
         if there is not None:
             there.dispose()
-        with engine.books.database.read() as connection:
+        with engine.context.database.read() as connection:
             actions = engine.actions.list("one", limit=1000)
             return {
                 "actions": len(actions),

@@ -46,7 +46,7 @@ def lodger(
     """Run ``lodger``, or another module, as :func:`tests.e2e.command.lodger` does, without the time to import it."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     (take, write), (out, said), (err, wrong) = os.pipe(), os.pipe(), os.pipe()
-    with os.fdopen(write, "wb") as sink, os.fdopen(out, "rb") as told, os.fdopen(err, "rb") as told_wrong:
+    with os.fdopen(write, "wb") as sink, os.fdopen(out, "rb") as reported, os.fdopen(err, "rb") as errors:
         try:
             begun = Ready(module, arguments, (take, said, wrong), bare() | env, cwd)
         finally:
@@ -54,7 +54,7 @@ def lodger(
                 os.close(each)
         with begun, ThreadPoolExecutor(3) as streams:
             streams.submit(_give, sink, given)
-            texts = streams.submit(told.read), streams.submit(told_wrong.read)
+            texts = streams.submit(reported.read), streams.submit(errors.read)
             code = begun.wait(250)
             return Said(code, texts[0].result(250).decode(), texts[1].result(250).decode())
 

@@ -74,7 +74,7 @@ def test_on_two_nodes_no_budget_is_passed_and_nothing_is_counted_twice(url: str,
             assert sorted(warned) == [("fetches", "day"), ("mails", "day")]
             results = [(await one.actions.get(None, each)).result for each in good]
             assert {answer for result in results for answer in result} <= {1, "fetches day"}
-            with one.books.database.read() as connection:
+            with one.context.database.read() as connection:
                 kept = connection.exec_driver_sql("SELECT value FROM lodger_kv").scalar()
                 held = connection.exec_driver_sql("SELECT count(*) FROM lodger_lots").scalar()
                 mails = connection.exec_driver_sql("SELECT count(*) FROM lodger_outbox").scalar()

@@ -66,7 +66,7 @@ class Reader:
 
 
 def furnish(engine: Any, **options: Any) -> None:
-    place = options.get("database") or engine.books.database
+    place = options.get("database") or engine.context.database
     with place.write() as connection:
         platform.create_all(connection)
     engine.expose(parcels, tenant_column="org", write=["state"], **options)
@@ -88,7 +88,7 @@ def play(url: str, work: Callable[[Engine, Signals, Reader], Awaitable[None]], r
 
 async def change(engine: Engine, statement: str) -> None:
     def write() -> None:
-        with (engine.datasets.table("parcels").database or engine.books.database).write() as connection:
+        with (engine.datasets.table("parcels").database or engine.context.database).write() as connection:
             connection.execute(sa.text(statement))
 
     await asyncio.to_thread(write)
@@ -144,7 +144,7 @@ def test_reports_of_the_platform_wake_it_too(url: str) -> None:
         await follow(engine)
 
         def report() -> None:
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 connection.execute(sa.text("INSERT INTO parcels VALUES (1, 'one', 'a')"))
                 engine.record_changed(connection, "one", "parcels", 1, "insert")
 
@@ -218,7 +218,7 @@ def test_a_pause_keeps_what_waits(url: str) -> None:
 
         await signals.until(both)
         await engine.schedules.delete("one", "follow")
-        with engine.books.database.read() as connection:
+        with engine.context.database.read() as connection:
             assert list(connection.scalars(sa.select(cursors.c.consumer))) == [other.id]
 
     play(url, work, Reader(), feed="trigger")
@@ -264,8 +264,8 @@ def test_a_real_script_in_real_walls(url: str) -> None:
             await engine.scripts.put("one", "job", SCRIPT)
             signals = Signals(engine)
             pool = Pool(size=1, cores=1, profile="trusted")
-            reads = ThreadReads(engine.books.database, elapsed_s=engine.books.clock.elapsed_s)
-            executor = SandboxExecutor(pool, reads, engine.datasets, engine.books.clock)
+            reads = ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s)
+            executor = SandboxExecutor(pool, reads, engine.datasets, engine.context.clock)
             values = "(1, 'one', 'a'), (2, 'one', 'a'), (3, 'one', 'a'), (4, 'one', 'a')"
             await change(engine, f"INSERT INTO parcels VALUES {values}")
             async with engine.node(executor):
@@ -276,7 +276,7 @@ def test_a_real_script_in_real_walls(url: str) -> None:
             results = [json.loads(event.details["finished"].result) for event in ended]
             assert [each["read"] for each in results] == [3, 1, 1]
             assert [each["more"] for each in results] == [True, False, False]
-            with engine.books.database.read() as connection:
+            with engine.context.database.read() as connection:
                 assert set(connection.scalars(sa.select(parcels.c.state))) == {"insert a"}
 
     asyncio.run(go())
@@ -304,7 +304,7 @@ def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
             await engine.schedules.edit("one", "both", rules="0 9 * * *")
             from lodger.engine.store.queue import followers
 
-            with engine.books.database.read() as connection:
+            with engine.context.database.read() as connection:
                 assert followers.following(connection) == []
 
     asyncio.run(go())
@@ -318,16 +318,16 @@ def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: p
 
     async def work(engine: Engine, signals: Signals, _reader: Reader) -> None:
         await follow(engine)
-        with engine.books.database.engine.connect() as late, late.begin():
+        with engine.context.database.engine.connect() as late, late.begin():
             feed.record(late, "table:parcels", "two", [("7", "update")], 0)
             await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a')")
-            (told, *_) = await signals.wait("feed_held")
-            assert told.details["waiting"] == 1
+            (reported, *_) = await signals.wait("feed_held")
+            assert reported.details["waiting"] == 1
             metrics = {each.name: each.samples for each in engine.inner.process_metrics.read()}
             (waiting,), (held_s,) = metrics["lodger_feed_held"], metrics["lodger_feed_held_seconds"]
             assert (waiting.labels, waiting.value) == ((("database", "ledger"),), 1)
             assert held_s.value > 0
-            assert told.details["holder"] == late.scalar(sa.text("SELECT pg_backend_pid()"))
+            assert reported.details["holder"] == late.scalar(sa.text("SELECT pg_backend_pid()"))
         await signals.wait("finished")
 
     play(url, work, Reader(), feed="trigger")

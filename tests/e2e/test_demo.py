@@ -15,7 +15,7 @@ from tests.e2e.command import ROOT, Said
 from tests.e2e.ready import lodger
 
 Lines = dict[tuple[str, str], dict[str, Any]]
-TOLD = [
+OUTPUT = [
     "The engine was off for 100 days",
     "missed  bluebird/cart-reminders: slots from",
     "missed while the engine was off; one row in the ledger",
@@ -43,7 +43,7 @@ def shown() -> Said:
     """Ten seconds of it, as plain lines."""
     for length in LENGTHS:
         said = lodger("demo", "--for", length)
-        if all(line in said.out for line in TOLD):
+        if all(line in said.out for line in OUTPUT):
             break
     return said
 
@@ -62,7 +62,7 @@ def test_it_ends_by_itself_and_well(shown: Said) -> None:
     assert (shown.code, shown.err) == (0, "")
 
 
-@pytest.mark.parametrize("line", TOLD)
+@pytest.mark.parametrize("line", OUTPUT)
 def test_a_viewer_is_told(shown: Said, line: str) -> None:
     assert line in shown.out
 
@@ -152,9 +152,9 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
                 break
         process.kill()
     # A killed node's lease must pass before its running actions are taken: 6 s by default.
-    told = lodger("demo", "--for", "10s", "--keep", cwd=tmp_path)
-    assert "Going on with the ledger" in told.out
-    assert "internal" not in told.err
+    reported = lodger("demo", "--for", "10s", "--keep", cwd=tmp_path)
+    assert "Going on with the ledger" in reported.out
+    assert "internal" not in reported.err
     said, lines = kept(
         tmp_path,
         "1s",

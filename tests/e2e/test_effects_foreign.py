@@ -28,7 +28,7 @@ def opened(url: str) -> Engine:
 
 
 def here(engine: Engine) -> dict[str, Any]:
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         found: dict[str, Any] = {
             table.name: connection.scalar(sa.select(sa.func.count()).select_from(table))
             for table in (documents, outbox, sealed, holds)
@@ -153,8 +153,8 @@ def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
             await engine.scripts.put("one", "job", SCRIPT)
             signals = Signals(engine)
             pool = Pool(size=1, cores=1, profile="trusted")
-            clock = engine.books.clock
-            reads = ThreadReads(engine.books.database, elapsed_s=clock.elapsed_s)
+            clock = engine.context.clock
+            reads = ThreadReads(engine.context.database, elapsed_s=clock.elapsed_s)
             async with engine.node(SandboxExecutor(pool, reads, engine.datasets, clock)):
                 asked = await engine.run_in("one", "job", 0)
                 await signals.wait("finished")

@@ -57,7 +57,7 @@ def play(path: Path, source: str, *, meddle: bool) -> tuple[list[Event], list[An
         clock, datasets = SystemClock(), Datasets()
         datasets.expose(orders, tenant_column="org_id", read=["id", "state", "note", "items"], write=["note", "items"])
         async with Engine.open(str(path)) as engine:
-            database = engine.books.database
+            database = engine.context.database
             with database.write() as connection:
                 platform.create_all(connection, tables=[customers, orders])
                 connection.execute(orders.insert().values(id=1, org_id="one", state="open", items=1))
@@ -65,16 +65,16 @@ def play(path: Path, source: str, *, meddle: bool) -> tuple[list[Event], list[An
             pool = Pool(size=1, cores=1, profile="trusted")
             executor = Meddled(pool, reads, datasets, clock)
             executor.database = database if meddle else None
-            told: asyncio.Queue[Event] = asyncio.Queue()
+            reported: asyncio.Queue[Event] = asyncio.Queue()
             loop = asyncio.get_running_loop()
-            engine.on_event(lambda event: loop.call_soon_threadsafe(told.put_nowait, event))
+            engine.on_event(lambda event: loop.call_soon_threadsafe(reported.put_nowait, event))
             await engine.tenants.create("one", grants=["sets:write"], people=["*@one.example"])
             await engine.scripts.put("one", "s", source)
             events: list[Event] = []
             async with engine.node(executor):
                 await engine.run_in("one", "s", 0)
                 while True:
-                    event = await asyncio.wait_for(told.get(), 120)
+                    event = await asyncio.wait_for(reported.get(), 120)
                     events.append(event)
                     if event.kind == "finished" and event.details["state"] in ("done", "failed"):
                         break

@@ -57,8 +57,10 @@ def result(ended: Finished) -> Any:
 
 
 async def echo(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
-    told = {"line": asked.line, "headers": asked.headers, "body": asked.body.decode("latin-1")}
-    writer.write(answer(json.dumps(told).encode(), "200 OK", "Content-Type: application/json", "X-Two: a", "X-Two: b"))
+    reported = {"line": asked.line, "headers": asked.headers, "body": asked.body.decode("latin-1")}
+    writer.write(
+        answer(json.dumps(reported).encode(), "200 OK", "Content-Type: application/json", "X-Two: a", "X-Two: b")
+    )
     await writer.drain()
 
 

@@ -92,17 +92,17 @@ def test_an_author_who_tries_it_is_warned_too(tmp_path: Path) -> None:
           for (const subject of ["one", "two"]) await mail.send({ to, subject, text: "t" });
         };"""
     )
-    told = lodger("exec", script, "--json").json
-    assert told["logs"] == [{"level": "warn", "text": "budget mails: 80 of 100 per attempt are used"}]
+    reported = lodger("exec", script, "--json").json
+    assert reported["logs"] == [{"level": "warn", "text": "budget mails: 80 of 100 per attempt are used"}]
 
 
 def test_the_command_line_tells_what_a_tenant_used(tmp_path: Path) -> None:
     ledger = tmp_path / "l.db"
     with Engine.open(str(ledger)) as engine:
         engine.tenants.create("acme", limits={"mails_per_day": 12})
-    told = lodger("tenant", "usage", "acme", "--db", ledger, "--json").json
-    rows = {each["budget"]: each for each in told["budgets"]}
-    assert told["days"] == []
+    reported = lodger("tenant", "usage", "acme", "--db", ledger, "--json").json
+    rows = {each["budget"]: each for each in reported["budgets"]}
+    assert reported["days"] == []
     assert {spec.name for spec in BUDGETS} | {"runs", "cpu_s", "storage_bytes"} == set(rows)
     assert (rows["mails"]["limit"], rows["mails"]["used"], rows["queries"]["limit"]) == (12, 0, None)
     shown = lodger("tenant", "usage", "acme", "--db", ledger).out

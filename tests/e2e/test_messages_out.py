@@ -50,14 +50,14 @@ def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Box, str, l
         smtp = await asyncio.get_running_loop().create_server(lambda: SMTP(box), "127.0.0.1", 0)
         port = smtp.sockets[0].getsockname()[1]
         settings = opened(peer, secret_keys=keys, mail_host="127.0.0.1", mail_port=port)
-        told: list[Event] = []
+        reported: list[Event] = []
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
         wanted = 2 if params == "fail" else 4
 
         def hear(event: Event) -> None:
-            told.append(event)
-            if len([each for each in told if each.kind in ("delivered", "undelivered", "finished")]) >= wanted:
+            reported.append(event)
+            if len([each for each in reported if each.kind in ("delivered", "undelivered", "finished")]) >= wanted:
                 loop.call_soon_threadsafe(over.set)
 
         async with Engine.open(str(tmp_path / "l.db"), settings=settings) as engine:
@@ -72,14 +72,14 @@ def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Box, str, l
             sent = await engine.actions.deliveries(None, action.id)
         smtp.close()
         await smtp.wait_closed()
-        return hook.secret, told, (action.id, sent)
+        return hook.secret, reported, (action.id, sent)
 
-    secret, told, rest = asyncio.run(go())
-    return box, secret, told, rest
+    secret, reported, rest = asyncio.run(go())
+    return box, secret, reported, rest
 
 
 def test_mails_and_events_leave_and_the_action_shows_what_became_of_them(tmp_path: Path, peer: Peer) -> None:
-    box, secret, told, (action, sent) = play(tmp_path, peer)
+    box, secret, reported, (action, sent) = play(tmp_path, peer)
     ((to, raw),) = box.got
     assert (to, message_from_bytes(raw)["Subject"]) == (["ann@acme.example"], "Paid")
     (asked,) = peer.asked
@@ -91,7 +91,7 @@ def test_mails_and_events_leave_and_the_action_shows_what_became_of_them(tmp_pat
         ("mail", ("gone@acme.example",), "failed", "550 nobody here"),
         ("webhook", ("crm",), "sent", None),
     ]
-    undelivered = [each for each in told if each.kind == "undelivered"]
+    undelivered = [each for each in reported if each.kind == "undelivered"]
     assert [(each.tenant_id, each.action_id, each.details["error"]) for each in undelivered] == [
         ("acme", action, "550 nobody here")
     ]

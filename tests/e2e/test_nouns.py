@@ -35,9 +35,9 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def test_the_log_says_that_it_came_by_the_command_line(ledger: Ledger) -> None:
-    told = ledger("audit", "list", "acme").json["entries"]
-    assert [(each["verb"], each["via"]) for each in told] == [("scripts.put", "cli"), ("tenants.create", "cli")]
-    assert (told[0]["before"], told[0]["after"]["version"]) == (None, 1)
+    reported = ledger("audit", "list", "acme").json["entries"]
+    assert [(each["verb"], each["via"]) for each in reported] == [("scripts.put", "cli"), ("tenants.create", "cli")]
+    assert (reported[0]["before"], reported[0]["after"]["version"]) == (None, 1)
 
 
 def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def walk(ask: Asking, folder: Path) -> list[Any]:
     (several / "lib").mkdir(parents=True, exist_ok=True)
     (several / "main.js").write_text("import { f } from './lib/f.js'; export default f")
     (several / "lib" / "f.js").write_text("export const f = () => 2")
-    told = [
+    reported = [
         ask.json("tenant", "create", "acme", "--limits", '{"concurrent_runs": 3}', "--label", "big"),
         ask.json("tenant", "edit", "acme", "--name", "Acme Ltd"),
         ask.json("tenant", "list", "-n", "5"),
@@ -87,8 +87,8 @@ def walk(ask: Asking, folder: Path) -> list[Any]:
     refused = ask("tenant", "show", "nobody", "--json")
     assert (refused.code, refused.json["error"]["code"]) == (1, "tenant_unknown")
     exported = ask("audit", "export", "acme")
-    told.append([json.loads(line)["verb"] for line in exported.out.splitlines()])
-    return told
+    reported.append([json.loads(line)["verb"] for line in exported.out.splitlines()])
+    return reported
 
 
 def alike(value: Any) -> Any:
@@ -225,7 +225,7 @@ def test_hostile_letters_reach_no_terminal(tmp_path: Path) -> None:
         engine.schedules.create("acme", "s", script="job", rules="0 9 * * *", params={"a": HOSTILE})
         engine.schedules.pause("acme", "s", note=HOSTILE)
         action = engine.actions.run_now("acme", "s", params=HOSTILE)
-        with engine.books.database.write() as connection:
+        with engine.context.database.write() as connection:
             error = json.dumps(
                 {"name": HOSTILE, "message": HOSTILE, "stack": HOSTILE, "file": HOSTILE, "line": 1, "column": 1}
             )

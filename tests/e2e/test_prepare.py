@@ -31,7 +31,7 @@ def expose(engine):
 def folder(tmp_path: Path, url: str) -> Path:
     (tmp_path / "shop.py").write_text(PLATFORM)
     with Engine.open(url) as engine:
-        with engine.books.database.write() as connection:
+        with engine.context.database.write() as connection:
             connection.execute(
                 sa.text("CREATE TABLE orders (id INTEGER PRIMARY KEY, org VARCHAR(40), state VARCHAR(20))")
             )
@@ -45,7 +45,7 @@ def stands(folder: Path, url: str) -> tuple[set[str], bool]:
     exec(compile(PLATFORM.replace('os.environ["SHOP"]', repr(str(folder / "shop.db"))), "shop", "exec"), namespace)
     with Engine.open(url) as engine:
         namespace["expose"](engine)  # type: ignore[operator]  # a function
-        with engine.books.database.read() as connection:
+        with engine.context.database.read() as connection:
             wall = guard.look(connection, engine.datasets.tables(None))
         (shop,) = engine.datasets.databases
         with shop.read() as connection:
@@ -100,7 +100,7 @@ def test_a_user_who_may_not_is_told_what_to_do(folder: Path, url: str, kind: str
         assert said.code == 1
         assert "lodger db prepare --sql" in said.err + said.out
         return
-    with Engine.open(url) as engine, engine.books.database.write() as connection:
+    with Engine.open(url) as engine, engine.context.database.write() as connection:
         connection.execute(sa.text("CREATE ROLE plain LOGIN"))
         connection.execute(sa.text("GRANT ALL ON ALL TABLES IN SCHEMA public TO plain"))
     try:
@@ -111,6 +111,6 @@ def test_a_user_who_may_not_is_told_what_to_do(folder: Path, url: str, kind: str
         assert said.code == 1
         assert "lodger db prepare --sql" in said.err + said.out
     finally:
-        with Engine.open(url) as engine, engine.books.database.write() as connection:
+        with Engine.open(url) as engine, engine.context.database.write() as connection:
             connection.execute(sa.text("DROP OWNED BY plain"))
             connection.execute(sa.text("DROP ROLE plain"))

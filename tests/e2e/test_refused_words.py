@@ -101,9 +101,9 @@ def test_options_that_no_call_has_are_refused_with_the_right_name(shop: Shop) ->
         "changes('orders', { since: 'now' })": "from",
     }
     found = tried(shop, {str(number): call for number, call in enumerate(calls)})
-    for (call, words), told in zip(calls.items(), found.values(), strict=True):
-        assert told.get("code") == "option_unknown", (call, told)
-        assert words in str(told["message"]), (call, told)
+    for (call, words), reported in zip(calls.items(), found.values(), strict=True):
+        assert reported.get("code") == "option_unknown", (call, reported)
+        assert words in str(reported["message"]), (call, reported)
 
 
 def test_known_options_and_none_are_taken(shop: Shop) -> None:

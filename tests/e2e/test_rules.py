@@ -29,8 +29,8 @@ def ran(*arguments: str) -> tuple[str, float]:
 
 def test_an_impossible_rule_is_answered_with_its_reason_at_once() -> None:
     """The answer costs no more than a rule that fires: what is left is the start of Python and of the command."""
-    told, took = ran("next", NEVER, "--json")
-    body = json.loads(told)
+    reported, took = ran("next", NEVER, "--json")
+    body = json.loads(reported)
     assert body["never"] is True
     assert "400-year" in body["reason"]
     _, usual = min((ran("next", "FREQ=DAILY", "--json") for _ in range(2)), key=lambda pair: pair[1])
@@ -38,11 +38,11 @@ def test_an_impossible_rule_is_answered_with_its_reason_at_once() -> None:
 
 
 def test_what_next_says_for_people() -> None:
-    told, _ = ran("next", "30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-27T12:00", "-n", "2")
+    reported, _ = ran("next", "30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-27T12:00", "-n", "2")
     for part in ("At 02:30, every day", "CEST", "DST", "Before that", "At most 1 a day", "It never ends"):
-        assert part in told
-    told, _ = ran("next", "DTSTART:20300101T000000\nRRULE:FREQ=DAILY;COUNT=3")
-    assert "the last is 2030-01-03T00:00:00Z" in told
+        assert part in reported
+    reported, _ = ran("next", "DTSTART:20300101T000000\nRRULE:FREQ=DAILY;COUNT=3")
+    assert "the last is 2030-01-03T00:00:00Z" in reported
 
 
 def test_the_bench_has_the_others_beside_it(tmp_path: Path) -> None:

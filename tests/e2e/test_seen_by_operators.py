@@ -95,9 +95,9 @@ def test_one_action_is_shown_with_its_times_and_its_steps(look: Look) -> None:
 
 
 def test_logs_and_attempts_name_their_step(look: Look) -> None:
-    told = look("action", "logs", "acme", look.failed).out.splitlines()
-    assert [line.split()[-1] for line in told] == ["1:", "counted", "2:", "looked"]
-    assert told[2] == "step 2, attempt 2:"
+    reported = look("action", "logs", "acme", look.failed).out.splitlines()
+    assert [line.split()[-1] for line in reported] == ["1:", "counted", "2:", "looked"]
+    assert reported[2] == "step 2, attempt 2:"
     logs = look("action", "logs", "acme", look.failed, "--json").json["logs"]
     assert [(each["step"], each["attempt"], each["text"]) for each in logs] == [(0, 1, "counted"), (1, 2, "looked")]
     table = look("action", "attempts", "acme", look.failed).out.splitlines()[3:5]
@@ -156,10 +156,10 @@ def test_the_beginning_or_the_end_of_an_id_is_enough(look: Look) -> None:
 
 @pytest.mark.parametrize("code", ["call_limit", "wall_limit", "no_node", "superseded", "denied", "schedule_unknown"])
 def test_a_code_that_people_see_is_explained(code: str) -> None:
-    told = inside("errors", code, "--json").json
-    assert told["code"] == code
-    assert told["met"]
-    assert told["fix"]
+    reported = inside("errors", code, "--json").json
+    assert reported["code"] == code
+    assert reported["met"]
+    assert reported["fix"]
 
 
 def test_every_outcome_and_reason_has_its_explanation() -> None:

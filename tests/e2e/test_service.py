@@ -119,8 +119,8 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
 def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:
     with up(tmp_path, "--name", "first", LODGER_MIN_INTERVAL_S="1", LODGER_METRICS_PORT="0") as service:
         service.until(lambda _line: {"token", "listening", "metrics"} <= {line["kind"] for line in service.seen})
-        told = {line["kind"]: line for line in service.seen}
-        token, url, own = told["token"]["text"], told["listening"]["url"], told["metrics"]["url"]
+        reported = {line["kind"]: line for line in service.seen}
+        token, url, own = reported["token"]["text"], reported["listening"]["url"], reported["metrics"]["url"]
         shown = {"authorization": f"Bearer {token}"}
         with httpx2.Client(base_url=f"{url}/api/v1", headers=shown, trust_env=False, timeout=120) as client:
             client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()
@@ -188,8 +188,8 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
     with up(tmp_path, "--role", "api") as api:
         token = api.kind("token")["text"]
         url = api.kind("listening")["url"]
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        assert resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE)[0] >= min(WANTED, most)
+        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE)[0] >= min(WANTED, maximum)
         with up(tmp_path, "--role", "node"):
             answer = httpx2.post(
                 f"{url}/api/v1/tenants",
@@ -202,13 +202,13 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
-def test_both_processes_end_when_told(tmp_path: Path, told: signal.Signals) -> None:
+def test_both_processes_end_when_told(tmp_path: Path, reported: signal.Signals) -> None:
     with up(tmp_path) as service:
         url = service.kind("listening")["url"]
         (child,) = of_api(tmp_path)
         gone = os.pidfd_open(child)
         try:
-            service.process.send_signal(told)
+            service.process.send_signal(reported)
             assert service.process.wait(120) == 0
             assert select.select([gone], [], [], 60)[0], "the API outlived the node"
         finally:
@@ -251,8 +251,8 @@ def test_tls(tmp_path: Path) -> None:
             begun = client.post(f"{url}/api/v1/session", json={"token": token})
             assert begun.headers["set-cookie"].startswith("__Host-lodger=")
             assert "Secure" in begun.headers["set-cookie"]
-        with pytest.raises(httpx2.ConnectError), httpx2.Client(trust_env=False) as stranger:
-            stranger.get(f"{url}/healthz")
+        with pytest.raises(httpx2.ConnectError), httpx2.Client(trust_env=False) as client:
+            client.get(f"{url}/healthz")
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as plain:
             plain.settimeout(120)
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -71,12 +71,12 @@ def test_a_closed_stream_hurts_nothing(closed: str, tmp_path: Path) -> None:
     ]
 
 
-LETTERS = 'export default () => "\\ud83d\\ude00 \\ud800 é"'
+CHARACTERS = 'export default () => "\\ud83d\\ude00 \\ud800 é"'
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_no_letter_is_too_strange_for_a_stream(encoding: str, tmp_path: Path) -> None:
-    (tmp_path / "s.js").write_text(LETTERS)
+    (tmp_path / "s.js").write_text(CHARACTERS)
     assert _shell(f"{RUN} exec {tmp_path}/s.js >/dev/null", PYTHONIOENCODING=encoding).returncode == 0
     said = _shell(f"{RUN} exec {tmp_path}/s.js --json", PYTHONIOENCODING=encoding)
     assert json.loads(said.stdout)["result"] == "\U0001f600 \ud800 é"

@@ -25,7 +25,7 @@ def place(tmp_path: Path) -> Path:
         engine.tenants.create("acme")
         engine.tenants.suspend("acme")
         (entry, *_more) = engine.audit.list("acme")
-        with engine.books.database.write() as connection:
+        with engine.context.database.write() as connection:
             (row,) = connection.execute(audit.select().where(audit.c.id == entry.id)).mappings()
             for n in range(ENTRIES):
                 connection.execute(insert(audit).values({**row, "id": f"{entry.id[:-6]}{n:06x}"}))

@@ -55,11 +55,11 @@ class NameServer(asyncio.DatagramProtocol):
     def _fill(self, answer: dns.message.Message, name: str, kind: str) -> None:
         for _ in range(5):
             turns = self.zone.get(name, [[]])
-            told = turns[min(self.asked[name, kind], len(turns) - 1)]
+            reported = turns[min(self.asked[name, kind], len(turns) - 1)]
             self.asked[name, kind] += 1
-            aliases = [each[1:] for each in told if each.startswith(">")]
+            aliases = [each[1:] for each in reported if each.startswith(">")]
             version = {"A": 4, "AAAA": 6}.get(kind)
-            for address in (each for each in told if not each.startswith(">")):
+            for address in (each for each in reported if not each.startswith(">")):
                 if ip_address(address).version == version:
                     answer.answer.append(dns.rrset.from_text(f"{name}.", 0, "IN", kind, address))
             if not aliases:

@@ -46,7 +46,7 @@ class Peer:
     paths: dict[str, bytes | Handler] = field(default_factory=dict)
     connections: int = 0
     open: int = 0
-    most_open: int = 0
+    max_open: int = 0
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
@@ -54,19 +54,19 @@ class Peer:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self.open += 1
-        self.most_open = max(self.most_open, self.open)
+        self.max_open = max(self.max_open, self.open)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             asked = Asked(head[:-4], b"")
             length = int(asked.headers.get("content-length", 0))
             asked = Asked(head[:-4], await reader.readexactly(length))
             self.asked.append(asked)
-            told = self.paths.get(asked.line.split(" ")[1].partition("?")[0], answer(b"hello"))
-            if isinstance(told, bytes):
-                writer.write(told)
+            reported = self.paths.get(asked.line.split(" ")[1].partition("?")[0], answer(b"hello"))
+            if isinstance(reported, bytes):
+                writer.write(reported)
                 await writer.drain()
             else:
-                await told(asked, reader, writer)
+                await reported(asked, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
             pass
         finally:

@@ -216,8 +216,8 @@ BAD: dict[str, tuple[object, type[NoAnswer]]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_answers_end_in_time_and_in_bounds(peer: Peer, name: str) -> None:
-    told, error = BAD[name]
-    peer.paths["/"] = told  # type: ignore[assignment]  # bytes or a handler
+    reported, error = BAD[name]
+    peer.paths["/"] = reported  # type: ignore[assignment]  # bytes or a handler
     began = time.monotonic()
     with way_out(peer) as send, pytest.raises(error):
         send(peer.url(), total_s=1.0 if error is TooLate else 50.0)
@@ -314,8 +314,8 @@ def test_the_pace_at_a_host_is_kept(peer: Peer) -> None:
         ended = asyncio.run(go())
     finally:
         way.stop()
-    most = 21 + 10 * (time.monotonic() - began)
+    maximum = 21 + 10 * (time.monotonic() - began)
     late = [each for each in ended if isinstance(each, TooLate)]
-    assert 20 <= len(peer.asked) <= most
-    assert len(late) >= 420 - most
+    assert 20 <= len(peer.asked) <= maximum
+    assert len(late) >= 420 - maximum
     assert late, "at its pace they would have taken 40 s"

@@ -35,32 +35,32 @@ def test_there_are_enough_of_them() -> None:
 @pytest.mark.parametrize("taken_away", ["guarded", "no ours"])
 def test_nothing_is_heard_and_all_answers_are_one(taken_away: str) -> None:
     """``no ours``: without the look at this machine's own addresses, which is all that a namespace needs, the table holds alone."""
-    told = world(taken_away)
-    assert told["outside"] == []
-    assert set(told["answers"]) == set(all_forms())
-    assert set(told["answers"].values()) == {REFUSED}
-    assert set(told["redirected"].values()) == {REFUSED}
+    reported = world(taken_away)
+    assert reported["outside"] == []
+    assert set(reported["answers"]) == set(all_forms())
+    assert set(reported["answers"].values()) == {REFUSED}
+    assert set(reported["redirected"].values()) == {REFUSED}
 
 
 def test_the_network_carries_what_is_allowed() -> None:
-    told = world("no ours")
-    assert told["control"] == "answered 200"
-    assert told["public"] >= 10
+    reported = world("no ours")
+    assert reported["control"] == "answered 200"
+    assert reported["public"] >= 10
 
 
 def test_a_name_is_looked_up_once_and_reached_where_it_was_judged() -> None:
-    told = world("no ours")
+    reported = world("no ours")
     for name in REBINDING:
-        assert told["rebinding"][name][0] == "answered 200"
-        assert told["looks"][name] == 8, "an A and an AAAA for each of four requests, and never a second look"
-    assert told["rebinding"]["rebind.evil.example"][1:] == [REFUSED] * 3
-    assert told["rebinding"]["flip.evil.example"][1::2] == [REFUSED] * 2
+        assert reported["rebinding"][name][0] == "answered 200"
+        assert reported["looks"][name] == 8, "an A and an AAAA for each of four requests, and never a second look"
+    assert reported["rebinding"]["rebind.evil.example"][1:] == [REFUSED] * 3
+    assert reported["rebinding"]["flip.evil.example"][1::2] == [REFUSED] * 2
 
 
 def test_without_the_table_the_canaries_hear_them() -> None:
-    told = world("no table")
-    heard = {address for address, _ in told["outside"]}
-    assert len(told["outside"]) > 80
+    reported = world("no table")
+    heard = {address for address, _ in reported["outside"]}
+    assert len(reported["outside"]) > 80
     assert {
         "127.0.0.1",
         "::1",
@@ -70,12 +70,12 @@ def test_without_the_table_the_canaries_hear_them() -> None:
         "fd00:ec2::254",
         "2002:7f00:1::",
     } <= heard
-    assert REFUSED not in told["rebinding"]["rebind.evil.example"]
+    assert REFUSED not in reported["rebinding"]["rebind.evil.example"]
 
 
 def test_without_any_guard_they_hear_even_more() -> None:
-    told = world("no guard")
-    answered = [url for url, answer in told["answers"].items() if answer == "answered 200"]
-    assert len(told["outside"]) > 150
+    reported = world("no guard")
+    answered = [url for url, answer in reported["answers"].items() if answer == "answered 200"]
+    assert len(reported["outside"]) > 150
     assert {"http://2130706433/", "http://0177.0.0.1/"} & set(answered)
-    assert {port for _, port in told["outside"] + [["", 22]]} >= {80, 443, 8080}
+    assert {port for _, port in reported["outside"] + [["", 22]]} >= {80, 443, 8080}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress import headers, target
-from lodger.engine.egress.address import Door, closed
+from lodger.engine.egress.address import AddressPolicy, closed
 from lodger.engine.egress.client import joined_url
 from lodger.engine.egress.decoding import Body
 from lodger.engine.egress.host_rate import Pace
@@ -79,7 +79,7 @@ def test_an_address_is_judged_alike_however_it_is_carried(address: object) -> No
 
 
 def test_the_operator_opens_what_she_names_and_no_more() -> None:
-    door = Door(["10.1.2.0/24", "fd00:1::/64"])
+    addresses = AddressPolicy(["10.1.2.0/24", "fd00:1::/64"])
     for address, opened in (
         ("10.1.2.9", True),
         ("::ffff:10.1.2.9", True),
@@ -87,9 +87,9 @@ def test_the_operator_opens_what_she_names_and_no_more() -> None:
         ("fd00:1::9", True),
         ("fd00:2::9", False),
     ):
-        assert (door.closed(ip_address(address)) is None) is opened
+        assert (addresses.closed(ip_address(address)) is None) is opened
     with pytest.raises(InputError, match="no network"):
-        Door(["10.1.2.9/24"])
+        AddressPolicy(["10.1.2.9/24"])
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_headers_are_bounded() -> None:
             headers.checked(many)
 
 
-def taken(encoding: str, data: bytes, most: int = 2 * 1024 * 1024, step: int = 1000) -> bytes:
-    body = Body(encoding, most)
+def taken(encoding: str, data: bytes, maximum: int = 2 * 1024 * 1024, step: int = 1000) -> bytes:
+    body = Body(encoding, maximum)
     for at in range(0, len(data), step):
         body.take(data[at : at + step])
     return body.whole()

@@ -18,7 +18,7 @@ from tests.egress.namespace import NoNamespace, enter
 
 from lodger.engine.core.access.origins import PORTS, Origin
 from lodger.engine.egress import client, network, target
-from lodger.engine.egress.address import Door
+from lodger.engine.egress.address import AddressPolicy
 from lodger.engine.egress.client import Rules, send
 from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.request import Request
@@ -53,7 +53,9 @@ async def played(taken_away: str) -> dict[str, Any]:
     async with NameServer(zone) as names, Canary(PORTS_HEARD) as canary:
         quick = Pace(1e6, 1000, time.monotonic)
         resolver = Resolver((names.place,))
-        rules = Rules(Door(), resolver, frozenset({80, 443, 8080, 8443}), ssl.create_default_context(), quick, quick)
+        rules = Rules(
+            AddressPolicy(), resolver, frozenset({80, 443, 8080, 8443}), ssl.create_default_context(), quick, quick
+        )
         answers = {url: await tried(rules, url) for url in all_forms()}
         heard = list(canary.heard)
         control = await tried(rules, "http://public.example/")
@@ -78,7 +80,7 @@ def without(part: str) -> None:
         # In this network every address is the machine's own, which alone would refuse them all.
         network.is_ours = lambda _address: False
     if part in ("no table", "no guard"):
-        Door.closed = lambda _self, _address: None  # type: ignore[method-assign]  # taken away
+        AddressPolicy.closed = lambda _self, _address: None  # type: ignore[method-assign]  # taken away
     if part == "no guard":
         target.read = client.targets.read = _leniently
         client.require_allowed = lambda *_: None

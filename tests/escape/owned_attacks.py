@@ -166,15 +166,15 @@ PROGRAMS = (
 _MEMORY = "there = struct.pack('QQ', id(ids) & ~4095, 8); here = struct.pack('QQ', ctypes.addressof(room(8)), 8); "
 OTHERS = tuple(
     attack
-    for who in ("engine", "zygote", "sibling")
+    for process in ("engine", "zygote", "sibling")
     for attack in (
-        Attack(f"trace-{who}", f"answer = call('ptrace', 16, ids['{who}'], 0, 0)", bare=(EPERM, ESRCH)),
-        Attack(f"read-{who}", _MEMORY + f"answer = min(0, call('process_vm_readv', ids['{who}'], here, 1, there, 1, 0))", bare=(EPERM, ESRCH)),
-        Attack(f"write-{who}", _MEMORY + f"answer = min(0, call('process_vm_writev', ids['{who}'], here, 1, there, 1, 0))", bare=(EPERM, ESRCH)),
-        Attack(f"signal-{who}", f"answer = call('kill', ids['{who}'], 0)", bare=(EPERM, ESRCH)),
-        Attack(f"queue-{who}", f"answer = call('rt_sigqueueinfo', ids['{who}'], 10, room(128))", bare=(EPERM, ESRCH)),
-        Attack(f"compare-{who}", f"answer = min(0, call('kcmp', os.getpid(), ids['{who}'], 0, 0, 0))", bare=(EPERM, ESRCH, ENOSYS)),
-        Attack(f"limit-{who}", f"answer = call('prlimit64', ids['{who}'], 7, struct.pack('QQ', 1, 1), 0)", bare=(EPERM, ESRCH)),
+        Attack(f"trace-{process}", f"answer = call('ptrace', 16, ids['{process}'], 0, 0)", bare=(EPERM, ESRCH)),
+        Attack(f"read-{process}", _MEMORY + f"answer = min(0, call('process_vm_readv', ids['{process}'], here, 1, there, 1, 0))", bare=(EPERM, ESRCH)),
+        Attack(f"write-{process}", _MEMORY + f"answer = min(0, call('process_vm_writev', ids['{process}'], here, 1, there, 1, 0))", bare=(EPERM, ESRCH)),
+        Attack(f"signal-{process}", f"answer = call('kill', ids['{process}'], 0)", bare=(EPERM, ESRCH)),
+        Attack(f"queue-{process}", f"answer = call('rt_sigqueueinfo', ids['{process}'], 10, room(128))", bare=(EPERM, ESRCH)),
+        Attack(f"compare-{process}", f"answer = min(0, call('kcmp', os.getpid(), ids['{process}'], 0, 0, 0))", bare=(EPERM, ESRCH, ENOSYS)),
+        Attack(f"limit-{process}", f"answer = call('prlimit64', ids['{process}'], 7, struct.pack('QQ', 1, 1), 0)", bare=(EPERM, ESRCH)),
     )
 ) + (
     # The zygote is the first process of the workers' own pid namespace, and has their uid: only the filter keeps a worker from it.
@@ -298,7 +298,7 @@ HALVES = (
     Attack("memory-huge", "answer = min(0, call('mmap', 0, 2 << 20, 3, 0x40022, -1, 0))", bare=(0, ENOMEM, EINVAL, EPERM)),
     Attack("memory-grows-down", "answer = min(0, call('mmap', 0, 4096, 3, 0x122, -1, 0))", bare=(0,)),
     Attack("memory-device", "answer = min(0, call('mmap', 0, 4096, 3, 1, channel._descriptor, 0))", bare=(-19, EACCES)),
-    *(Attack(f"clock-of-{who}", _CLOCK.format(who), bare=(EINVAL, ESRCH)) for who in ("engine", "zygote", "sibling")),
+    *(Attack(f"clock-of-{process}", _CLOCK.format(process), bare=(EINVAL, ESRCH)) for process in ("engine", "zygote", "sibling")),
     Attack("clock-of-first", "answer = call('clock_gettime', (~1 << 3) | 2, room(16))", bare=(0, EINVAL)),
 )  # fmt: skip
 DESCRIPTORS = (

@@ -14,7 +14,7 @@ from tests.escape.probing import PROBE
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("standing_pool.py")
-NOBODY = 65534
+OVERFLOW_UID = 65534
 
 
 def ordinary_python() -> str:
@@ -25,7 +25,7 @@ def ordinary_python() -> str:
         test = f"import sys, ctypes; open({str(SCRIPT)!r}).close(); sys.exit(sys.version_info < (3, 11))"
         try:
             done = subprocess.run(
-                [candidate, "-c", test], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True
+                [candidate, "-c", test], user=OVERFLOW_UID, group=OVERFLOW_UID, extra_groups=[], capture_output=True
             )
         except OSError:
             continue
@@ -43,7 +43,7 @@ def standing(
         pytest.skip("needs root to choose the user")
     python, identity = sys.executable, {}
     if user == "ordinary":
-        python, identity = ordinary_python(), {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        python, identity = ordinary_python(), {"user": OVERFLOW_UID, "group": OVERFLOW_UID, "extra_groups": []}
     settings = json.dumps({"runtime_path": PROBE, "without": without})
     command = [*under, python, "-B", str(SCRIPT), str(ROOT / ".dev"), settings, *([code] if code else [])]
     process = subprocess.Popen(

@@ -6,26 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.escape.standing import NOBODY, descriptors, limits, namespace, session, standing, status
+from tests.escape.standing import OVERFLOW_UID, descriptors, limits, namespace, session, standing, status
 
 NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
 
 
 @pytest.fixture(scope="module", params=["root", "ordinary"])
-def told(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+def reported(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     with standing(request.param) as (said, _):
         yield {**said, "user": request.param}
 
 
 @pytest.fixture(params=["ready", "armed"])
-def pid(request: pytest.FixtureRequest, told: dict[str, Any]) -> int:
-    found: int = told[request.param]
+def pid(request: pytest.FixtureRequest, reported: dict[str, Any]) -> int:
+    found: int = reported[request.param]
     return found
 
 
-def test_every_wall_stands(told: dict[str, Any]) -> None:
-    missing = {wall for wall, stands in told["walls"].items() if not stands}
-    assert missing == ({"uid"} if told["user"] == "ordinary" else set())
+def test_every_wall_stands(reported: dict[str, Any]) -> None:
+    missing = {wall for wall, stands in reported["walls"].items() if not stands}
+    assert missing == ({"uid"} if reported["user"] == "ordinary" else set())
 
 
 def test_no_privilege_is_left(pid: int) -> None:
@@ -35,43 +35,43 @@ def test_no_privilege_is_left(pid: int) -> None:
         assert int(facts[name], 16) == 0, name
 
 
-def test_filters(told: dict[str, Any]) -> None:
+def test_filters(reported: dict[str, Any]) -> None:
     for name, count in (("ready", "1"), ("armed", "2")):
-        facts = status(told[name])
+        facts = status(reported[name])
         assert (facts["Seccomp"], facts["Seccomp_filters"]) == ("2", count), name
-    assert status(told["zygote"])["Seccomp"] == "0", "a zygote under a filter could not put one on its workers"
+    assert status(reported["zygote"])["Seccomp"] == "0", "a zygote under a filter could not put one on its workers"
 
 
-def test_uid_is_its_own(told: dict[str, Any], pid: int) -> None:
+def test_uid_is_its_own(reported: dict[str, Any], pid: int) -> None:
     facts = status(pid)
     uids, gids = set(facts["Uid"].split()), set(facts["Gid"].split())
     assert len(uids) == len(gids) == 1
-    if told["user"] == "root":
+    if reported["user"] == "root":
         assert int(uids.pop()) > 1_000_000_000
         assert int(gids.pop()) > 1_000_000_000
     else:
-        assert int(uids.pop()) == NOBODY
+        assert int(uids.pop()) == OVERFLOW_UID
     assert not facts["Groups"]
 
 
-def test_no_two_processes_of_a_zygote_share_a_uid(told: dict[str, Any]) -> None:
-    uids = {status(told[name])["Uid"] for name in ("zygote", "ready", "armed")}
-    assert len(uids) == (3 if told["user"] == "root" else 1)
+def test_no_two_processes_of_a_zygote_share_a_uid(reported: dict[str, Any]) -> None:
+    uids = {status(reported[name])["Uid"] for name in ("zygote", "ready", "armed")}
+    assert len(uids) == (3 if reported["user"] == "root" else 1)
 
 
-def test_limits(told: dict[str, Any], pid: int) -> None:
+def test_limits(reported: dict[str, Any], pid: int) -> None:
     facts = limits(pid)
-    for name, most in (
+    for name, maximum in (
         ("Max processes", 0),
         ("Max file size", 0),
         ("Max core file size", 0),
         ("Max open files", 4),
         ("Max locked memory", 0),
     ):
-        assert facts[name] == (str(most), str(most)), name
+        assert facts[name] == (str(maximum), str(maximum)), name
     data = facts["Max data size"]
     assert data[0] == data[1]
-    assert int(data[0]) < (64 << 20) + (40 << 20) if pid == told["armed"] else int(data[0]) > 1 << 30
+    assert int(data[0]) < (64 << 20) + (40 << 20) if pid == reported["armed"] else int(data[0]) > 1 << 30
     assert int(facts["Max cpu time"][1]) <= 40
     assert int(facts["Max stack size"][1]) == 8 << 20
 
@@ -81,9 +81,9 @@ def test_only_the_socket_is_open(pid: int) -> None:
     assert only.startswith("socket:")
 
 
-def test_own_session(pid: int, told: dict[str, Any]) -> None:
+def test_own_session(pid: int, reported: dict[str, Any]) -> None:
     assert session(pid) == pid
-    assert session(told["zygote"]) == told["zygote"]
+    assert session(reported["zygote"]) == reported["zygote"]
 
 
 def test_the_kernel_takes_it_first(pid: int) -> None:
@@ -110,12 +110,12 @@ def test_cpu_timer_is_armed(pid: int) -> None:
     assert "ClockID: 2" in text or "ClockID: -6" in text
 
 
-def test_zygote_is_small_and_alone(told: dict[str, Any]) -> None:
-    facts = status(told["zygote"])
+def test_zygote_is_small_and_alone(reported: dict[str, Any]) -> None:
+    facts = status(reported["zygote"])
     assert facts["Threads"] == "1"
     assert facts["NSpid"].split()[-1] == "1", "the init of its pid namespace"
-    assert Path(f"/proc/{told['zygote']}/environ").read_bytes() == b""
-    control = [what for what in descriptors(told["zygote"]) if what.startswith("socket:")]
+    assert Path(f"/proc/{reported['zygote']}/environ").read_bytes() == b""
+    control = [what for what in descriptors(reported["zygote"]) if what.startswith("socket:")]
     assert len(control) == 1
 
 

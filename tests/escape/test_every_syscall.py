@@ -49,9 +49,9 @@ async def verdict(pool: Pool, code: str, awaited: str) -> str:
     return "ended" if "exit code 0" in message else f"{report.outcome} {message.rpartition(' ')[2]}"
 
 
-def verdicts(runtime: str, gate: str, numbers: Iterable[int] = NUMBERS) -> dict[int, str]:
+def verdicts(runtime: str, program: str, numbers: Iterable[int] = NUMBERS) -> dict[int, str]:
     found: dict[int, str] = {}
-    known = golden(runtime) if gate == "x86_64" else {}
+    known = golden(runtime) if program == "x86_64" else {}
 
     async def go() -> None:
         pool = probe_pool(size=_AT_ONCE, runtime=runtime)
@@ -62,7 +62,7 @@ def verdicts(runtime: str, gate: str, numbers: Iterable[int] = NUMBERS) -> dict[
             async def some() -> None:
                 while left:
                     number = left.pop()
-                    found[number] = await verdict(pool, GATES[gate].format(number), known.get(number, KILLED))
+                    found[number] = await verdict(pool, GATES[program].format(number), known.get(number, KILLED))
 
             await asyncio.gather(*(some() for _ in range(_AT_ONCE)))
         finally:
@@ -75,11 +75,11 @@ def verdicts(runtime: str, gate: str, numbers: Iterable[int] = NUMBERS) -> dict[
 @X86
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_every_number_ends_as_the_golden_table_says(runtime: str, gate: str) -> None:
-    found = verdicts(runtime, gate)
+def test_every_number_ends_as_the_golden_table_says(runtime: str, program: str) -> None:
+    found = verdicts(runtime, program)
     assert len(found) == len(NUMBERS)
     survived = {number: seen for number, seen in found.items() if seen != KILLED}
-    assert survived == (golden(runtime) if gate == "x86_64" else {})
+    assert survived == (golden(runtime) if program == "x86_64" else {})
 
 
 @X86

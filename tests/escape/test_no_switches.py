@@ -26,7 +26,7 @@ SWITCHES = {
     "no_sandbox", "no_seccomp", "skip", "skip_walls", "walls", "settings", "zygote", "zygote_type", "program", "attempt_type",
 }  # fmt: skip
 #: All that the parent tells a zygote, of itself and of each runtime.
-TOLD = {
+ZYGOTE_SETTINGS = {
     "runtime", "uid", "stack_bytes", "memory_max_bytes", "cpu_ms_max", "cpu_grace_ms", "open_files",
     "library", "artefact", "numbers", "fuel_artefact", "binding",
 }  # fmt: skip
@@ -83,7 +83,7 @@ def test_no_word_of_a_switch_stands_in_what_is_installed() -> None:
 
 @pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native", "wasm", "wasm_compiler"])
 def test_a_zygote_is_told_numbers_and_paths_only(runtime: str) -> None:
-    assert set(zygote_settings(runtime, runtime_settings(runtime))) <= TOLD
+    assert set(zygote_settings(runtime, runtime_settings(runtime))) <= ZYGOTE_SETTINGS
 
 
 def test_the_real_boot_program_raises_every_wall_whatever_it_is_told() -> None:

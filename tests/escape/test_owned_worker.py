@@ -54,7 +54,7 @@ def canaries() -> Iterator[Canaries]:
     made.close()
 
 
-def told(report: Report) -> str:
+def reported(report: Report) -> str:
     if report.error is not None and "SIGSYS" in report.error.message:
         return "killed"
     return report.result if report.result is not None else f"{report.outcome}: {report.error and report.error.message}"
@@ -93,7 +93,7 @@ async def tried(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: 
             "engine": os.getpid(), "zygote": zygote, "sibling": pool.ready[-1], "path": canaries.path, "port": canaries.port,
             "secret": canaries.secret, "shm": 0x51077,
         }  # fmt: skip
-        verdict = told(await pool.run(probe_job(owned_attacks.source(attack, ids), wall_ms=2000), Echo()))
+        verdict = reported(await pool.run(probe_job(owned_attacks.source(attack, ids), wall_ms=2000), Echo()))
         next_run = await pool.run(probe_job("done('\"well\"')"), Echo())
         await settled(pool, 3)
         faults = canaries.touched()
@@ -289,11 +289,13 @@ async def crossed(flag: int, without: tuple[str, ...] = ()) -> tuple[str, str]:
     try:
         await settled(pool, 2)
         waits = asyncio.create_task(pool.run(probe_job(WAITER.format(flag=flag), wall_ms=20_000), Echo()))
-        wakes = asyncio.create_task(pool.run(probe_job(WAKER.format(flag=flag), wall_ms=20_000, cpu_ms=15_000), Echo()))
-        woken = told(await wakes)
+        waking = asyncio.create_task(
+            pool.run(probe_job(WAKER.format(flag=flag), wall_ms=20_000, cpu_ms=15_000), Echo())
+        )
+        woken = reported(await waking)
         if woken != "1":
             waits.cancel()
-        return told(await waits) if woken == "1" else "", woken
+        return reported(await waits) if woken == "1" else "", woken
     finally:
         await pool.stop()
 
@@ -332,10 +334,10 @@ def test_page_tables_are_bounded_by_the_address_space(runtime: str) -> None:
         finally:
             await pool.stop()
 
-    mapped_gib = int(told(asyncio.run(go())))
+    mapped_gib = int(reported(asyncio.run(go())))
     assert mapped_gib <= (8 if runtime.startswith("wasm") else 0)
 
 
 def test_without_limits_page_tables_are_unbounded() -> None:
     report, _ = asyncio.run(answered(PAGE_TABLES, without=("rlimits",)))
-    assert told(report) == "64"
+    assert reported(report) == "64"

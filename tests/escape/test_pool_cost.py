@@ -15,10 +15,10 @@ from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.workers import launcher as launching
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
-MOST_FAULTS = {"quickjs": 490, "quickjs-native": 560, "probe": 330}
+MAX_FAULTS = {"quickjs": 490, "quickjs-native": 560, "probe": 330}
 
 
-@pytest.mark.parametrize("runtime", MOST_FAULTS)
+@pytest.mark.parametrize("runtime", MAX_FAULTS)
 def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     faults: list[int] = []
     real = launching.WorkerEnd.ended
@@ -45,4 +45,4 @@ def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) 
 
     asyncio.run(go())
     assert len(faults) > 10
-    assert median(faults[:14]) <= MOST_FAULTS[runtime], sorted(faults)
+    assert median(faults[:14]) <= MAX_FAULTS[runtime], sorted(faults)

@@ -295,12 +295,12 @@ def test_sources_and_inputs_are_refused_before_any_worker() -> None:
 def test_no_more_warm_up_than_cores() -> None:
     async def go() -> None:
         pool = probe_pool(size=12, cores=2)
-        most = 0
+        maximum = 0
         await pool.start()
         while len(pool.ready) < 12:
-            most = max(most, len(children_of(zygote_pid(pool))) - len(pool.ready))
+            maximum = max(maximum, len(children_of(zygote_pid(pool))) - len(pool.ready))
             await asyncio.sleep(0.001)
-        assert most <= 2 + 1  # one more may have said ready since the look
+        assert maximum <= 2 + 1  # one more may have said ready since the look
         await pool.stop()
 
     asyncio.run(go())

@@ -44,8 +44,8 @@ def test_the_engines_on_the_page_are_the_pinned_and_the_installed_ones() -> None
 
 def test_the_table_of_known_errors_has_its_date_and_names_cases_that_exist() -> None:
     engines = section("Engines in the wall")
-    told = date.fromisoformat(re.search(r"State of\s+(\d{4}-\d\d-\d\d)", engines)[1])
-    assert told >= date(2026, 11, 20)
+    reported = date.fromisoformat(re.search(r"State of\s+(\d{4}-\d\d-\d\d)", engines)[1])
+    assert reported >= date(2026, 11, 20)
     assert len(re.findall(r"CVE-20\d\d-\d+", engines)) >= 9
     ids = {case.id for case in all_cases()}
     for prefix in re.findall(r"`([A-I]\d+-)…`", engines):

@@ -119,11 +119,11 @@ const a = []; for (;;) a.push(new Uint8Array(1e6).fill(1));
 def test_a_path_of_the_host_in_a_result_is_an_escape() -> None:
     place = str(Path(lodger.sandbox.__file__).resolve().parent / "child" / "boot.py")
     assert any(path in place for path in invariants.host_paths())
-    told = Case(
+    reported = Case(
         "A8-told", "no_paths", "a path in a result", f"return [{place!r}];", story="x", runtimes=("quickjs-native",)
     )
-    plain = replace(told, id="A8-plain", script="return ['/etc/passwd', '/usr/lib', 'boot.py'];")
-    found = asyncio.run(Suite((told, plain)).run())
+    plain = replace(reported, id="A8-plain", script="return ['/etc/passwd', '/usr/lib', 'boot.py'];")
+    found = asyncio.run(Suite((reported, plain)).run())
     assert [one.status for one in found] == ["escaped", "contained"]
     assert "the result holds a path of the host" in found[0].evidence
 

@@ -153,8 +153,8 @@ class Script:
 _THERE_AND_BACK = """const given = {};
 try {{ const back = await bridge.call('echo', given); return {{ back: JSON.stringify(back) }}; }}
 catch (error) {{ return {{ refused: error.code ?? error.name }}; }}"""
-_LETTERS = 60_000
-_ROOM = _LETTERS + 2 + len("echo") + 5
+_CHARACTERS = 60_000
+_ROOM = _CHARACTERS + 2 + len("echo") + 5
 _LONG = "try {{ await bridge.call('echo', 'x'.repeat({})); return 1; }} catch {{ return 0; }}"
 #: Inputs that are not one JSON value.
 NO_INPUTS = {
@@ -185,7 +185,7 @@ SCRIPT_OF: dict[tuple[str, str], Script] = {
     **{("input", name): Script(f"const value = action.input; return {test};", context='{"action":{"id":"x","input":' + text + "}}") for name, (text, test) in ARRIVING.items()},
     **{("no input", name): Script("return 1;", context=text) for name, text in NO_INPUTS.items()},
     **{("line", name): Script(f"console.log('{text}');") for name, (text, _) in LINES.items()},
-    **{("frame", name): Script(_LONG.format(size), "null", limits=(("frame_bytes", _ROOM),)) for name, size in (("fits", _LETTERS), ("too long", _LETTERS + 1))},
+    **{("frame", name): Script(_LONG.format(size), "null", limits=(("frame_bytes", _ROOM),)) for name, size in (("fits", _CHARACTERS), ("too long", _CHARACTERS + 1))},
 }  # fmt: skip
 
 
@@ -216,14 +216,14 @@ def test_to_the_host_and_back(name: str, tried: All) -> None:
     wanted = EXACT[name][1]
     report, seen = tried["there", name].report, tried["there", name].seen
     assert report.outcome is Outcome.OK, report
-    told = json.loads(report.result or "null")
+    reported = json.loads(report.result or "null")
     if wanted is None:
         assert seen == []
-        assert told["refused"]
+        assert reported["refused"]
     else:
         assert seen == [wanted]
         if wanted != "9007199254740993":  # what a double cannot hold comes back rounded
-            assert told["back"] == wanted
+            assert reported["back"] == wanted
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -266,7 +266,7 @@ def test_log_lines(name: str, tried: All) -> None:
 
 def test_one_at_the_limit_of_a_frame(tried: All) -> None:
     fits, long = tried["frame", "fits"], tried["frame", "too long"]
-    assert (fits.report.outcome, [len(text) for text in fits.seen]) == (Outcome.OK, [_LETTERS + 2])
+    assert (fits.report.outcome, [len(text) for text in fits.seen]) == (Outcome.OK, [_CHARACTERS + 2])
     assert long.report.result != "1"
     assert long.seen == []
 

@@ -165,10 +165,10 @@ def test_a_compilation_has_its_time() -> None:
 
 
 def test_the_largest_module_is_taken(wasm: Commands) -> None:
-    most = 8 * MIB
-    module = HELLO + b"\0" + leb(most - len(HELLO) - 5) + b"\1x"
-    module += bytes(most - len(module))
-    assert len(module) == most
+    maximum = 8 * MIB
+    module = HELLO + b"\0" + leb(maximum - len(HELLO) - 5) + b"\1x"
+    module += bytes(maximum - len(module))
+    assert len(module) == maximum
     assert wasm(module, "[7]").result == "[7]"
     assert wasm(module + b"\0").outcome is Outcome.SOURCE_TOO_LARGE
 

@@ -60,27 +60,27 @@ LINES = command(
 
 
 @pytest.mark.parametrize(("most", "dropped"), [(19, 1), (20, 0), (21, 0)])
-def test_log_lines(wasm: Commands, most: int, dropped: int) -> None:
-    report = wasm(LINES, log_lines=most)
+def test_log_lines(wasm: Commands, maximum: int, dropped: int) -> None:
+    report = wasm(LINES, log_lines=maximum)
     assert (report.outcome, report.dropped_logs, len(report.logs)) == (
         Outcome.OK,
         dropped,
-        min(most, 20) + bool(dropped),
+        min(maximum, 20) + bool(dropped),
     )
 
 
 @pytest.mark.parametrize(("most", "kept", "dropped"), [(171, 19, 1), (180, 20, 0), (181, 20, 0)])
-def test_log_bytes(wasm: Commands, most: int, kept: int, dropped: int) -> None:
-    report = wasm(LINES, log_bytes=most)
+def test_log_bytes(wasm: Commands, maximum: int, kept: int, dropped: int) -> None:
+    report = wasm(LINES, log_bytes=maximum)
     assert (report.outcome, report.dropped_logs, len(report.logs)) == (Outcome.OK, dropped, kept + bool(dropped))
 
 
 @pytest.mark.parametrize(("most", "whole"), [(19, False), (20, True), (21, True)])
-def test_log_line_bytes(wasm: Commands, most: int, whole: bool) -> None:
+def test_log_line_bytes(wasm: Commands, maximum: int, whole: bool) -> None:
     line = command("(call $out (i32.const 2) (i32.const 1024) (i32.const 20))", extra=data(1024, "x" * 20))
-    (only,) = wasm(line, log_line_bytes=most).logs
+    (only,) = wasm(line, log_line_bytes=maximum).logs
     assert (only.text == "x" * 20) is whole
-    assert len(only.text.encode()) <= most
+    assert len(only.text.encode()) <= maximum
 
 
 def test_a_line_without_end_takes_no_memory(wasm: Commands) -> None:
@@ -190,10 +190,10 @@ def grown(pages: int) -> bytes:
 
 
 def test_memory(wasm: Commands) -> None:
-    most = 16 * MIB
-    assert [wasm(grown(most // PAGE + step), memory_bytes=most).result for step in (-1, 0)] == ["255", "256"]
-    assert wasm(grown(most // PAGE + 1), memory_bytes=most).outcome is not Outcome.OK
-    assert wasm(grown(most // PAGE + 1), memory_bytes=most + PAGE).result == "257"
+    maximum = 16 * MIB
+    assert [wasm(grown(maximum // PAGE + step), memory_bytes=maximum).result for step in (-1, 0)] == ["255", "256"]
+    assert wasm(grown(maximum // PAGE + 1), memory_bytes=maximum).outcome is not Outcome.OK
+    assert wasm(grown(maximum // PAGE + 1), memory_bytes=maximum + PAGE).result == "257"
 
 
 def test_a_command_that_gives_up_with_its_memory_full(wasm: Commands) -> None:

@@ -71,7 +71,7 @@ def test_a_revision_inserted_by_sql_is_compiled_before_its_write_transaction(tmp
 
     async def scenario() -> None:
         async with Engine.open(str(place), settings=SETTINGS, compile_schedule=watched) as engine:
-            listened = engine.books.database.engine
+            listened = engine.context.database.engine
             event.listen(listened, "before_cursor_execute", executed)
             event.listen(listened, "commit", ended)
             event.listen(listened, "rollback", ended)

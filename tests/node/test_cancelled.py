@@ -18,7 +18,7 @@ LOOP = "export default () => { console.log('begun'); for (let i = 0; ; i++); }"
 
 
 def _usage(engine: Engine) -> tuple[int, int]:
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         row = connection.exec_driver_sql("SELECT runs, cpu_us FROM lodger_usage_days WHERE tenant_id = 'acme'").first()
     return (0, 0) if row is None else (row[0], row[1])
 

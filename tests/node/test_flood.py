@@ -34,7 +34,7 @@ def test_a_flood_of_one_tenant_lets_the_others_start(tmp_path: Path) -> None:
             # By name and by age the flood would be first.
             await engine.tenants.create("a-flood")
             stored = await engine.scripts.put("a-flood", "job", "export default () => 1")
-            store = engine.books
+            store = engine.context
             now = store.clock.now_us()
             row = {"tenant_id": "a-flood", "origin": "once", "slot": now, "due_at": now, "state": "ready"}
             row |= {"script_id": stored.script_id, "script_version": 1}

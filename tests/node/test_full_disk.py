@@ -66,7 +66,7 @@ def test_slots_that_come_due_and_runs_that_end_on_a_full_disk_are_not_lost(small
 
         script = Waiting()
         async with working(small, script) as (engine, _node, signals):
-            database = engine.books.database
+            database = engine.context.database
             with database.write() as connection:
                 TABLE.create(connection)
             script.traces = Traces(engine.datasets)

@@ -193,7 +193,7 @@ def test_a_deadline_ends_the_run_and_the_rescuer_grants_a_long_one(tmp_path: Pat
             assert failed.outcome is Outcome.WALL_LIMIT
             one = await engine.run_in(PLATFORM, "long", 0)
             await signals.wait("started", 2)
-            with engine.books.database.read() as connection:
+            with engine.context.database.read() as connection:
                 until = connection.exec_driver_sql(
                     "SELECT deadline_us - started_us FROM lodger_actions WHERE state = 'running'"
                 ).scalar_one()

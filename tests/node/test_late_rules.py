@@ -40,7 +40,7 @@ async def play(attempt: Attempt) -> None:
 def test_who_breaks_a_late_rule_is_refused_and_nobody_else(url: str, kind: str) -> None:
     async def scenario() -> None:
         async with Engine.open(url, settings=SETTINGS) as engine:
-            with engine.inner.books.database.write() as connection:
+            with engine.inner.context.database.write() as connection:
                 platform.create_all(connection)
                 for number, org in ((1, "poison"), (2, "acme")):
                     connection.execute(shelves.insert().values(id=number, org=org))
@@ -71,7 +71,7 @@ def test_who_breaks_a_late_rule_is_refused_and_nobody_else(url: str, kind: str) 
             assert [(await engine.actions.get(None, each.id)).state for each in good] == ["done"] * 3
             faults = [event for event in signals.events if event.kind == "fault"]
             assert len(faults) <= (0 if kind == "postgresql" else 2)
-            with engine.inner.books.database.read() as connection:
+            with engine.inner.context.database.read() as connection:
                 assert list(connection.scalars(sa.select(shelves.c.id))) == [1]
 
     asyncio.run(scenario())

@@ -61,8 +61,8 @@ def test_what_is_changed_right_after_a_hint_is_found_as_well(url: str) -> None:
             await asyncio.wait_for(listener(node).listening.wait(), 120)
 
             def both() -> None:
-                other.books.database.hints.send = lambda *_: None  # type: ignore[method-assign]  # as within the window
-                with other.books.database.write() as connection:
+                other.context.database.hints.send = lambda *_: None  # type: ignore[method-assign]  # as within the window
+                with other.context.database.write() as connection:
                     Hints().send(connection, 0.0)
                 other.run_in("acme", "job", 0)
 
@@ -86,7 +86,7 @@ def test_a_connection_that_is_cut_is_made_anew(url: str) -> None:
                         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' "
                         "AND datname = current_database()"
                     )
-                    with other.books.database.write() as connection:
+                    with other.context.database.write() as connection:
                         assert connection.execute(cut).all()
 
     asyncio.run(scenario())
@@ -107,18 +107,18 @@ def test_without_it_a_node_looks(url: str, listen_url: str) -> None:
 def test_a_hint_is_sent_once_in_a_while_with_its_transaction(url: str) -> None:
     with SyncEngine.open(url) as engine:
         hints = Hints()
-        hearing = engine.books.database.engine.raw_connection()
+        hearing = engine.context.database.engine.raw_connection()
         try:
             driver = hearing.driver_connection
             assert driver is not None
             driver.autocommit = True
             driver.execute(f"LISTEN {CHANNEL}")
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 hints.send(connection, 1.0)
                 assert list(driver.notifies(timeout=0.05)) == [], "not before it is committed"
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 hints.send(connection, 1.01)
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 hints.send(connection, 1.5)
             assert len(list(driver.notifies(timeout=60, stop_after=2))) == 2
             assert list(driver.notifies(timeout=0.2)) == [], "one of three was too soon after another"

@@ -59,7 +59,7 @@ def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pyt
             schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
             asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
             await signals.wait("started")
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
             (claim,) = node.attempts.claims
             (task,) = node.attempts.tasks
@@ -138,7 +138,7 @@ def test_what_is_overdue_is_told(tmp_path: Path) -> None:
         async with working(tmp_path, Script()) as (engine, _node, signals):
             await engine.tenants.edit("acme", labels="nobody-carries")
             asked = await engine.run_in("acme", "job", 0)
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 connection.execute(text("UPDATE lodger_turns SET startable_at = startable_at - 60000000"))
                 connection.execute(text("UPDATE lodger_actions SET due_at = due_at - 60000000"))
             (event, *_more) = await signals.wait("overdue")

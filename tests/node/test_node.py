@@ -97,7 +97,7 @@ def test_a_node_that_lost_its_lease_kills_its_workers_and_begins_anew(tmp_path: 
             await signals.wait("started")
             before = node.lease
             assert before is not None
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 connection.execute(
                     text("UPDATE lodger_nodes SET lease_until_us = 0, epoch = epoch + 1, state = 'lost'")
                 )
@@ -155,7 +155,7 @@ def test_a_refused_effect_is_the_scripts_outcome(tmp_path: Path) -> None:
     async def scenario() -> None:
         script = Script()
         async with working(tmp_path, script) as (engine, _node, signals):
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 TABLE.create(connection)
             traces = Traces(engine.datasets)
             script.answer = lambda claim: Finished(Outcome.OK, result="1", journal=traces.journal(claim, refused=True))
@@ -229,7 +229,7 @@ def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
         engine.scripts.put("acme", "job", "1")
         ended: list[str] = []
         engine.on_event(lambda event: ended.append(event.kind))
-        at = from_us(engine.books.clock.now_us())
+        at = from_us(engine.context.clock.now_us())
         with engine.node(script):
             asked = engine.run_at("acme", "job", at)
         # Leaving the block drains what has begun; what had not begun is begun by the next node.

@@ -93,7 +93,7 @@ def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, pois
             for tenant in ("poison", "acme"):
                 await engine.tenants.create(tenant)
                 await engine.scripts.put(tenant, "job", "export default () => 1")
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 answer = poison(engine, connection)
             signals = Signals(engine)
             async with engine.node(Script(answer=answer), "n1"):

@@ -24,7 +24,7 @@ def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, looking: bool, mo
     settings = SETTINGS.model_copy(update={"storage_bytes": 50_000})
 
     async def total(engine: Engine) -> int:
-        with engine.books.database.read() as connection:
+        with engine.context.database.read() as connection:
             return storage_usage.of_tenant(connection, "acme").total
 
     async def go() -> int:

@@ -69,7 +69,7 @@ async def played(url: str, asked: list[str], database: object = None) -> tuple[l
     settings = SETTINGS.model_copy(update={"slots": 8})
     async with Engine.open(url, settings=settings) as engine:
         inner = engine.inner
-        where = inner.books.database.engine
+        where = inner.context.database.engine
         attached = None
         if database is not None:
             attached = inner.attach(str(database))
@@ -95,7 +95,7 @@ async def played(url: str, asked: list[str], database: object = None) -> tuple[l
             records = [await engine.actions.get(None, each.id) for each in made]
         with where.connect() as connection:
             rows = sorted(connection.scalars(sa.select(stock.c.what)))
-        with inner.books.database.read() as reading:
+        with inner.context.database.read() as reading:
             keys = sorted(reading.scalars(sa.text("SELECT key FROM lodger_kv")))
         return records, rows, keys
 

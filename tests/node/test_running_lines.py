@@ -68,7 +68,7 @@ def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> No
                 assert states.index("heard") < states.index("cancelled")
 
                 async def forgotten() -> bool:
-                    with engine.books.database.read() as connection:
+                    with engine.context.database.read() as connection:
                         return connection.scalar(select(func.count()).select_from(running_lines)) == 0
 
                 await signals.until(forgotten)

@@ -39,7 +39,7 @@ def engine(url: str, kind: str) -> Iterator[Engine]:
 
 async def off(engine: Engine, seconds: float) -> tuple[int, list[str], list[str]]:
     """Return the node's offset from the true time (µs), the kinds of its events, and what it claims."""
-    engine.books = replace(engine.books, clock=Shifted(seconds))
+    engine.context = replace(engine.context, clock=Shifted(seconds))
     kinds: list[str] = []
     engine.on_event(lambda event: kinds.append(event.kind))
     node = Node(engine.host, Script(hang=True), "n1")

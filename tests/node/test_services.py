@@ -51,7 +51,7 @@ class Bench:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        store, self.bus = engine.books, EventBus()
+        store, self.bus = engine.context, EventBus()
         self.db = DbExecutor(store.database)
         self.identity = NodeIdentity(store.ids.new(), "alone")
         self.context = NodeContext(store, ServerClock(store.clock), store.settings, self.db, self.bus, self.identity)
@@ -64,7 +64,7 @@ class Bench:
 
     async def register(self, identity: NodeIdentity | None = None) -> Lease:
         """Take a lease, for this node or another one."""
-        mine, store = identity or self.identity, self.engine.books
+        mine, store = identity or self.identity, self.engine.context
         mine.lease = await self.db.write(
             lambda connection: leases.register(store, connection, mine.id, mine.name, store.clock.now_us())
         )
@@ -73,7 +73,7 @@ class Bench:
 
     async def claim(self, number: int = 1) -> list[Claim]:
         """Ask for runs and claim them under this node's lease."""
-        lease, store = self.identity.lease or await self.register(), self.engine.books
+        lease, store = self.identity.lease or await self.register(), self.engine.context
         for _ in range(number):
             await self.engine.run_in("acme", "job", 0)
         return await self.db.write(
@@ -120,7 +120,7 @@ def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
 def test_the_committer_writes_what_has_ended_with_its_effects(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone:
-            database, traces = alone.engine.books.database, Traces(alone.engine.datasets)
+            database, traces = alone.engine.context.database, Traces(alone.engine.datasets)
             with database.write() as connection:
                 TABLE.create(connection)
             committed, committer = alone.heard(BatchCommitted), Committer(alone.context)
@@ -185,7 +185,7 @@ def test_recovery_takes_back_what_a_node_without_lease_runs(tmp_path: Path) -> N
             (claim,) = await alone.claim()
             await recovery.round()
             assert not rescued, "its lease has not ended"
-            with alone.engine.books.database.write() as connection:
+            with alone.engine.context.database.write() as connection:
                 connection.execute(update(nodes).values(lease_until_us=1))
             await recovery.round()
             assert len(ready) == 1
@@ -268,7 +268,7 @@ def test_the_lease_keeper_gives_up_a_lease_that_another_node_has_taken(tmp_path:
             assert first is not None
             await keeper.round()
             assert len(renewed) == 1
-            with alone.engine.books.database.write() as connection:
+            with alone.engine.context.database.write() as connection:
                 connection.execute(update(nodes).values(epoch=first.epoch + 1, state="lost"))
             await keeper.round()
             assert len(lost) == 1

@@ -15,7 +15,7 @@ from tests.e2e.command import inside
 from lodger.engine.client import Client
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
-from lodger.engine.service.checks.source_check import LEAST_CPU_MS, SourceCheck
+from lodger.engine.service.checks.source_check import MIN_CPU_MS, SourceCheck
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
@@ -120,7 +120,7 @@ def test_bombs_are_refused_behind_the_walls_and_the_next_is_read(engine: Engine)
         assert refused.value.code in codes, source[:30]
         assert len(str(refused.value.as_dict())) < 3000, "a bomb's line is not said back whole"
     # Its own limit, not the tenant's: storing a script takes no longer than that.
-    assert f"its {LEAST_CPU_MS} ms of CPU time" in refused.value.why
+    assert f"its {MIN_CPU_MS} ms of CPU time" in refused.value.why
     assert time.process_time() - began < 5, "none of it was this process's work"
     assert engine.scripts.put("acme", "job", "return 1").unchecked is None
     # Long, and harmless.

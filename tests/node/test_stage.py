@@ -86,7 +86,7 @@ def test_a_platforms_own_table() -> None:
                   Column("lit", Integer, nullable=False))  # fmt: skip
     with Stage() as stage:
         furnished(stage, "export default async ({ db }) => { await db.lamps.update(1, { lit: 1 }); }")
-        with stage.engine.books.database.write() as connection:
+        with stage.engine.context.database.write() as connection:
             table.metadata.create_all(connection)
             connection.execute(insert(table), [{"id": 1, "house": "acme", "lit": 0}])
         stage.engine.expose(table, tenant_column="house", write=["lit"], insert=False, delete=False)
@@ -94,7 +94,7 @@ def test_a_platforms_own_table() -> None:
         stage.engine.run_in("acme", "job", 0)
         stage.settle()
         stage.assert_ran("acme")
-        with stage.engine.books.database.read() as connection:
+        with stage.engine.context.database.read() as connection:
             assert connection.scalar(select(table.c.lit)) == 1
 
 

@@ -24,7 +24,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
             # By another process: this one's node has compiled none of them.
             with Engine.open(str(tmp_path / "ledger.db")) as other:
                 made = [other.schedules.create("acme", f"s{n}", script="job", rules="every 86400s") for n in range(60)]
-            book, keys = engine.inner.books.rulebook, [("acme", each.id, each.revision, 0) for each in made]
+            book, keys = engine.inner.context.revision_cache, [("acme", each.id, each.revision, 0) for each in made]
             assert len(book.unread(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
             ahead = ticker.Prefetcher(node.context)
             await ahead.start()
@@ -74,7 +74,7 @@ def test_a_tick_that_came_back_full_says_that_more_is_due(tmp_path: Path) -> Non
             await node.ticker.stop()
             for number in range(7):
                 await engine.schedules.create("acme", f"s{number}", script="job", rules="every 900s")
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 connection.execute(update(schedule_clock).values(next_at=node.clock.now_us()))
             behind = []
             for _ in range(4):

@@ -69,7 +69,7 @@ def sim(
 
     logging.getLogger("lodger").setLevel(logging.CRITICAL)  # refusals of the database are what a simulation is made of
 
-    def told(played: "Played") -> None:
+    def reported(played: "Played") -> None:
         if not as_json:
             say(_line(played))
             sys.stdout.flush()  # a world takes seconds: who reads a pipe sees it when it is played
@@ -77,7 +77,7 @@ def sim(
     if plan is not None:
         given = _read(plan)
         played = play(given)
-        told(played)
+        reported(played)
         if played.law is not None and not as_json:
             _tell(played, given)
         if as_json:
@@ -96,7 +96,7 @@ def sim(
         done = count(1)
 
         def heard(played: "Played") -> None:
-            told(played)
+            reported(played)
             advance(next(done))
 
         jobs = jobs or len(os.sched_getaffinity(0))

@@ -8,7 +8,7 @@ from tests.sim.simulator.world import World
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 #: Statements a virtual second, transactions' own beginnings included; 52 when each service polls by itself.
-MOST = 20
+MAX_STATEMENTS = 20
 
 
 def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> float:
@@ -28,9 +28,9 @@ def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) 
 
 def test_an_idle_node_asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = idle(1, monkeypatch), idle(120, monkeypatch)
-    assert many < MOST
+    assert many < MAX_STATEMENTS
     assert many < few * 1.1, "tenants without history cost nothing"
 
 
 def test_the_bound_can_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert idle(1, monkeypatch, blind=True) > MOST * 1.5
+    assert idle(1, monkeypatch, blind=True) > MAX_STATEMENTS * 1.5

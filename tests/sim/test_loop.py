@@ -14,19 +14,19 @@ def loop_of(carry: Any = None) -> VirtualLoop:
 
 
 def test_nothing_waits() -> None:
-    loop, told = loop_of(), []
+    loop, reported = loop_of(), []
 
     async def work() -> None:
         await asyncio.sleep(3600)
-        told.append(loop.time())
+        reported.append(loop.time())
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
                 await asyncio.Event().wait()
-        told.append(loop.time())
+        reported.append(loop.time())
 
     loop.spawn(Process("p"), work())
     loop.run(10_000)
-    assert told == [3600, 3605]
+    assert reported == [3600, 3605]
     assert loop.time() == 10_000
     assert not loop.faults
 
@@ -73,16 +73,16 @@ def test_a_job_that_nobody_waits_for_is_dropped_before_it_begins_and_done_after(
 
 
 def test_a_frozen_process_goes_on_where_it_stood_and_a_dead_one_never() -> None:
-    loop, told = loop_of(), []
+    loop, reported = loop_of(), []
 
     async def ticking(name: str) -> None:
         try:
             while True:
                 await asyncio.sleep(1)
-                told.append((name, loop.time()))
+                reported.append((name, loop.time()))
         finally:
-            told.append((f"{name} ends", loop.time()))
-            await loop.run_in_executor(None, lambda: told.append(("written after death", loop.time())))
+            reported.append((f"{name} ends", loop.time()))
+            await loop.run_in_executor(None, lambda: reported.append(("written after death", loop.time())))
 
     one, two = Process("one"), Process("two")
     loop.spawn(one, ticking("one"))
@@ -90,16 +90,16 @@ def test_a_frozen_process_goes_on_where_it_stood_and_a_dead_one_never() -> None:
     loop.run(1)
     one.frozen = True
     loop.run(5.5)
-    assert [at for name, at in told if name == "one"] == [1]
-    assert [at for name, at in told if name == "two"] == [1, 2, 3, 4, 5]
+    assert [at for name, at in reported if name == "one"] == [1]
+    assert [at for name, at in reported if name == "two"] == [1, 2, 3, 4, 5]
     loop.thaw(one)
     loop.run(6)
-    assert [at for name, at in told if name == "one"] == [1, 5.5]
+    assert [at for name, at in reported if name == "one"] == [1, 5.5]
     loop.kill(two)
     loop.run(20)
-    assert max(at for name, at in told if name == "two") == 6
-    assert ("two ends", 6) in told, "its coroutines are unwound"
-    assert not [each for each in told if each[0] == "written after death"]
+    assert max(at for name, at in reported if name == "two") == 6
+    assert ("two ends", 6) in reported, "its coroutines are unwound"
+    assert not [each for each in reported if each[0] == "written after death"]
     loop.kill(one)
 
 

@@ -53,7 +53,9 @@ def test_the_worlds_hold_what_they_promise() -> None:
 def history(plan: Plan) -> list[str]:
     with World(plan) as world:
         world.run()
-        return [f"{at_s} {who} {what}" for at_s, who, what in world.lately] + [str(sorted(world.figures.items()))]
+        return [f"{at_s} {process_name} {what}" for at_s, process_name, what in world.lately] + [
+            str(sorted(world.figures.items()))
+        ]
 
 
 def test_a_seed_tells_everything() -> None:
@@ -88,16 +90,16 @@ def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -
 
 
 def test_it_is_told_the_same_with_any_number_of_processes() -> None:
-    def told(jobs: int) -> list[tuple[int, dict[str, int]]]:
+    def reported(jobs: int) -> list[tuple[int, dict[str, int]]]:
         worlds: list[tuple[int, dict[str, int]]] = []
         proof = prove(range(1, 4), Shape(seconds=2), lambda each: worlds.append((each.seed, each.figures)), jobs=jobs)
         assert proof.cpu_s > 0
         return worlds
 
-    alone = told(1)
+    alone = reported(1)
     assert [seed for seed, _figures in alone] == [1, 2, 3]
     try:
-        assert told(2) == alone
+        assert reported(2) == alone
     finally:
         # One for the whole test process, which would outlive the pool.
         resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # there is no public way

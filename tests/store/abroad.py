@@ -90,7 +90,7 @@ class Player:
         self.runs = 0
 
     async def start(self) -> None:
-        self.reads = ThreadReads(self.engine.books.database, elapsed_s=self.engine.books.clock.elapsed_s)
+        self.reads = ThreadReads(self.engine.context.database, elapsed_s=self.engine.context.clock.elapsed_s)
 
     async def stop(self) -> None:
         self.reads.close()
@@ -98,7 +98,7 @@ class Player:
     async def execute(self, claim: Claim) -> Finished:
         self.runs += 1
         await inspect_databases(self.engine.datasets, self._look)
-        now_us = self.engine.books.clock.now_us()
+        now_us = self.engine.context.clock.now_us()
         attempt = Attempt(claim, self.reads, self.engine.datasets, now_us=now_us, numbers=self.reads.numbers)
         await self.play(attempt)
         return finished(claim, attempt, Report(Outcome.OK, result="1"))
@@ -144,16 +144,16 @@ class Abroad:
         return foreign_commit.apply(self.database, write_set, one.attempt, now_us=self.bench.clock.us)
 
     def settle(self, one: SealedAttempt, receipt: foreign_commit.Receipt) -> Finish | None:
-        with self.engine.books.database.write() as connection:
+        with self.engine.context.database.write() as connection:
             return sealed_commits.settled(
-                self.engine.books, connection, self.engine.datasets, one, receipt, self.bench.clock.us
+                self.engine.context, connection, self.engine.datasets, one, receipt, self.bench.clock.us
             )
 
     def left(self) -> list[SealedAttempt]:
         """Take up what others have left."""
         self.bench.clock.advance(100)
-        with self.engine.books.database.write() as connection:
-            return sealed_commits.take(self.engine.books, connection, self.bench.clock.us, 10)
+        with self.engine.context.database.write() as connection:
+            return sealed_commits.take(self.engine.context, connection, self.bench.clock.us, 10)
 
     def there(self) -> dict[str, list[Any]]:
         """Give what the platform's database holds of the tenant."""
@@ -170,7 +170,7 @@ class Abroad:
 
     def here(self) -> dict[str, int | list[Any]]:
         """Count what the ledger's database holds."""
-        with self.engine.books.database.read() as connection:
+        with self.engine.context.database.read() as connection:
             found: dict[str, Any] = {
                 table.name: connection.scalar(sa.select(sa.func.count()).select_from(table))
                 for table in (documents, outbox, sealed, holds)

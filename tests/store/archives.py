@@ -69,7 +69,7 @@ def furnish(bench: Bench) -> None:
     for claim in bench.claim():
         bench.commit(claim, finished=THROWN if claim.schedule_id == failing.id else SAID)
     engine.actions.run_now("acme", done.id, params={"asked": True})
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         now = bench.clock.us
         row = {"tenant_id": "acme", "created_us": now, "updated_us": now}
         connection.execute(insert(documents).values(row | {"collection": "carts", "id": "1", "body": '{"city":"Ulm"}'}))
@@ -79,8 +79,8 @@ def furnish(bench: Bench) -> None:
         entry = {"tenant_id": "acme", "collection": "carts", "path": "city", "id": "1", "rank": 3, "number": 0.5}
         connection.execute(insert(document_index).values(entry | {"words": "Ulm"}))
         answer = {"tenant_id": "acme", "action_id": bench.actions()[0].id, "step": 0, "key": "k"}
-        told = '[200,"OK","https://example.com/",[["a","b"]],false]'
-        connection.execute(insert(fetches).values(answer | {"answer": told, "body": zlib.compress(b"\xff\0")}))
+        reported = '[200,"OK","https://example.com/",[["a","b"]],false]'
+        connection.execute(insert(fetches).values(answer | {"answer": reported, "body": zlib.compress(b"\xff\0")}))
         mail = {"tenant_id": "acme", "id": "m1", "action_id": bench.actions()[0].id, "step": 0, "n": 0, "kind": "mail"}
         more = {"message_id": "<1@x>", "payload": MAIL, "state": "queued", "attempts": 0, "next_at_us": now}
         connection.execute(insert(outbox).values(mail | more | {"created_us": now}))
@@ -89,7 +89,7 @@ def furnish(bench: Bench) -> None:
 def contents(engine: Engine) -> dict[str, set[str]]:
     """Everything that an archive holds, by table."""
     found = {}
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         for table in TABLES.values():
             rows = connection.execute(select(table).where(table.c.tenant_id == "acme")).all()
             shown = [
@@ -101,7 +101,7 @@ def contents(engine: Engine) -> dict[str, set[str]]:
 
 
 def sizes(engine: Engine) -> tuple[int, int] | None:
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         row = connection.execute(select(storage).where(storage.c.tenant_id == "acme")).first()
     return None if row is None else (row.kept_bytes, row.history_bytes)
 

@@ -47,41 +47,41 @@ class Bench:
         return self.engine.schedules.create(tenant_id, name, script="job", rules=rules, **terms)  # type: ignore[arg-type]  # forwarded
 
     def tick(self) -> list[Ticked]:
-        with self.engine.books.database.write() as connection:
-            return clocks.tick(self.engine.books, connection, self.clock.us)
+        with self.engine.context.database.write() as connection:
+            return clocks.tick(self.engine.context, connection, self.clock.us)
 
     def lease(self, node: str = "n1") -> Lease:
         if node not in self.nodes:
-            with self.engine.books.database.write() as connection:
-                self.nodes[node] = leases.register(self.engine.books, connection, node_id(node), node, self.clock.us)
+            with self.engine.context.database.write() as connection:
+                self.nodes[node] = leases.register(self.engine.context, connection, node_id(node), node, self.clock.us)
         return self.nodes[node]
 
     def renew(self, node: str = "n1") -> bool:
-        with self.engine.books.database.write() as connection:
-            return leases.renew(self.engine.books, connection, self.lease(node), self.clock.us)
+        with self.engine.context.database.write() as connection:
+            return leases.renew(self.engine.context, connection, self.lease(node), self.clock.us)
 
     def claim(self, free: int = 100, node: str = "n1") -> list[Claim]:
         lease = self.lease(node)
-        with self.engine.books.database.write() as connection:
-            return claims.claim(self.engine.books, connection, lease, free, self.clock.us)
+        with self.engine.context.database.write() as connection:
+            return claims.claim(self.engine.context, connection, lease, free, self.clock.us)
 
     def commit(
         self, *claimed: Claim, finished: Finished | Callable[[Claim], Finished] = OK, node: str = "n1"
     ) -> Committed:
         batch = [(each, finished(each) if callable(finished) else finished) for each in claimed]
-        with self.engine.books.database.write() as connection:
-            return outcome_commit.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us)
+        with self.engine.context.database.write() as connection:
+            return outcome_commit.commit(self.engine.context, connection, self.lease(node), batch, self.clock.us)
 
     def mend(self) -> bool:
         """Mend what a clock that was set back has left; whether there was anything."""
-        with self.engine.books.database.write() as connection:
-            found = clock_rollback.back(self.engine.books, connection, self.clock.now_us)
-            clock_rollback.mend(self.engine.books, connection, self.clock.now_us)
+        with self.engine.context.database.write() as connection:
+            found = clock_rollback.back(self.engine.context, connection, self.clock.now_us)
+            clock_rollback.mend(self.engine.context, connection, self.clock.now_us)
         return found
 
     def rescue(self) -> Rescued:
-        with self.engine.books.database.write() as connection:
-            return leases.rescue(self.engine.books, connection, self.clock.us)
+        with self.engine.context.database.write() as connection:
+            return leases.rescue(self.engine.context, connection, self.clock.us)
 
     def run(self, finished: Finished = OK) -> list[Claim]:
         """Claim everything that may start, and commit it."""
@@ -105,5 +105,5 @@ class Bench:
         return begin, None if action.slot_to is None else (action.slot_to - from_us(start)).total_seconds()
 
     def scalar(self, statement: str) -> object:
-        with self.engine.books.database.read() as connection:
+        with self.engine.context.database.read() as connection:
             return connection.scalar(text(statement))

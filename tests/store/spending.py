@@ -32,8 +32,8 @@ async def say(attempt: Attempt, call: str, /, **arguments: Any) -> Any:
 async def fetch(attempt: Attempt, number: int) -> Any:
     """Make one request."""
     url = f"https://api.example/{number}"
-    told = await say(attempt, "http.fetch", id=number, method="GET", url=url, headers=[])
-    return told["status"] if isinstance(told, dict) else told
+    reported = await say(attempt, "http.fetch", id=number, method="GET", url=url, headers=[])
+    return reported["status"] if isinstance(reported, dict) else reported
 
 
 async def mail(attempt: Attempt, *to: str) -> Any:
@@ -51,14 +51,14 @@ class Spender:
 
     async def _send(self, request: Request) -> Answer:
         self.sent += 1
-        return Answer(200, "OK", request.url, (), self.body[: request.most_body], False, 10, 10)
+        return Answer(200, "OK", request.url, (), self.body[: request.max_body], False, 10, 10)
 
     async def play(self, claim: Claim, play: Play, outcome: Outcome = Outcome.OK) -> Finished:
         """Play one script to its end."""
         engine, now_us = self.bench.engine, self.bench.clock.us
         reads, reservations = (
-            ThreadReads(engine.books.database, elapsed_s=engine.books.clock.elapsed_s),
-            BudgetReservations(engine.books),
+            ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s),
+            BudgetReservations(engine.context),
         )
         fetch_state = FetchState(claim.tenant_id, claim.action_id, claim.step, self._send)
 
@@ -84,9 +84,9 @@ class Spender:
         from lodger.engine.effects import outcome_commit
 
         bench = self.bench
-        with bench.engine.books.database.write() as connection:
+        with bench.engine.context.database.write() as connection:
             lease = bench.lease(node)
-            return outcome_commit.commit(bench.engine.books, connection, lease, list(ends), bench.clock.us)
+            return outcome_commit.commit(bench.engine.context, connection, lease, list(ends), bench.clock.us)
 
     def through(self, claim: Claim, play: Play, outcome: Outcome = Outcome.OK) -> Committed:
         """Play one script and commit it."""

@@ -47,7 +47,7 @@ def made(bench: Bench) -> Any:
 def test_what_sql_has_written_is_adopted_and_the_clock_armed(bench: Bench, made: Any) -> None:
     engine = bench.engine
     bench.clock.advance(130)
-    with engine.books.database.write() as connection, audit_as("billing's migration"):
+    with engine.context.database.write() as connection, audit_as("billing's migration"):
         wanted = rules_of(connection, made.id).replace("every 60s", "every 90s")
         copied(connection, made.id, 2, rules=wanted, params='{"a": 1}', missed="all", why="ticket 7")
         engine.record_changed(connection, "acme", "schedules", made.id)
@@ -69,7 +69,7 @@ def test_what_sql_has_written_is_adopted_and_the_clock_armed(bench: Bench, made:
 def test_by_a_session_by_name_and_several_at_once(bench: Bench, made: Any) -> None:
     engine = bench.engine
     other = engine.schedules.create("acme", "t", script="job", rules="every 60s")
-    with Session(engine.books.database.engine) as session, session.begin():
+    with Session(engine.context.database.engine) as session, session.begin():
         connection = session.connection()
         for each in (made, other):
             copied(connection, each.id, 5, rules=rules_of(connection, each.id).replace("every 60s", "every 300s"))
@@ -100,7 +100,7 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_kept(
     bench: Bench, made: Any, changed: Break, code: str | None
 ) -> None:
     engine = bench.engine
-    with pytest.raises(InputError) as refused, engine.books.database.write() as connection:
+    with pytest.raises(InputError) as refused, engine.context.database.write() as connection:
         _adopted(bench, connection, made.id, changed)
     assert code in {None, refused.value.code}
     now = engine.schedules.get("acme", "s")
@@ -117,8 +117,8 @@ def test_nothing_new_foreign_and_suspended_ones_are_refused(bench: Bench, made: 
     engine = bench.engine
     engine.tenants.create("zeta")
     for tenant, key, kind in (("acme", "s", InputError), ("zeta", made.id, NotFound), ("acme", "nothing", NotFound)):
-        with pytest.raises(kind), engine.books.database.write() as connection:
+        with pytest.raises(kind), engine.context.database.write() as connection:
             engine.record_changed(connection, tenant, "schedules", key)
     engine.tenants.suspend("acme")
-    with pytest.raises(Conflict), engine.books.database.write() as connection:
+    with pytest.raises(Conflict), engine.context.database.write() as connection:
         _adopted(bench, connection, made.id, lambda _rules: {})

@@ -70,10 +70,10 @@ def test_only_what_stands_still_is_exported(bench: Bench) -> None:
     assert refused.value.code == "tenant_active"
     bench.engine.tenants.suspend("acme")
     assert bench.engine.tenants.export("acme") == bench.engine.tenants.export("acme")
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         values = {"step": 0, "attempt": 1, "docket": "{}", "own": "{}", "ended": "{}", "sealed_us": 1, "next_us": 1}
         connection.execute(
-            insert(sealed).values(tenant_id="acme", action_id=bench.engine.books.ids.new(), tries=0, **values)
+            insert(sealed).values(tenant_id="acme", action_id=bench.engine.context.ids.new(), tries=0, **values)
         )
     with pytest.raises(Conflict) as refused:
         bench.engine.tenants.export("acme")
@@ -88,7 +88,7 @@ def test_only_what_stands_still_is_exported(bench: Bench) -> None:
 def test_a_long_history_is_whole(bench: Bench, elsewhere: Bench) -> None:
     """Longer than what is read at once, keys of several columns."""
     bench.tenant()
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         rows = [
             {"tenant_id": "acme", "scope": f"s{n % 3}", "key": f"{n:05}", "value": str(n), "updated_us": 1}
             for n in range(1234)
@@ -138,7 +138,7 @@ def test_while_a_tenant_is_packed_all_others_are_written(
     """Of a long history that takes minutes, in which a node would lose its lease."""
     bench.tenant()
     bench.engine.tenants.suspend("acme")
-    database, found = bench.engine.books.database, []
+    database, found = bench.engine.context.database, []
 
     def line(value: object) -> bytes:
         if kind == "sqlite":

@@ -21,7 +21,7 @@ from lodger.engine.sync import Engine
 #: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
 def failed(engine: Engine) -> str:
     asked = engine.actions.run_now("acme", "s")
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_actions SET state = 'failed'")
     return asked.id
 
@@ -243,7 +243,7 @@ def test_long_values_are_told_by_their_digest(engine: Engine) -> None:
 )
 def test_no_statement_changes_or_removes_a_row(engine: Engine, statement: str) -> None:
     before = engine.audit.list(limit=None)
-    sqlite = engine.books.database.driver.name == "sqlite"
+    sqlite = engine.context.database.driver.name == "sqlite"
     if statement == "REPLACE":
         columns = "tenant_id, id, at_us, actor, via, verb, target"
         values = f"SELECT tenant_id, id, 0, 'nobody', via, verb, target FROM lodger_audit WHERE id = '{before[0].id}'"
@@ -255,7 +255,7 @@ def test_no_statement_changes_or_removes_a_row(engine: Engine, statement: str) -
         )
     elif statement.startswith("TRUNCATE") and sqlite:
         pytest.skip("SQLite has no TRUNCATE")
-    with pytest.raises(DBAPIError, match="append-only"), engine.books.database.write() as connection:
+    with pytest.raises(DBAPIError, match="append-only"), engine.context.database.write() as connection:
         connection.execute(text(statement))
     assert engine.audit.list(limit=None) == before
 
@@ -265,10 +265,15 @@ def test_rows_go_with_their_tenant_and_the_platform_keeps_that_it_was_deleted(en
     engine.tenants.delete("acme")
     assert engine.audit.list("acme", limit=None) == []
     assert [row.verb for row in engine.audit.list("other", limit=None)] == ["tenants.create"]
-    told = engine.audit.list(limit=None)[0]
-    assert (told.verb, told.target, told.tenant_id, told.before["id"]) == ("tenants.delete", "acme", None, "acme")
+    reported = engine.audit.list(limit=None)[0]
+    assert (reported.verb, reported.target, reported.tenant_id, reported.before["id"]) == (
+        "tenants.delete",
+        "acme",
+        None,
+        "acme",
+    )
     engine.tenants.create("acme")
-    with pytest.raises(DBAPIError, match="append-only"), engine.books.database.write() as connection:
+    with pytest.raises(DBAPIError, match="append-only"), engine.context.database.write() as connection:
         connection.execute(text("DELETE FROM lodger_audit WHERE tenant_id = 'acme'"))
 
 

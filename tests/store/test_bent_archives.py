@@ -17,7 +17,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive import validation
 from lodger.engine.service.archive.restore import Arrival, in_chunks
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine
 
@@ -218,14 +218,14 @@ def test_what_comes_back_otherwise_is_not_what_a_node_remembers(
 ) -> None:
     """A tenant is deleted, and comes back of an older archive, which has other contents under the same numbers since."""
     if not met:
-        monkeypatch.setattr(Books, "meet", lambda *_: None)
+        monkeypatch.setattr(StoreContext, "meet", lambda *_: None)
     bench.tenant()
     bench.schedule("every 60s", params={"n": 1})
     bench.clock.us += 60_000_000
     bench.tick()
     (before,) = bench.claim()
     bench.commit(before)
-    with Engine.open(url, clock=bench.clock, settings=bench.engine.books.settings) as other:
+    with Engine.open(url, clock=bench.clock, settings=bench.engine.context.settings) as other:
         other.tenants.suspend("acme")
         archive = other.tenants.export("acme")
         other.tenants.delete("acme")

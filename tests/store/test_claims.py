@@ -116,7 +116,7 @@ def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
 
 @pytest.fixture
 def traces(bench: Bench) -> Traces:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         TABLE.create(connection)
     return Traces(bench.engine.datasets)
 
@@ -134,10 +134,10 @@ def test_effects_are_applied_with_the_outcome_in_one_transaction(bench: Bench, t
         if statement.startswith("INSERT INTO effects_seen"):
             raise Unavailable("disk_full", "the disk went away")
 
-    event.listen(bench.engine.books.database.engine, "after_cursor_execute", break_after)
+    event.listen(bench.engine.context.database.engine, "after_cursor_execute", break_after)
     with pytest.raises(Unavailable):
         bench.commit(claim, finished=journalled(traces, claim))
-    event.remove(bench.engine.books.database.engine, "after_cursor_execute", break_after)
+    event.remove(bench.engine.context.database.engine, "after_cursor_execute", break_after)
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 0
     assert bench.states() == ["running"]
     bench.commit(claim, finished=journalled(traces, claim))

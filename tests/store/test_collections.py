@@ -64,7 +64,7 @@ def fill(shop: Bench, many: int, tenant: str = "one") -> None:
 
 
 def kept(shop: Bench, tenant: str = "one") -> int:
-    with shop.engine.books.database.read() as connection:
+    with shop.engine.context.database.read() as connection:
         return (
             connection.scalar(sa.select(sa.func.count()).select_from(entries).where(entries.c.tenant_id == tenant)) or 0
         )
@@ -118,7 +118,7 @@ def test_the_database_uses_it(shop: Bench, kind: str) -> None:
     fill(shop, 3000)
     shop.engine.collections.index("one", "things", "n")
     said: list[str] = []
-    engine = shop.engine.books.database.engine
+    engine = shop.engine.context.database.engine
 
     def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         if "lodger_documents" in statement and "count" in statement and not said:

@@ -117,8 +117,8 @@ def test_a_url_that_names_no_ledger(url: str) -> None:
         ("a:b@c.db", "a:b@c.db"),
     ],
 )
-def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
-    assert shown(url) == told
+def test_an_address_is_shown_without_its_password(url: str, reported: str) -> None:
+    assert shown(url) == reported
 
 
 def test_a_refused_address_is_shown_without_its_password() -> None:

@@ -127,10 +127,10 @@ def test_a_run_that_begins_when_a_budget_is_used_up_is_refused_at_the_call(spend
     row = {"budget": "mails", "per": "day", "limit": 1, "used": 1, "asked": 1}
     said: list[Any] = []
 
-    async def told(attempt: Attempt) -> None:
+    async def reported(attempt: Attempt) -> None:
         said.append(await mail(attempt))
 
-    spender.through(third, told)
+    spender.through(third, reported)
     assert said == [("budget_exceeded", row)]
     spender.bench.commit(second)
 
@@ -172,15 +172,15 @@ def test_no_request_leaves_beyond_the_day_whoever_makes_it(
 
 def test_shares_drawn_by_many_threads_and_two_nodes_are_never_more_than_there_is(spender: Spender) -> None:
     spender.tenant(fetches_per_day=100, queries_per_day=1000)
-    books, claims = spender.bench.engine.books, spender.asked(10)
+    context, claims = spender.bench.engine.context, spender.asked(10)
     day = spender.bench.clock.us // usage.DAY_US
 
     def draw(claim: Claim) -> dict[str, int]:
         had = {"fetches": 0, "queries": 0}
         for _ in range(10):
             wishes = [Wish("acme", claim.action_id, claim.attempt, day, name, 2, 5) for name in had]
-            with books.database.write() as connection:
-                for name, share in zip(had, budget_reservations.draw(books, connection, wishes), strict=True):
+            with context.database.write() as connection:
+                for name, share in zip(had, budget_reservations.draw(context, connection, wishes), strict=True):
                     had[name] += share
         return had
 
@@ -209,20 +209,20 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
     assert held() == 15
     bench.engine.actions.cancel(None, cancelled.action_id)
     assert held() == 15, "its node has not said yet what it used"
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         left = [(cancelled, ends[cancelled.action_id])]
-        assert cancelled_usage.write(bench.engine.books, connection, bench.lease(), left, bench.clock.us)
+        assert cancelled_usage.write(bench.engine.context, connection, bench.lease(), left, bench.clock.us)
     assert held() == 10
-    with bench.engine.books.database.write() as connection:
-        remains_of = [(lost, ends[lost.action_id])]
-        assert cancelled_usage.write(bench.engine.books, connection, bench.lease(), remains_of, bench.clock.us) == []
+    with bench.engine.context.database.write() as connection:
+        losses = [(lost, ends[lost.action_id])]
+        assert cancelled_usage.write(bench.engine.context, connection, bench.lease(), losses, bench.clock.us) == []
     bench.clock.advance(1000)
     bench.rescue()
     assert held() == 0
     assert spender.used()["fetches"] == 2
     wish = Wish("acme", lost.action_id, lost.attempt, bench.clock.us // usage.DAY_US, "fetches", 1, 5)
-    with bench.engine.books.database.write() as connection:
-        assert budget_reservations.draw(bench.engine.books, connection, [wish]) == [0], "it is this attempt's no more"
+    with bench.engine.context.database.write() as connection:
+        assert budget_reservations.draw(bench.engine.context, connection, [wish]) == [0], "it is this attempt's no more"
 
 
 def commits_fault(ended: Finished) -> Finished:
@@ -321,15 +321,15 @@ def test_who_is_refused_because_others_hold_the_rest_is_told_that_it_is_used(spe
             assert await fetch(attempt, number) == 200
 
     ended = spender.run(holding, five)
-    told: list[Any] = []
+    reported: list[Any] = []
 
     async def two(attempt: Attempt) -> None:
-        told.extend([await fetch(attempt, 1), await fetch(attempt, 2), await say(attempt, "limits.get")])
+        reported.extend([await fetch(attempt, 1), await fetch(attempt, 2), await say(attempt, "limits.get")])
 
     spender.end((asking, spender.run(asking, two)), (holding, ended))
-    assert told[0] == 200
-    assert told[1] == ("budget_exceeded", {"budget": "fetches", "per": "day", "limit": 6, "used": 6, "asked": 1})
-    assert told[2]["day"] == {"fetches": {"limit": 6, "used": 6, "left": 0}, "mails": {"limit": 1000, "used": 0, "left": 1000},
+    assert reported[0] == 200
+    assert reported[1] == ("budget_exceeded", {"budget": "fetches", "per": "day", "limit": 6, "used": 6, "asked": 1})
+    assert reported[2]["day"] == {"fetches": {"limit": 6, "used": 6, "left": 0}, "mails": {"limit": 1000, "used": 0, "left": 1000},
                               "events": {"limit": 10_000, "used": 0, "left": 10_000}}  # fmt: skip
     assert spender.used()["fetches"] == 6
 
@@ -353,11 +353,11 @@ def test_the_share_of_a_cancelled_attempt_comes_back_when_its_node_is_gone(spend
         bench.clock.advance(1000)
         bench.rescue()
     else:
-        with bench.engine.books.database.write() as connection:
+        with bench.engine.context.database.write() as connection:
             if gone == "stopped":
                 leases.resign(connection, lease, bench.clock.us)
             else:
-                leases.register(bench.engine.books, connection, lease.node_id, "n1", bench.clock.us)
+                leases.register(bench.engine.context, connection, lease.node_id, "n1", bench.clock.us)
     assert bench.scalar("SELECT count(*) FROM lodger_lots") == 0
 
 

@@ -112,7 +112,7 @@ def test_a_third_database_is_one_more_driver(tmp_path: Path) -> None:
         assert len(bench.tick()) == 1
         assert len(bench.run()) == 1
         assert bench.states() == ["done"]
-        with engine.books.database.read() as connection:
+        with engine.context.database.read() as connection:
             assert driver_of(connection) is third
     assert third.asked["among"] > 0
     assert third.asked["insert"] > 0

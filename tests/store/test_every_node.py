@@ -43,7 +43,7 @@ def test_two_ticks_of_one_slot_make_each_node_one_action(bench: Bench) -> None:
     bench.clock.advance(60)
     bench.renew("a")
     bench.tick()
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.exec_driver_sql(
             "UPDATE lodger_schedule_clock SET next_at = accounted_us, accounted_us = accounted_us - 1"
         )
@@ -127,8 +127,8 @@ def test_what_waits_for_a_node_that_never_comes_back_is_given_up_with_its_reason
     bench.tick()
 
     def give_up() -> int:
-        with bench.engine.books.database.write() as connection:
-            gone = placements.deserted(bench.engine.books, connection, bench.clock.us)
+        with bench.engine.context.database.write() as connection:
+            gone = placements.deserted(bench.engine.context, connection, bench.clock.us)
             return len(placements.give_up(connection, gone, bench.clock.us))
 
     bench.clock.advance(placements.PATIENCE_US // 1_000_000)
@@ -147,8 +147,8 @@ def test_what_somebody_bound_to_a_node_by_label_is_not_given_up(bench: Bench) ->
     bench.clock.advance(60)
     bench.tick()
     bench.clock.advance(10_000)
-    with bench.engine.books.database.write() as connection:
-        gone = placements.deserted(bench.engine.books, connection, bench.clock.us)
+    with bench.engine.context.database.write() as connection:
+        gone = placements.deserted(bench.engine.context, connection, bench.clock.us)
         assert placements.give_up(connection, gone, bench.clock.us) == []
     assert bench.states(schedule) == ["ready"]
 

@@ -22,12 +22,12 @@ def test_an_action_with_its_lines_until_it_is_over() -> None:
         stage.engine.tenants.create("acme")
         stage.engine.scripts.put("acme", "job", TALKS)
         asked = stage.engine.run_in("acme", "job", 0)
-        told = stage.engine.live("acme", asked.id)
-        first = next(told)
+        reported = stage.engine.live("acme", asked.id)
+        first = next(reported)
         assert isinstance(first, Action)
         assert first.state == "ready"
         stage.settle()
-        rest = list(told)
+        rest = list(reported)
         assert [each.text for each in rest if isinstance(each, LogLine)] == ["one", "two"]
         assert isinstance(rest[-1], Action)
         assert (rest[-1].state, rest[-1].result) == ("done", 7)
@@ -44,10 +44,10 @@ def test_a_tenants_actions_from_now_on() -> None:
             stage.engine.scripts.put(tenant, "job", TALKS)
         stage.engine.run_in("acme", "job", "1h")
         seen: list[str] = []
-        told, done = stage.engine.live("acme"), threading.Event()
+        reported, done = stage.engine.live("acme"), threading.Event()
 
         def listen() -> None:
-            for each in told:
+            for each in reported:
                 assert isinstance(each, Action)
                 seen.append(f"{each.tenant_id} {each.state}")
                 if each.state == "done":
@@ -62,7 +62,7 @@ def test_a_tenants_actions_from_now_on() -> None:
             stage.settle()
             done.wait(0.1)
         listening.join()
-        told.close()  # type: ignore[attr-defined]  # it is a generator
+        reported.close()  # type: ignore[attr-defined]  # it is a generator
         assert {each.partition(" ")[0] for each in seen} == {"acme"}
 
 
@@ -74,8 +74,8 @@ def test_the_async_engine_has_the_same_name_for_it(tmp_path: Path) -> None:
             await engine.tenants.create("acme")
             await engine.scripts.put("acme", "job", TALKS)
             asked = await engine.run_in("acme", "job", "1h")
-            told = engine.live("acme", asked.id)
-            first = await anext(told)
+            reported = engine.live("acme", asked.id)
+            first = await anext(reported)
             assert isinstance(first, Action)
             assert first.state == "ready"
             everything = engine.live("acme")
@@ -83,7 +83,7 @@ def test_the_async_engine_has_the_same_name_for_it(tmp_path: Path) -> None:
             for _ in range(3):  # what is there when it begins is not told
                 await asyncio.wait({next_one}, timeout=0.1)
             await engine.actions.cancel(None, asked.id)
-            assert [each.state async for each in told if isinstance(each, Action)] == ["cancelled"]
+            assert [each.state async for each in reported if isinstance(each, Action)] == ["cancelled"]
             while not next_one.done():
                 await engine.run_in("acme", "job", "2h")
                 await asyncio.wait({next_one}, timeout=0.5)

@@ -109,7 +109,7 @@ def test_the_ledger_knows_a_tenants_own_people(bench: Bench) -> None:
     bench.engine.grants.people("other", ["*@other.example"])
 
     async def read(work: Callable[[Connection], T]) -> T:
-        with bench.engine.books.database.read() as connection:
+        with bench.engine.context.database.read() as connection:
             return work(connection)
 
     asked = ["Ann@acme.example", "bob@acme.example", "x@staff.example", "x@other.example", "x@sub.staff.example"]

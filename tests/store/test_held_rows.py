@@ -19,7 +19,7 @@ from lodger.sandbox.outcome import Outcome
 def shop(bench: Bench, kind: str) -> Bench:
     if kind == "sqlite":
         pytest.skip("SQLite has one writer: there are no rows to hold")
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         platform.create_all(connection)
         connection.execute(orders.insert().values(id=1, org_id="one", state="open", items=1))
         count_on(connection, orders)
@@ -57,16 +57,16 @@ async def neighbour(attempt: Attempt) -> None:
 def commit(
     shop: Bench, batch: list[tuple[Claim, Finished]], tired: frozenset[str] = frozenset()
 ) -> outcome_commit.Committed:
-    with shop.engine.books.database.write() as connection:
-        return outcome_commit.commit(shop.engine.books, connection, shop.lease(), batch, shop.clock.us, tired=tired)
+    with shop.engine.context.database.write() as connection:
+        return outcome_commit.commit(shop.engine.context, connection, shop.lease(), batch, shop.clock.us, tired=tired)
 
 
 def test_a_held_row_waits_and_its_neighbours_go_on(shop: Bench) -> None:
     batch = played(shop, update, neighbour)
     (mine, _), (other, _) = batch
     clock = SystemClock()
-    with shop.engine.books.database.engine.connect() as somebody, somebody.begin():
-        somebody.execute(sa.text("SELECT * FROM orders WHERE id = 1 FOR UPDATE"))
+    with shop.engine.context.database.engine.connect() as holder, holder.begin():
+        holder.execute(sa.text("SELECT * FROM orders WHERE id = 1 FOR UPDATE"))
         begun = clock.elapsed_s()
         done = commit(shop, batch)
         assert clock.elapsed_s() - begun < 20.0
@@ -80,17 +80,17 @@ def test_a_held_row_waits_and_its_neighbours_go_on(shop: Bench) -> None:
 
 def test_a_row_that_is_let_go_is_written(shop: Bench) -> None:
     batch = played(shop, update)
-    with shop.engine.books.database.engine.connect() as somebody, somebody.begin():
-        somebody.execute(sa.text("UPDATE orders SET note = 'x' WHERE id = 1"))
+    with shop.engine.context.database.engine.connect() as other, other.begin():
+        other.execute(sa.text("UPDATE orders SET note = 'x' WHERE id = 1"))
         assert commit(shop, batch).waiting
     assert commit(shop, batch).settled[0].outcome is Outcome.OK
-    with shop.engine.books.database.read() as connection:
+    with shop.engine.context.database.read() as connection:
         assert connection.scalar(sa.select(orders.c.state)) == "done"
 
 
 def test_a_trigger_without_end_ends_its_own_run_and_no_other(shop: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lodger.engine.effects.commit.STATEMENT_MS", 100)
-    with shop.engine.books.database.write() as connection:
+    with shop.engine.context.database.write() as connection:
         connection.execute(
             sa.text(
                 "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
@@ -104,6 +104,6 @@ def test_a_trigger_without_end_ends_its_own_run_and_no_other(shop: Bench, monkey
     error = shop.engine.actions.get(None, slow.action_id).error
     assert error is not None
     assert ("took too long" in error.message, error.line) == (True, 4)
-    with shop.engine.books.database.read() as connection:
+    with shop.engine.context.database.read() as connection:
         assert connection.scalar(sa.text("SHOW statement_timeout")) == "0"
         assert sorted(connection.scalars(sa.select(orders.c.state))) == ["new", "open"]

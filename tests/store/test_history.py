@@ -18,7 +18,7 @@ class Steps:
 
     def __init__(self, bench: Bench) -> None:
         self._counted = 0
-        event.listen(bench.engine.books.database.engine, "checkout", self._watch)
+        event.listen(bench.engine.context.database.engine, "checkout", self._watch)
 
     def _watch(self, raw: object, _entry: object, _proxy: object) -> None:
         raw.set_progress_handler(self._count, 10)  # type: ignore[attr-defined]  # a driver's connection
@@ -41,7 +41,7 @@ def kind() -> str:
 
 @contextmanager
 def column_names(bench: Bench, table: str) -> Iterator[list[str]]:
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         yield [row[1] for row in connection.execute(text(f"PRAGMA table_info({table})"))]
 
 
@@ -54,10 +54,10 @@ def lengthen(bench: Bench, number: int) -> None:
         "lodger_actions": {"id": key.format("id"), "slot": past.format("slot"), "due_at": past.format("due_at")},
         "lodger_attempts": {"action_id": key.format("action_id")},
     }
-    for table, told in other.items():
+    for table, reported in other.items():
         with column_names(bench, table) as names:
-            cells = ", ".join(told.get(name, name) for name in names)
-        with bench.engine.books.database.write() as connection:
+            cells = ", ".join(reported.get(name, name) for name in names)
+        with bench.engine.context.database.write() as connection:
             connection.execute(
                 text(f"{count} INSERT INTO {table} ({', '.join(names)}) SELECT {cells} FROM {table} CROSS JOIN n")
             )
@@ -87,7 +87,7 @@ def grown(bench: Bench, *, without: str = "") -> dict[str, tuple[int, int]]:
     lengthen(bench, 1000)
     assert bench.scalar("SELECT count(*) FROM lodger_actions WHERE state = 'done'") == 9 * 1001
     if without:
-        with bench.engine.books.database.write() as connection:
+        with bench.engine.context.database.write() as connection:
             connection.execute(text(f"DROP INDEX {without}"))
     after = round_of_all()
     assert all(before.values())

@@ -22,10 +22,10 @@ from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.errors import SandboxError
 
-NOBODY = "019b76da-a800-7003-ab74-17aa3c0f0e2d"
+ABSENT = "019b76da-a800-7003-ab74-17aa3c0f0e2d"
 #: What is good for an argument that must be given.
 GOOD: dict[str, Any] = {
-    "tenant_id": "acme", "name": "job", "script": "job", "schedule": "s", "schedule_id": NOBODY, "action_id": NOBODY, "rules": "every 60s",
+    "tenant_id": "acme", "name": "job", "script": "job", "schedule": "s", "schedule_id": ABSENT, "action_id": ABSENT, "rules": "every 60s",
     "source": "export default () => 1", "url": "https://example.com/", "value": "a secret of length", "role": "admin", "token": "x",
     "holder": "me", "collection": "carts", "path": "city", "addresses": ["a@example.com"], "held": ["kv"], "given": "kv", "taken": "kv",
     "at": EPOCH + timedelta(days=1), "delay": 5, "start": EPOCH - timedelta(hours=1), "end": EPOCH, "version": 1, "older": 1,

@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 from lodger.engine.core.errors import InputError
 from lodger.engine.sync import Engine
 
-MOST = 1000
+MAX_COUNT = 1000
 #: Ways to ask for a run, by name: each is given the params.
 WAYS: dict[str, Callable[[Engine, Any], object]] = {
     "run now": lambda engine, params: engine.actions.run_now("acme", "s", params=params),
@@ -38,7 +38,7 @@ def nested(levels: int) -> Any:
 
 @pytest.fixture
 def engine(bench: Bench) -> Engine:
-    bench.tenant(input_bytes=MOST)
+    bench.tenant(input_bytes=MAX_COUNT)
     bench.schedule()
     return bench.engine
 
@@ -46,14 +46,14 @@ def engine(bench: Bench) -> Engine:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_byte_too_many_and_a_level_too_deep_are_refused_at_the_door(engine: Engine, way: str) -> None:
     before = len(engine.actions.list("acme")), engine.schedules.get("acme", "s").revision
-    for params, code in ((text_of(MOST + 1), "params_too_large"), (nested(63), "params_too_deep")):
+    for params, code in ((text_of(MAX_COUNT + 1), "params_too_large"), (nested(63), "params_too_deep")):
         with pytest.raises(InputError) as refused:
             WAYS[way](engine, params)
         assert refused.value.code == code
-        assert str(MOST if code == "params_too_large" else 62) in f"{refused.value.what} {refused.value.why}"
+        assert str(MAX_COUNT if code == "params_too_large" else 62) in f"{refused.value.what} {refused.value.why}"
         assert refused.value.fix
     assert (len(engine.actions.list("acme")), engine.schedules.get("acme", "s").revision) == before
-    WAYS[way](engine, text_of(MOST))
+    WAYS[way](engine, text_of(MAX_COUNT))
     if way != "create":
         WAYS[way](engine, nested(62))
 
@@ -73,11 +73,11 @@ def test_what_the_schedule_wishes_counts(engine: Engine) -> None:
 
 
 def test_a_replay_of_what_was_allowed_once_is_refused_too(bench: Bench, engine: Engine) -> None:
-    asked = engine.run_in("acme", "job", 0, params=text_of(MOST))
+    asked = engine.run_in("acme", "job", 0, params=text_of(MAX_COUNT))
     bench.run()
-    engine.tenants.edit("acme", limits={"input_bytes": MOST - 1})
+    engine.tenants.edit("acme", limits={"input_bytes": MAX_COUNT - 1})
     with pytest.raises(InputError) as refused:
         engine.actions.replay(None, asked.id)
     assert refused.value.code == "params_too_large"
-    engine.tenants.edit("acme", limits={"input_bytes": MOST})
+    engine.tenants.edit("acme", limits={"input_bytes": MAX_COUNT})
     assert engine.actions.replay(None, asked.id).origin == "replay"

@@ -10,9 +10,9 @@ from lodger.engine.store.queue import placements, ready_queue
 
 
 def _node(bench: Bench, name: str, *labels: str) -> Lease:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         bench.nodes[name] = leases.register(
-            bench.engine.books, connection, node_id(name), name, bench.clock.us, labels=labels
+            bench.engine.context, connection, node_id(name), name, bench.clock.us, labels=labels
         )
     return bench.nodes[name]
 
@@ -42,7 +42,7 @@ def test_a_node_is_woken_only_for_what_it_may_run(bench: Bench) -> None:
     bench.schedule(labels="highmem")
     bench.clock.advance(60)
     bench.tick()
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         assert ready_queue.next_startable(connection, bench.clock.us) is None
         assert ready_queue.next_startable(connection, bench.clock.us, {"highmem"}) == bench.clock.us
         assert ready_queue.next_startable(connection, bench.clock.us - 1, {"highmem"}) is None
@@ -144,11 +144,11 @@ def test_what_a_node_carries_may_change_while_it_works(bench: Bench) -> None:
     bench.tick()
     lease = bench.lease()
     assert bench.claim() == []
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         bench.nodes["n1"] = leases.relabel(connection, lease, ["gpu"])
     bench.renew()
-    with bench.engine.books.database.read() as connection:
-        (living,) = placements.living(bench.engine.books, connection, bench.clock.us)
+    with bench.engine.context.database.read() as connection:
+        (living,) = placements.living(bench.engine.context, connection, bench.clock.us)
     assert living.labels == {"gpu", "node:n1"}
     assert _taken(bench, "n1") == [schedule.id]
 

@@ -54,15 +54,15 @@ def test_of_two_runs_it_is_the_one_that_started_last(bench: Bench) -> None:
 def test_a_script_is_told_about_the_last_run_that_succeeded(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()
-    told = []
+    reported = []
     for node in ("n1", "n2", "n1"):
         bench.clock.advance(60)
         bench.tick()
         bench.clock.advance(1)
         (claim,) = bench.claim(node=node)
-        told.append(json.loads(context_json(claim, Datasets(), bench.clock.us))["action"]["lastRun"])
+        reported.append(json.loads(context_json(claim, Datasets(), bench.clock.us))["action"]["lastRun"])
         bench.commit(claim, node=node)
         bench.clock.advance(-1)
-    assert [each and each["node"] for each in told] == [None, "n1", "n2"]
+    assert [each and each["node"] for each in reported] == [None, "n1", "n2"]
     started = strict_json.tag_instant(from_us(bench.clock.us - 60_000_000 + 1_000_000))
-    assert told[2]["startedAt"] == started
+    assert reported[2]["startedAt"] == started

@@ -54,7 +54,7 @@ def test_a_node_that_resigns_hands_back_what_it_held_without_blame(bench: Bench)
     bench.tenant()
     bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         assert leases.resign(connection, bench.lease(), bench.clock.us) == [claim.action_id]
     (again,) = bench.claim(node="n2")
     assert again.attempt == 2
@@ -162,7 +162,7 @@ def test_a_clock_that_was_set_back_sends_nobody_to_the_end_of_the_line_for_long(
     bench.clock.us -= 500_000
     assert not bench.mend(), "nodes may differ by so much"
     bench.engine.run_in("acme", "job", 0)
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.exec_driver_sql(
             "UPDATE lodger_turns SET served_us = served_us + 3600000000 WHERE tenant_id = 'zeta'"
         )
@@ -177,11 +177,11 @@ def test_an_attempt_whose_claim_was_never_answered_is_handed_back_by_its_own_nod
     bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
     ghost, other = [(claim.action_id, claim.attempt)], bench.lease("other")
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         leases.hand_back(connection, other, ghost)
         leases.hand_back(connection, bench.lease(), [(claim.action_id, claim.attempt + 1)])
     assert bench.states() == ["running"]
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         leases.hand_back(connection, bench.lease(), ghost)
     assert bench.states() == ["ready"]
     (again,) = bench.claim()

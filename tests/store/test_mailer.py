@@ -301,15 +301,15 @@ def test_two_senders_send_nothing_twice(url: str) -> None:
 
 def test_what_became_of_a_mail_is_told(url: str) -> None:
     async def work(post: Post) -> None:
-        told: list[tuple[str, str | None]] = []
+        reported: list[tuple[str, str | None]] = []
         mailer = Mailer(post.database, post.server, post.clock,
-                        on_mark=lambda _row, state, failure: told.append((state, failure and failure.text)))  # fmt: skip
+                        on_mark=lambda _row, state, failure: reported.append((state, failure and failure.text)))  # fmt: skip
         post.box.refuse_rcpt = {"x@example.com": "550 nobody here"}
         post.queue()
         await mailer.round()
         post.queue(to=("y@example.com",))
         await mailer.round()
-        assert told == [("failed", "550 nobody here"), ("sent", None)]
+        assert reported == [("failed", "550 nobody here"), ("sent", None)]
         with post.database.read() as connection:
             (first,) = outboxes.deliveries(connection, "one", "018f0000-0000-7000-8000-000000000001")
         assert (first.kind, first.to, first.state, first.error) == (

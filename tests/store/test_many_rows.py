@@ -31,13 +31,13 @@ NUMBERS = (0.1, -0.0, 1e300, 5e-324, math.inf, -math.inf, 12345678901234567.0, N
 
 @pytest.fixture
 def table(bench: Bench) -> Table:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         TABLE.create(connection)
     return TABLE
 
 
 def _all(bench: Bench) -> dict[int, tuple[Any, ...]]:
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         return {row.id: (row.said, row.number, row.count) for row in connection.execute(select(TABLE))}
 
 
@@ -46,13 +46,13 @@ def test_what_is_inserted_is_what_was_given(bench: Bench, table: Table) -> None:
         {"id": at, "said": said, "number": NUMBERS[at % len(NUMBERS)], "count": (-1) ** at * (2**63 - 1 - at)}
         for at, said in enumerate(SAID)
     ]
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         insert_many(connection, table, rows)
     assert _all(bench) == {row["id"]: (row["said"], row["number"], row["count"]) for row in rows}
 
 
 def test_a_column_that_no_row_fills_has_its_default(bench: Bench, table: Table) -> None:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": 1, "said": None, "number": None, "count": None}])
         insert_many(connection, table, [{"id": 2, "said": None}, {"id": 3, "said": "x"}])
     assert _all(bench) == {1: (None, None, 7), 2: (None, None, 7), 3: ("x", None, 7)}
@@ -60,7 +60,7 @@ def test_a_column_that_no_row_fills_has_its_default(bench: Bench, table: Table) 
 
 def test_bytes_stay_what_they_are(bench: Bench, table: Table) -> None:
     given = [b"", b"\0", bytes(range(256)), b"\\x41", None]
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": at, "bytes": each} for at, each in enumerate(given)])
         rows = connection.execute(select(table.c.bytes).order_by(table.c.id)).scalars()
         assert [None if each is None else bytes(each) for each in rows] == given
@@ -68,7 +68,7 @@ def test_bytes_stay_what_they_are(bench: Bench, table: Table) -> None:
 
 def test_what_is_there_is_left_or_added_to_or_set(bench: Bench, table: Table) -> None:
     setting = UpdateMany(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": 1, "count": 1}, {"id": 2, "count": 2}])
         insert_many(connection, table, [{"id": 1, "count": 99}, {"id": 4, "count": 4}], absent=True)
         add_many(connection, table, ("id",), [{"id": 1, "count": 10}, {"id": 3, "count": 30}])
@@ -82,7 +82,7 @@ def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number:
     """On SQLite a hundred go in one statement and the rest by themselves: none is left out, none done twice."""
     setting = UpdateMany(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
     every = range(number)
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": at, "said": None, "count": 1} for at in every if at % 3])
         said = [{"id": at, "said": SAID[at % len(SAID)], "count": 5} for at in every]
         insert_many(connection, table, said, absent=True)
@@ -97,9 +97,9 @@ def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number:
 def test_one_question_for_many_rows_answers_for_each(bench: Bench, table: Table, number: int) -> None:
     question = AskMany(
         {"id": table.c.id, "least": table.c.count},
-        lambda given, _driver: select(table.c.id).where(table.c.id == given.c.id, table.c.count >= given.c.least),
+        lambda given, _driver: select(table.c.id).where(table.c.id == given.c.id, table.c.count >= given.c.minimum),
     )
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": at, "said": None, "count": at % 5} for at in range(number)])
         rows = question.rows(connection, [{"id": at, "least": 3} for at in range(-1, number)])
     assert sorted(row.id for row in rows) == [at for at in range(number) if at % 5 >= 3]
@@ -109,7 +109,7 @@ def test_one_question_for_many_rows_answers_for_each(bench: Bench, table: Table,
 def test_text_that_no_database_keeps_is_refused(bench: Bench, table: Table, kind: str, text: str) -> None:
     if kind == "sqlite" and "\0" in text:
         pytest.skip("SQLite keeps a NUL character")
-    with pytest.raises(InputError, match="was given holds"), bench.engine.books.database.write() as connection:
+    with pytest.raises(InputError, match="was given holds"), bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": 1, "said": text}])
 
 

@@ -37,12 +37,12 @@ def test_a_ledger_that_is_set_up_opens_without_alembic(url: str) -> None:
 
 
 def test_up_down_up(empty_url: str) -> None:
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     database = Database(
-        empty_url, progress=lambda revision, _sentence, number, total: told.append((revision, number, total))
+        empty_url, progress=lambda revision, _sentence, number, total: reported.append((revision, number, total))
     )
     revisions = [script.revision for script in reversed(list(tree().walk_revisions()))]
-    assert told == [(revision, number, len(revisions)) for number, revision in enumerate(revisions, 1)]
+    assert reported == [(revision, number, len(revisions)) for number, revision in enumerate(revisions, 1)]
     for revision in [*reversed(revisions[:-1]), None]:
         with database.write() as connection:
             downgrade(connection, revision or "base")
@@ -140,9 +140,9 @@ def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         Database(empty_url, progress=stop)
-    told: list[str] = []
-    database = Database(empty_url, progress=lambda revision, *_: told.append(revision))
-    assert len(told) == len(list(tree().walk_revisions())), "it begins again from nothing"
+    reported: list[str] = []
+    database = Database(empty_url, progress=lambda revision, *_: reported.append(revision))
+    assert len(reported) == len(list(tree().walk_revisions())), "it begins again from nothing"
     with database.read() as connection:
         assert current(connection) == tree().get_current_head()
     database.close()

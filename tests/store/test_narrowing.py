@@ -154,8 +154,8 @@ def test_the_audit_log_is_asked_for_one_target_and_between_two_instants(bench: B
     assert {each.verb for each in log.list("acme", target=schedule.id)} == {"schedules.create", "schedules.edit"}
     assert [each.at for each in log.list("acme", verb="schedules.edit")] == [at]
     for between in (log.list, log.export):
-        told = [each.verb for each in between("acme", since=at, until=at + timedelta(seconds=1))]
-        assert told == ["schedules.edit"]
+        reported = [each.verb for each in between("acme", since=at, until=at + timedelta(seconds=1))]
+        assert reported == ["schedules.edit"]
         assert "tenants.edit" not in [each.verb for each in between("acme", until=at + timedelta(seconds=60))]
         assert "tenants.create" not in [each.verb for each in between("acme", since=at)]
 

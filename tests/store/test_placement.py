@@ -10,8 +10,8 @@ from lodger.sandbox.limits import MIB
 
 def take(bench: Bench, room: Room) -> list[Claim]:
     lease = bench.lease()
-    with bench.engine.books.database.write() as connection:
-        return claims.claim(bench.engine.books, connection, lease, room.slots, bench.clock.us, room)
+    with bench.engine.context.database.write() as connection:
+        return claims.claim(bench.engine.context, connection, lease, room.slots, bench.clock.us, room)
 
 
 def waiting(bench: Bench) -> list[str | None]:

@@ -13,7 +13,7 @@ from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
 def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
     """Give how SQLite answers each question of some work."""
-    database, asked = bench.engine.books.database, []
+    database, asked = bench.engine.context.database, []
 
     def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_more: Any) -> None:
         asked.append((statement, values))
@@ -34,16 +34,16 @@ def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
 
 def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> None:
     """Statistics that were made while nothing waited tell it that an index holds nothing."""
-    if bench.engine.books.database.driver.name != "sqlite":
+    if bench.engine.context.database.driver.name != "sqlite":
         pytest.skip("PostgreSQL keeps its statistics itself")
     for number in range(50):
         bench.schedule(tenant_id=bench.tenant(f"t{number}"))
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.execute(text("ANALYZE"))
     bench.clock.advance(60)
 
     def late() -> None:
-        with bench.engine.books.database.read() as connection:
+        with bench.engine.context.database.read() as connection:
             gauges.late(connection, bench.clock.us)
 
     (clocks, *_turns) = plans(bench, late)
@@ -56,10 +56,10 @@ def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> N
 
 def test_sqlite_finds_each_row_of_a_hundred_by_its_key_whatever_it_was_told(bench: Bench) -> None:
     """Statistics of a time when the tables were small make it think that reading all of them is as good."""
-    if bench.engine.books.database.driver.name != "sqlite":
+    if bench.engine.context.database.driver.name != "sqlite":
         pytest.skip("PostgreSQL keeps its statistics itself")
     bench.schedule(tenant_id=bench.tenant("first"))
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.execute(text("ANALYZE"))
     for number in range(2 * TOGETHER):
         bench.schedule(tenant_id=bench.tenant(f"t{number}"))
@@ -72,7 +72,7 @@ def test_sqlite_finds_each_row_of_a_hundred_by_its_key_whatever_it_was_told(benc
 
 def test_a_claim_looks_at_the_index_of_what_waits_and_sorts_none_of_it(bench: Bench) -> None:
     """Ten thousand waiting actions may not make a claim slow: of each priority the first few are read, and only those sorted."""
-    if bench.engine.books.database.driver.name != "sqlite":
+    if bench.engine.context.database.driver.name != "sqlite":
         pytest.skip("a plan in SQLite's words")
     bench.schedule(tenant_id=bench.tenant())
     bench.clock.advance(60)

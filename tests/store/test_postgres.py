@@ -45,12 +45,12 @@ def test_a_database_that_cannot_hold_every_text(server: Server) -> None:
 
 def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server) -> None:
     name = server.database(empty=True)
-    told: list[str] = []
+    reported: list[str] = []
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            Database(server.url(name), progress=lambda revision, *_: told.append(revision)).close()
+            Database(server.url(name), progress=lambda revision, *_: reported.append(revision)).close()
         except BaseException as error:
             failed.append(error)
 
@@ -60,7 +60,7 @@ def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server
     for thread in threads:
         thread.join()
     assert not failed
-    assert len(told) == len(known())
+    assert len(reported) == len(known())
     server.drop(name)
 
 
@@ -119,17 +119,17 @@ def test_a_password_is_never_shown(server: Server) -> None:
 
 
 def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url: str) -> None:
-    with Engine.open(url) as engine, engine.books.database.write() as connection:
-        now = engine.books.clock.now_us
-        leases.register(engine.books, connection, node_id("n1"), "n1", now())
-        assert not clock_rollback.back(engine.books, connection, now)
+    with Engine.open(url) as engine, engine.context.database.write() as connection:
+        now = engine.context.clock.now_us
+        leases.register(engine.context, connection, node_id("n1"), "n1", now())
+        assert not clock_rollback.back(engine.context, connection, now)
         hour = "lease_until_us + 3600000000, seen_us = seen_us + 3600000000"
         connection.exec_driver_sql(f"UPDATE lodger_nodes SET lease_until_us = {hour}")
-        assert clock_rollback.back(engine.books, connection, now)
-        clock_rollback.mend(engine.books, connection, now)
-        assert not clock_rollback.back(engine.books, connection, now)
+        assert clock_rollback.back(engine.context, connection, now)
+        clock_rollback.mend(engine.context, connection, now)
+        assert not clock_rollback.back(engine.context, connection, now)
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
-        assert abs(left[0] - engine.books.settings.lease_us) < 60_000_000
+        assert abs(left[0] - engine.context.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000
 
 

@@ -39,15 +39,15 @@ def tick_beside_commit(bench: Bench) -> list[str]:
     bench.clock.advance(60)
     bench.tick()
     (running,) = bench.claim()
-    lease, books = bench.lease(), bench.engine.books
+    lease, context = bench.lease(), bench.engine.context
     bench.clock.advance(60)
 
     def commit() -> None:
-        with books.database.write() as connection:
-            outcome_commit.commit(books, connection, lease, [(running, OK)], bench.clock.us)
+        with context.database.write() as connection:
+            outcome_commit.commit(context, connection, lease, [(running, OK)], bench.clock.us)
 
-    with books.database.write() as connection:
-        assert len(tick.tick(books, connection, bench.clock.us)) == 1
+    with context.database.write() as connection:
+        assert len(tick.tick(context, connection, bench.clock.us)) == 1
         other = threading.Thread(target=commit)
         other.start()
         until(lambda: waits(bench) or not other.is_alive())
@@ -71,8 +71,8 @@ def test_a_tick_and_a_claim_pass_by_a_tenant_that_another_transaction_holds(benc
         bench.tenant(tenant)
         bench.schedule(tenant_id=tenant)
     bench.clock.advance(60)
-    books = bench.engine.books
-    with books.database.write() as connection:
+    context = bench.engine.context
+    with context.database.write() as connection:
         ready_queue.lock(connection, ["acme"])
         assert [each.tenant_id for each in bench.tick()] == ["zeta"]
         assert [each.tenant_id for each in bench.claim()] == ["zeta"]
@@ -84,8 +84,8 @@ def test_leases_go_by_the_servers_time_unless_a_clock_is_given(url: str) -> None
     from lodger.engine.sync import Engine
 
     with Engine.open(url) as engine:
-        books = engine.books
-        with books.database.write() as connection:
+        context = engine.context
+        with context.database.write() as connection:
             of_server = connection.scalar(text("SELECT extract(epoch FROM clock_timestamp()) * 1000000"))
             # This process's own clock may say what it wants.
-            assert abs(books.lease_us(connection, 0) - int(of_server or 0)) < 60_000_000
+            assert abs(context.lease_us(connection, 0) - int(of_server or 0)) < 60_000_000

@@ -20,7 +20,7 @@ TAMPERINGS = {
 
 
 def test_what_is_wrong_is_seen(bench: Bench) -> None:
-    database = bench.engine.books.database
+    database = bench.engine.context.database
     if database.engine.dialect.name == "sqlite":
         pytest.skip("the chaos is PostgreSQL's, and so are the words of its reckoning")
     town.traces.metadata.create_all(database.engine)
@@ -43,6 +43,6 @@ def test_what_is_wrong_is_seen(bench: Bench) -> None:
             connection.exec_driver_sql(tampering)
             _bills(connection, found)
             connection.rollback()
-        told = found.lost + found.doubled
-        assert len(told) == bool(what)
-        assert what in "".join(told)
+        reported = found.lost + found.doubled
+        assert len(reported) == bool(what)
+        assert what in "".join(reported)

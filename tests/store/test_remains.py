@@ -18,8 +18,8 @@ def test_nothing_is_written_for_what_is_anothers_or_was_said_before(bench: Bench
 
     def write(node: str = "n1") -> int:
         lease = bench.lease(node)
-        with bench.engine.books.database.write() as connection:
-            return len(cancelled_usage.write(bench.engine.books, connection, lease, [(claim, LEFT)], bench.clock.us))
+        with bench.engine.context.database.write() as connection:
+            return len(cancelled_usage.write(bench.engine.context, connection, lease, [(claim, LEFT)], bench.clock.us))
 
     assert write("n2") == 0, "another node's"
     assert write() == 1
@@ -36,10 +36,10 @@ def test_a_node_that_lost_its_lease_adds_nothing(bench: Bench) -> None:
     asked = bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
     bench.engine.actions.cancel(None, asked.id)
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_nodes SET epoch = epoch + 1")
         assert (
-            cancelled_usage.write(bench.engine.books, connection, bench.nodes["n1"], [(claim, LEFT)], bench.clock.us)
+            cancelled_usage.write(bench.engine.context, connection, bench.nodes["n1"], [(claim, LEFT)], bench.clock.us)
             == []
         )
     (attempt,) = bench.engine.actions.attempts(None, asked.id)

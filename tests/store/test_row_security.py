@@ -32,7 +32,7 @@ def bench(server: Server) -> Iterator[Bench]:
 
 
 def test_every_table_has_it_and_the_role_may_read_only_what_is_asked(bench: Bench) -> None:
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         rows = connection.execute(_TABLES).all()
     assert len(rows) > 30
     assert {row[0] for row in rows if not row[1]} == set(), "a migration that makes a table enables it there"
@@ -46,7 +46,7 @@ def test_privileges_given_by_mistake_show_nothing(bench: Bench) -> None:
     bench.clock.advance(60)
     bench.tick()
     bench.run()
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         tables = [row[0] for row in connection.execute(_TABLES)]
         for tenant in ("one", "two"):
             connection.execute(

@@ -32,14 +32,14 @@ class Hall:
         claim = claim or self.claim
         batch = Batch("acme", claim.action_id, claim.step, claim.attempt, self.number, lines)
         self.number += 1
-        with self.bench.engine.books.database.write() as connection:
+        with self.bench.engine.context.database.write() as connection:
             running_lines.write(connection, [batch], self.bench.clock.us)
 
     def end(self, logs: Sequence[LogLine], outcome: Outcome = Outcome.OK) -> None:
         self.bench.commit(self.claim, finished=Finished(outcome, result="1", logs=tuple(logs)))
 
     def heard(self, hearing: Hearing | None = None) -> list[str]:
-        with self.bench.engine.books.database.read() as connection:
+        with self.bench.engine.context.database.read() as connection:
             return [line.text for line in (hearing or self.hearing).look(connection)]
 
     def kept(self) -> object:
@@ -50,7 +50,7 @@ class Hall:
 
     def forget(self) -> int:
         key = ("acme", self.id, self.claim.step, self.claim.attempt)
-        with self.bench.engine.books.database.write() as connection:
+        with self.bench.engine.context.database.write() as connection:
             return len(running_lines.forget(connection, [key]))
 
 
@@ -115,7 +115,7 @@ def test_history_is_not_read_to_find_them(hall: Hall, kind: str) -> None:
     if kind == "postgresql":
         pytest.skip("it plans by how large a table is")
     asked: dict[str, Any] = {}
-    database = hall.bench.engine.books.database
+    database = hall.bench.engine.context.database
 
     @event.listens_for(database.engine, "before_cursor_execute")
     def note(
@@ -145,7 +145,7 @@ def test_history_is_not_read_to_find_them(hall: Hall, kind: str) -> None:
 def test_what_a_lost_node_left_goes_after_a_day(hall: Hall) -> None:
     hall.say(LINES[0])
     for later, left in ((KEPT_US, 1), (KEPT_US + 1, 0)):
-        with hall.bench.engine.books.database.write() as connection:
+        with hall.bench.engine.context.database.write() as connection:
             running_lines.sweep(connection, hall.bench.clock.us + later)
         assert hall.kept() == left
 
@@ -169,19 +169,19 @@ def test_a_pulse_changes_with_all_that_there_is_to_tell(hall: Hall) -> None:
     other = hall.bench.engine.run_in("acme", "job", 1000).id
     keys = [("acme", hall.id), ("acme", other), ("bolt", hall.id), ("acme", "0" * 8 + hall.id[8:])]
 
-    def told() -> dict[tuple[str, str], tuple[str, int, int, int]]:
-        with hall.bench.engine.books.database.read() as connection:
+    def reported() -> dict[tuple[str, str], tuple[str, int, int, int]]:
+        with hall.bench.engine.context.database.read() as connection:
             return action_stream.pulses(connection, keys)
 
-    first = told()
+    first = reported()
     assert set(first) == {("acme", hall.id), ("acme", other)}
     hall.say(LINES[0])
-    said = told()
+    said = reported()
     hall.say(LINES[1])
-    again = told()
+    again = reported()
     hall.end(LINES)
-    ended = told()
+    ended = reported()
     hall.forget()
     assert len({each["acme", hall.id] for each in (first, said, again, ended)}) == 4
-    assert told()["acme", hall.id] != again["acme", hall.id]
-    assert first["acme", other] == told()["acme", other]
+    assert reported()["acme", hall.id] != again["acme", hall.id]
+    assert first["acme", other] == reported()["acme", other]

@@ -107,7 +107,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
     monkeypatch.setattr(budget_checks, "LARGEST", 64 * 1024)
     far.engine.tenants.edit("one", limits={"storage_bytes": 100_000})
     far.ask()
-    with far.engine.books.database.read() as connection:
+    with far.engine.context.database.read() as connection:
         scripts = storage_usage.kept(connection, ["one"])["one"]
     _committed, one = far.seal(mails(0, "a", 60_000))
     assert one is not None
@@ -120,7 +120,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
     assert error is not None
     assert "budget storage_bytes is 100000 per tenant" in error.message
     far.settle(one, far.apply(one))
-    with far.engine.books.database.read() as connection:
+    with far.engine.context.database.read() as connection:
         assert storage_usage.kept(connection, ["one"]) == {"one": scripts + len("a") + 60_002}
 
 

@@ -67,10 +67,10 @@ def test_two_nodes_do_not_take_up_the_same_attempt(far: Abroad) -> None:
     far.ask()
     far.seal()
     assert len(far.left()) == 1
-    with far.engine.books.database.write() as connection:
+    with far.engine.context.database.write() as connection:
         from lodger.engine.effects import sealed_commits
 
-        assert sealed_commits.take(far.engine.books, connection, far.bench.clock.us, 10) == []
+        assert sealed_commits.take(far.engine.context, connection, far.bench.clock.us, 10) == []
 
 
 def test_two_nodes_that_apply_at_once_apply_once(far: Abroad) -> None:
@@ -158,7 +158,7 @@ def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
     """The part in the ledger's database is tried before the point of return."""
     asked = far.ask()
     claim, done = far.run(both)
-    with far.engine.books.database.write() as connection:
+    with far.engine.context.database.write() as connection:
         connection.execute(sa.text("INSERT INTO lodger_kv VALUES ('one', '', 'n', '\"text\"', NULL, 0)"))
 
     committed = far.bench.commit(claim, finished=done)
@@ -194,7 +194,7 @@ def test_what_a_sealed_attempt_writes_here_is_held_until_it_has(far: Abroad) -> 
 
 def test_without_its_receipts_a_database_is_read_only(bench: Bench, place: str) -> None:
     far = Abroad(bench, place, prepared=False)
-    told: list[str] = []
+    reported: list[str] = []
 
     async def tries(attempt: Attempt) -> None:
         assert (await call(attempt, "db.count", set="orders")) == 3
@@ -206,12 +206,12 @@ def test_without_its_receipts_a_database_is_read_only(bench: Bench, place: str) 
         ):
             reply = await attempt.call(name, __import__("json").dumps({"set": "orders", **more}))
             assert not reply.ok
-            told.append(reply.json)
+            reported.append(reply.json)
 
     far.ask()
     far.run(tries)
-    assert len(told) == 4
-    assert all("denied" in each and "lodger_receipts" in each for each in told)
+    assert len(reported) == 4
+    assert all("denied" in each and "lodger_receipts" in each for each in reported)
     far.engine.prepare()
     far.engine.prepare()
     far.ask()
@@ -286,7 +286,7 @@ class Cut(Exception):
 def test_a_fault_between_any_two_statements_of_any_of_the_three_leaves_all_or_nothing(far: Abroad) -> None:
     """Every statement of seal, apply and settle is cut once; then the attempt is finished and everything is there once."""
 
-    engines = [far.engine.books.database.engine, far.database.engine]
+    engines = [far.engine.context.database.engine, far.database.engine]
     left = [-1]
     said = [0]
 

@@ -89,10 +89,10 @@ def test_slots_that_come_too_close_later_are_skipped_rows(url: str) -> None:
         for _ in range(25):
             clock.advance(60)
             bench.tick()
-    told = {action.slot: (action.state, action.reason) for action in bench.actions(made)}
+    reported = {action.slot: (action.state, action.reason) for action in bench.actions(made)}
     nine = datetime(2026, 3, 1, 9, tzinfo=UTC)
-    assert [told[nine + timedelta(minutes=each)][0] for each in (0, 12)] == ["ready", "ready"]
-    skipped = [slot for slot, (_, reason) in told.items() if reason == "min_interval"]
+    assert [reported[nine + timedelta(minutes=each)][0] for each in (0, 12)] == ["ready", "ready"]
+    skipped = [slot for slot, (_, reason) in reported.items() if reason == "min_interval"]
     assert sorted(skipped) == [nine + timedelta(minutes=each) for each in (4, 8, 15, 16, 20)]
 
 
@@ -108,8 +108,8 @@ def test_a_schedule_on_changes_honours_its_start_and_its_exclusions(real: Bench)
     }
     for after, is_open in opens.items():
         real.clock.us = to_us(BEGIN + after)
-        with real.engine.books.database.write() as connection:
-            woken = wake(real.engine.books, connection, follower, real.clock.us, before=None, until=Position(0, 1))
+        with real.engine.context.database.write() as connection:
+            woken = wake(real.engine.context, connection, follower, real.clock.us, before=None, until=Position(0, 1))
         assert woken is (Woken.ASKED if is_open else Woken.RESTS), after
 
 
@@ -134,7 +134,7 @@ def test_rules_are_compiled_once_for_a_revision_and_before_its_transaction(url: 
             nonlocal changing
             changing = False
 
-        listened = engine.books.database.engine
+        listened = engine.context.database.engine
         event.listen(listened, "before_cursor_execute", executed)
         event.listen(listened, "commit", ended)
         event.listen(listened, "rollback", ended)

@@ -36,14 +36,14 @@ def opened(url: str, keys: Path | None) -> Iterator[Engine]:
 
 
 def values(engine: Engine, tenant: str = "acme", *names: str) -> dict[str, str]:
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         found = secrets.opened(engine.vault, connection, tenant, names or ("KEY", "TWO"))
     return {name: each.value for name, each in found.items()}
 
 
 def everything(engine: Engine) -> str:
     """Every cell of every table, as text."""
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         tables = [table.name for table in secrets.secrets.metadata.sorted_tables]
         return "\n".join(str(row) for table in tables for row in connection.execute(text(f"SELECT * FROM {table}")))
 
@@ -79,12 +79,12 @@ def test_rows_that_are_moved_or_bent_do_not_open(url: str, keys: Path) -> None:
         engine.secrets.put("acme", "KEY", VALUE, hosts=["api.example.com"])
         for change in ("hosts = '[\"evil.example\"]'", "tenant_id = 'other'", "name = 'TWO'", "key_id = 'nobody'"):
             engine.secrets.put("acme", "KEY", VALUE, hosts=["api.example.com"])
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 connection.execute(text(f"UPDATE lodger_secrets SET {change}"))
             with pytest.raises(Unavailable) as refused:
                 values(engine, "other" if "tenant" in change else "acme")
             assert refused.value.code in {"secret_tampered", "key_unknown"}
-            with engine.books.database.write() as connection:
+            with engine.context.database.write() as connection:
                 connection.execute(text("DELETE FROM lodger_secrets"))
 
 
@@ -111,7 +111,7 @@ def test_a_rotation_that_is_broken_off_goes_on(url: str, keys: Path) -> None:
         for number in range(secrets.BATCH + 1):
             engine.secrets.put(("acme", "other")[number % 2], f"K{number}", VALUE)
         engine.vault.keyring.add()
-        with engine.books.database.write() as connection:
+        with engine.context.database.write() as connection:
             assert secrets.renew(engine.vault, connection) == secrets.BATCH  # and the process dies here
         assert set(values(engine, "acme", *(f"K{number}" for number in range(300))).values()) == {VALUE}
         done = engine.secrets.rotate(drop=True)

@@ -53,18 +53,18 @@ def test_whoever_waits_in_a_silent_network_is_told_and_goes_on_when_it_speaks(
 ) -> None:
     relay.silence(*ways)
     # First a connection of the pool, and then a new one, are tried.
-    with pytest.raises(Unavailable) as told, patience.waiting(PATIENCE_S):
+    with pytest.raises(Unavailable) as reported, patience.waiting(PATIENCE_S):
         asked(engine)
-    assert told.value.code == "database_unreachable"
+    assert reported.value.code == "database_unreachable"
     relay.heal()
     assert patiently(lambda: asked(engine)) == ["acme"]
 
 
 def test_a_network_that_is_cut_is_told_and_goes_on_when_it_is_whole(relay: Relay, engine: Engine) -> None:
     relay.cut()
-    with pytest.raises(Unavailable) as told:
+    with pytest.raises(Unavailable) as reported:
         asked(engine)
-    assert told.value.code == "database_unreachable"
+    assert reported.value.code == "database_unreachable"
     relay.heal()
     assert patiently(lambda: asked(engine)) == ["acme"]
 
@@ -75,9 +75,9 @@ def test_without_patience_that_ends_a_silent_network_holds_its_thread_for_ever(r
     relay.silence()
     with ThreadPoolExecutor(2) as threads:
         hangs = threads.submit(bare.execute, "SELECT 1")
-        told: Any = threads.submit(ours.execute, "SELECT 1")
-        assert first([hangs, told], 20, "FIRST_COMPLETED").done == {told}
-        assert "no answer" in str(told.exception())
+        reported: Any = threads.submit(ours.execute, "SELECT 1")
+        assert first([hangs, reported], 20, "FIRST_COMPLETED").done == {reported}
+        assert "no answer" in str(reported.exception())
         assert ours.closed
         assert not hangs.done()
         relay.heal()
@@ -92,7 +92,7 @@ def test_a_threads_own_patience_stands_above_the_connections(relay: Relay, name:
 
 def test_a_network_that_swallows_everything_is_the_kernels_to_notice(relay: Relay, engine: Engine) -> None:
     """Where nothing is acknowledged any more, which loopback cannot show, these end the wait."""
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         raw: Any = connection.connection.driver_connection
         with socket.socket(fileno=raw.fileno()) as wire:
             assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
@@ -104,9 +104,9 @@ def test_a_network_that_swallows_everything_is_the_kernels_to_notice(relay: Rela
 @pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "is lost"])
 def test_a_commit_without_its_answer_is_told_and_the_ledger_knows(relay: Relay, engine: Engine, arrives: bool) -> None:
     (relay.lose_answer if arrives else relay.lose_commit)(b"lodger_tenants")
-    with pytest.raises(Unavailable) as told:
+    with pytest.raises(Unavailable) as reported:
         engine.tenants.create("second")
-    assert told.value.code == "database_unreachable"
+    assert reported.value.code == "database_unreachable"
     assert relay.lost.is_set()
     assert patiently(lambda: asked(engine)) == (["acme", "second"] if arrives else ["acme"])
 
@@ -120,7 +120,7 @@ def test_what_a_slow_network_is_asked_is_answered(relay: Relay, engine: Engine) 
 def test_the_patience_is_a_setting(relay: Relay, name: str) -> None:
     with (
         Engine.open(relay.url(name), settings=Settings(database_patience_s=7)) as engine,
-        engine.books.database.read() as connection,
+        engine.context.database.read() as connection,
     ):
         raw: Any = connection.connection.driver_connection
         assert raw.patience_s == 7
@@ -128,9 +128,13 @@ def test_the_patience_is_a_setting(relay: Relay, name: str) -> None:
 
 def test_a_statement_that_is_given_up_takes_its_transaction_with_it(relay: Relay, engine: Engine) -> None:
     relay.silence_after(b"UPDATE lodger_tenants SET state = 'x'")
-    with pytest.raises(Unavailable) as told, engine.books.database.write() as connection, patience.waiting(PATIENCE_S):
+    with (
+        pytest.raises(Unavailable) as reported,
+        engine.context.database.write() as connection,
+        patience.waiting(PATIENCE_S),
+    ):
         connection.execute(sa.text("UPDATE lodger_tenants SET state = 'x'"))
-    assert "no answer" in str(told.value.why)
+    assert "no answer" in str(reported.value.why)
     assert relay.held.is_set()
     relay.heal()
     assert patiently(lambda: engine.tenants.get("acme")).state == "active"

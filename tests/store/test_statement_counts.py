@@ -16,7 +16,7 @@ MAX_FINISH = {"sqlite": 9, "postgresql": 10}
 
 def counted(bench: Bench, work: Callable[[], object]) -> int:
     """Return how many statements some work sends, without what begins and sets up its transaction."""
-    database, sent = bench.engine.books.database, 0
+    database, sent = bench.engine.context.database, 0
 
     def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
         nonlocal sent

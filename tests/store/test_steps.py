@@ -70,7 +70,7 @@ def test_a_failed_step_ends_the_action_and_the_later_ones_never_start(bench: Ben
 
 def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(bench: Bench) -> None:
     schedule = steps(bench, retry={"attempts": 2, "backoff_s": 1})
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         TABLE.create(connection)
     traces = Traces(bench.engine.datasets)
 
@@ -89,7 +89,7 @@ def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(ben
     end(THROWN)
     end(good)
     assert bench.states(schedule) == ["done"]
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         applied = [(step, tries) for _id, step, tries in seen(connection)]
     assert applied == [(0, 2), (1, 2), (2, 2)], "the effects of each step exactly once"
 

@@ -44,13 +44,13 @@ def spender(bench: Bench) -> Spender:
 
 
 def stored(bench: Bench, tenant: str = "acme") -> Stored:
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         return storage_usage.of_tenant(connection, tenant)
 
 
 def weighed(bench: Bench, tenant: str = "acme") -> Stored:
     """Count anew what the tables hold."""
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         found = {}
         for part, tables in PARTS.items():
             found[part] = 0
@@ -72,8 +72,8 @@ def size(cell: str | bytes) -> int:
 
 
 def forget(bench: Bench) -> int:
-    with bench.engine.books.database.write() as connection:
-        rows = retention.old(bench.engine.books, connection, "acme", bench.clock.us)
+    with bench.engine.context.database.write() as connection:
+        rows = retention.old(bench.engine.context, connection, "acme", bench.clock.us)
         retention.drop(connection, rows, bench.clock.us)
     return len(rows)
 
@@ -89,7 +89,7 @@ def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
     dice = random.Random(7)
     base = {"created_us": 1, "updated_us": 1}
     before = stored(bench)
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         for _ in range(300):
             tenant, key = dice.choice(["acme", "other"]), f"ключ {dice.randrange(12)}"
             value = dice.choice(["é", "x", "🌍"]) * dice.randrange(50)
@@ -103,7 +103,7 @@ def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
     for tenant in ("acme", "other"):
         assert stored(bench, tenant) == weighed(bench, tenant)
         assert stored(bench, tenant).kept > 0
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.execute(delete(kv))
         connection.execute(delete(documents))
     assert stored(bench) == before
@@ -148,7 +148,7 @@ def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
     bench.clock.advance(3 * 86_400)
     assert forget(bench) == 2, "what waits to be sent keeps its action"
     assert stored(bench) == weighed(bench)
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_outbox SET state = 'sent', next_at_us = NULL")
     assert forget(bench) == 2
     assert stored(bench) == weighed(bench) == Stored(defined + 203, 0)
@@ -242,8 +242,8 @@ def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.Mo
 
 def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spender: Spender) -> None:
     """A day of them: what was applied is kept with its attempt only as long as the tenant's bytes allow."""
-    bench, most, size, looks = spender.bench, 300_000, 20_000, 4
-    spender.tenant(storage_bytes=most)
+    bench, maximum, size, looks = spender.bench, 300_000, 20_000, 4
+    spender.tenant(storage_bytes=maximum)
     pages: list[int] = []
     for number in range(32):
         bench.clock.advance(2700)
@@ -251,12 +251,12 @@ def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spe
         spender.through(claim, setting("same", size))
         there = stored(bench)
         assert 2 * size < there.kept < 2.1 * size, "it is one key"
-        assert there.total <= most + looks * 2.1 * size, "no more than comes between two looks"
+        assert there.total <= maximum + looks * 2.1 * size, "no more than comes between two looks"
         if number % looks == looks - 1:
             forget(bench)
-            assert stored(bench).total <= most
+            assert stored(bench).total <= maximum
             assert stored(bench) == weighed(bench)
-            if bench.engine.books.database.driver.name == "sqlite":
+            if bench.engine.context.database.driver.name == "sqlite":
                 pages.append(bench.scalar("SELECT page_count FROM pragma_page_count()"))
     assert 0 < len(bench.actions()) < 10
     assert not pages or pages[-1] <= pages[2] * 1.2, "the file takes what was forgotten"
@@ -269,7 +269,7 @@ def test_a_ledger_that_is_upgraded_knows_what_was_there(spender: Spender) -> Non
         spender.through(claim, play)
     before = stored(spender.bench)
     assert before == weighed(spender.bench)
-    with spender.bench.engine.books.database.write() as connection:
+    with spender.bench.engine.context.database.write() as connection:
         downgrade(connection, "0053")
         upgrade(connection)
     assert stored(spender.bench) == before

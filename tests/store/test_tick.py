@@ -223,7 +223,7 @@ def test_states_that_would_need_a_healing_sweep_cannot_be_stored(bench: Bench, n
     bench.schedule()
     bench.clock.advance(60)
     bench.tick()
-    with pytest.raises(IntegrityError), bench.engine.books.database.write() as connection:
+    with pytest.raises(IntegrityError), bench.engine.context.database.write() as connection:
         connection.exec_driver_sql(nonsense)
 
 
@@ -232,7 +232,7 @@ def test_two_ticks_of_one_slot_make_one_action(bench: Bench) -> None:
     schedule = bench.schedule()
     bench.clock.advance(60)
     bench.tick()
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.exec_driver_sql(
             f"UPDATE lodger_schedule_clock SET next_at = {bench.clock.us}, accounted_us = {bench.clock.us - 1}"
         )
@@ -243,15 +243,15 @@ def test_two_ticks_of_one_slot_make_one_action(bench: Bench) -> None:
 def test_new_zone_data_moves_what_is_to_come_and_tells_it(bench: Bench) -> None:
     bench.tenant()
     schedule, other = bench.schedule(name="moved"), bench.schedule(name="same")
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.execute(
             text("UPDATE lodger_schedule_clock SET tzdata = 'old', next_at = next_at + :more WHERE schedule_id = :id"),
             {"id": schedule.id, "more": 3_600_000_000},
         )
-        looked, moved = retiming.retime(bench.engine.books, connection)
+        looked, moved = retiming.retime(bench.engine.context, connection)
     assert schedule.next_at is not None
     assert looked == 1
     assert [(each.schedule_id, from_us(each.to_us or 0)) for each in moved] == [(schedule.id, schedule.next_at)]
-    with bench.engine.books.database.write() as connection:
-        assert retiming.retime(bench.engine.books, connection) == (0, [])
+    with bench.engine.context.database.write() as connection:
+        assert retiming.retime(bench.engine.context, connection) == (0, [])
     assert bench.engine.schedules.get("acme", "same") == other

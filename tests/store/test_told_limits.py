@@ -15,8 +15,8 @@ def test_a_limit_above_the_tenants_is_refused_with_the_tenants(tmp_path: Path) -
         engine.tenants.create("acme", limits={"cpu_ms": 500, "queries": 7})
         engine.scripts.put("acme", "job", "return 1")
         wanted = {"script": "job", "rules": "every 60s"}
-        for limits, most in (({"cpu_ms": 501}, 500), ({"queries": 8}, 7), ({"mails": 10**6}, 100)):
-            with pytest.raises(InputError, match=f"is {most}") as refused:
+        for limits, maximum in (({"cpu_ms": 501}, 500), ({"queries": 8}, 7), ({"mails": 10**6}, 100)):
+            with pytest.raises(InputError, match=f"is {maximum}") as refused:
                 engine.schedules.create("acme", "s", **wanted, limits=limits)
             assert refused.value.code == "limit_above_tenant"
         engine.schedules.create("acme", "s", **wanted, limits={"cpu_ms": 500, "queries": 7})
@@ -66,6 +66,6 @@ def test_a_misspelt_variable_is_told_with_the_nearest_setting(
     with caplog.at_level(logging.WARNING, "lodger"):
         load()
         load()
-    told = [record.getMessage() for record in caplog.records if "LODGER_COMIT_BATCH" in record.getMessage()]
-    assert len(told) == 1
-    assert "did you mean LODGER_COMMIT_BATCH?" in told[0]
+    reported = [record.getMessage() for record in caplog.records if "LODGER_COMIT_BATCH" in record.getMessage()]
+    assert len(reported) == 1
+    assert "did you mean LODGER_COMMIT_BATCH?" in reported[0]

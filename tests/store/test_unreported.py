@@ -19,22 +19,22 @@ def made(bench: Bench) -> Any:
 
 def insert(bench: Bench, schedule: str, was: str, now: str, number: int = 2, **changed: Any) -> None:
     """Do what somebody does with a client of the database."""
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         rules = rules_of(connection, schedule).replace(f"every {was}s", f"every {now}s")
         copied(connection, schedule, number, rules=rules, **changed)
 
 
 def waiting(bench: Bench) -> list[tuple[str, str]]:
-    with bench.engine.books.database.read() as connection:
+    with bench.engine.context.database.read() as connection:
         return adoption.waiting(connection)
 
 
 def take(bench: Bench, schedule: str) -> Any:
-    books, now_us = bench.engine.books, bench.clock.us
-    with books.database.read() as connection:
-        prepared = adoption.prepare(books, connection, "acme", schedule, now_us)
-    with books.database.write() as connection:
-        return adoption.take(books, connection, "acme", schedule, prepared, now_us)
+    context, now_us = bench.engine.context, bench.clock.us
+    with context.database.read() as connection:
+        prepared = adoption.prepare(context, connection, "acme", schedule, now_us)
+    with context.database.write() as connection:
+        return adoption.take(context, connection, "acme", schedule, prepared, now_us)
 
 
 def test_what_nobody_reports_waits_and_is_adopted_once(bench: Bench, made: Any) -> None:
@@ -56,20 +56,20 @@ def test_what_nobody_reports_waits_and_is_adopted_once(bench: Bench, made: Any) 
 
 def test_a_revision_inserted_after_the_look_is_adopted_at_the_next(bench: Bench, made: Any) -> None:
     insert(bench, made.id, "60", "90")
-    books, now_us = bench.engine.books, bench.clock.us
-    with books.database.read() as connection:
-        prepared = adoption.prepare(books, connection, "acme", made.id, now_us)
+    context, now_us = bench.engine.context, bench.clock.us
+    with context.database.read() as connection:
+        prepared = adoption.prepare(context, connection, "acme", made.id, now_us)
     insert(bench, made.id, "60", "300", number=3)
-    with books.database.write() as connection:
-        assert adoption.take(books, connection, "acme", made.id, prepared, now_us) is None
+    with context.database.write() as connection:
+        assert adoption.take(context, connection, "acme", made.id, prepared, now_us) is None
     assert (bench.engine.schedules.get("acme", "s").revision, waiting(bench)) == (1, [("acme", made.id)])
     assert take(bench, made.id) is None
     assert bench.engine.schedules.get("acme", "s").text.startswith("Every 5 minutes")
 
 
 def test_without_the_trigger_nobody_hears_of_it(bench: Bench, made: Any) -> None:
-    on = "" if bench.engine.books.database.driver.name == "sqlite" else " ON lodger_schedule_revisions"
-    with bench.engine.books.database.write() as connection:
+    on = "" if bench.engine.context.database.driver.name == "sqlite" else " ON lodger_schedule_revisions"
+    with bench.engine.context.database.write() as connection:
         connection.execute(text(f"DROP TRIGGER lodger_schedule_revisions_foreign{on}"))
     insert(bench, made.id, "60", "90")
     assert waiting(bench) == []
@@ -85,7 +85,7 @@ def test_what_lodger_itself_stores_never_waits(bench: Bench, made: Any) -> None:
 
 
 def test_what_is_reported_waits_for_nobody(bench: Bench, made: Any) -> None:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         copied(connection, made.id, 2, rules=rules_of(connection, made.id).replace("every 60s", "every 90s"))
         bench.engine.record_changed(connection, "acme", "schedules", "s")
     assert waiting(bench) == []
@@ -100,7 +100,7 @@ def test_what_is_reported_waits_for_nobody(bench: Bench, made: Any) -> None:
      {"steps": '[{"script_id": "job"}]'}, {"steps": '[{"script_id": "\\u0000"}]'}, {"steps": '[{"script_id": 5}]'}],
 )  # fmt: skip
 def test_what_cannot_be_is_taken_away_and_the_note_says_why(bench: Bench, made: Any, changed: Any) -> None:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         copied(connection, made.id, 2, **changed)
     refused = take(bench, made.id)
     now = bench.engine.schedules.get("acme", "s")
@@ -151,7 +151,7 @@ def test_that_of_a_deleted_schedule_or_tenant_is_let_go(bench: Bench, made: Any)
 
 
 def test_whoever_inserts_needs_no_right_on_what_the_trigger_writes(bench: Bench, made: Any) -> None:
-    database = bench.engine.books.database
+    database = bench.engine.context.database
     if database.driver.name == "sqlite":
         pytest.skip("SQLite has no roles")
     role = "platform_" + made.id.replace("-", "")[:12]

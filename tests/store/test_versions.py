@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.store.scripts.differences import MOST_PAIRS, unified
+from lodger.engine.store.scripts.differences import MAX_PAIRS, unified
 
 ONE, TWO = "export default () => 1\n", "export default () => 2\n"
 
@@ -73,19 +73,19 @@ def test_a_diff_of_files(bench: Bench) -> None:
 def test_a_diff_tells_the_right_lines_far_down() -> None:
     before = [f"line {number}" for number in range(1, 1001)]
     after = [*before[:700], "new", *before[700:]]
-    told = unified("\n".join(before), "\n".join(after)).splitlines()
-    assert told[0] == "@@ -698,6 +698,7 @@"
-    assert "+new" in told
+    reported = unified("\n".join(before), "\n".join(after)).splitlines()
+    assert reported[0] == "@@ -698,6 +698,7 @@"
+    assert "+new" in reported
 
 
 def test_hostile_sources_are_compared_in_bounded_work() -> None:
     lines = 200_000
     old = "\n".join(str(number % 7) for number in range(lines))
     new = "\n".join(str(number % 11) for number in range(lines))
-    assert lines * lines > MOST_PAIRS
-    told = unified(old, new)
-    assert told.count("\n-") > 1000
-    assert told.startswith("@@ -5,199996 +5,199996 @@")
+    assert lines * lines > MAX_PAIRS
+    reported = unified(old, new)
+    assert reported.count("\n-") > 1000
+    assert reported.startswith("@@ -5,199996 +5,199996 @@")
 
 
 def test_limits_bound_scripts_and_versions(bench: Bench) -> None:
@@ -224,12 +224,12 @@ def test_revisions_are_told_compared_and_taken_back(bench: Bench) -> None:
     bench.schedule()
     with audit_as("bob"):
         bench.engine.schedules.edit("acme", "s", rules="every 120s", params={"a": 1}, why="too often")
-    told = bench.engine.schedules.revisions("acme", "s")
-    assert (told[0].revision, told[0].created_by, told[0].why) == (2, "bob", "too often")
+    reported = bench.engine.schedules.revisions("acme", "s")
+    assert (reported[0].revision, reported[0].created_by, reported[0].why) == (2, "bob", "too often")
     diff = bench.engine.schedules.diff("acme", "s", 1)
     assert {each.field for each in diff.changes} == {"text", "rules", "params"}
     back = bench.engine.schedules.rollback("acme", "s", 1)
-    assert (back.revision, back.rules, back.params) == (3, told[-1].rules, None)
+    assert (back.revision, back.rules, back.params) == (3, reported[-1].rules, None)
     assert bench.engine.schedules.revisions("acme", "s")[0].why == "rollback to revision 1"
     assert bench.engine.schedules.diff("acme", "s", 1, 3).changes == ()
     with pytest.raises(NotFound) as absent:
@@ -297,7 +297,7 @@ def test_a_cursor_is_of_this_ledger_alone(bench: Bench) -> None:
     for number in range(3):
         bench.engine.tenants.create(f"t{number}")
     cursor = bench.engine.tenants.list(limit=1).next
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.execute(text("UPDATE lodger_keys SET secret = :new"), {"new": b"another ledger's key"})
     with pytest.raises(InputError):
         bench.engine.tenants.list(limit=1, cursor=cursor)

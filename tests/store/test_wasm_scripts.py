@@ -119,7 +119,7 @@ def peak() -> int:
 
 
 def test_a_host_without_walls_stores_none(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_check, "ModuleChecker", lambda shelf, **_: ModuleChecker(shelf, minimum=99))
+    monkeypatch.setattr(module_check, "ModuleChecker", lambda cache, **_: ModuleChecker(cache, minimum=99))
     with pytest.raises(Unavailable) as found:
         ledger.engine.scripts.put("acme", "m", HELLO)
     assert found.value.code == "too_few_walls"
@@ -200,11 +200,11 @@ def test_inside_a_running_event_loop(ledger: Bench) -> None:
 
 
 def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
-    sources = ledger.engine.books.sources
+    sources = ledger.engine.context.sources
     given: list[Any] = []
-    with ledger.engine.books.database.write() as connection:
+    with ledger.engine.context.database.write() as connection:
         for number in range(5):
-            script = ledger.engine.books.ids.new()
+            script = ledger.engine.context.ids.new()
             connection.execute(
                 text(
                     "INSERT INTO lodger_scripts (tenant_id, id, name, version, created_us) VALUES ('acme', :id, :name, 1, 0)"
@@ -221,7 +221,7 @@ def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
             key = ("acme", script, 1)
             given.append((key, sources.versions(connection, [key])[key]))
             assert len(given[-1][1].wasm or b"") == KEPT_BYTES // 3
-    with ledger.engine.books.database.read() as connection:
+    with ledger.engine.context.database.read() as connection:
         # What is kept is given again as the same object; asked from the newest, nothing that is kept is displaced by asking.
         same = [sources.versions(connection, [key])[key] is before for key, before in reversed(given)]
     assert same == [True, True, False, False, False], "two fit into what is kept"
@@ -229,7 +229,7 @@ def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
 
 def test_a_list_of_versions_carries_no_module(ledger: Bench) -> None:
     ledger.engine.scripts.put("acme", "m", HELLO)
-    with ledger.engine.books.database.write() as connection:
+    with ledger.engine.context.database.write() as connection:
         connection.execute(
             text("UPDATE lodger_script_versions SET wasm = :wasm WHERE wasm IS NOT NULL"), {"wasm": bytes(8 << 20)}
         )

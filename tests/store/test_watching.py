@@ -84,7 +84,7 @@ def test_what_is_overdue_says_why(bench: Bench, why: str, prepare) -> None:  # t
 
 
 def _reason(bench: Bench, why: str) -> None:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         connection.execute(text("UPDATE lodger_actions SET reason = :why"), {"why": why})
 
 
@@ -104,9 +104,9 @@ def test_nodes_are_listed_by_their_heartbeats_and_forgotten_in_the_end(bench: Be
     bench.rescue()
     assert [node.name for node in bench.engine.nodes.list()] == ["a"]
     assert [node.state for node in bench.engine.nodes.list(gone=True)] == ["alive", "lost"]
-    with bench.engine.books.database.write() as connection:
-        assert node_rows.forget(bench.engine.books, connection, bench.clock.us) == 0
-        assert node_rows.forget(bench.engine.books, connection, bench.clock.us + node_rows.KEPT_US + 10_000_000) == 1
+    with bench.engine.context.database.write() as connection:
+        assert node_rows.forget(bench.engine.context, connection, bench.clock.us) == 0
+        assert node_rows.forget(bench.engine.context, connection, bench.clock.us + node_rows.KEPT_US + 10_000_000) == 1
 
 
 def test_the_ledgers_numbers_are_what_stands_in_it(bench: Bench) -> None:
@@ -182,9 +182,9 @@ def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench, capsy
 
 
 def _publish(bench: Bench, process_metrics: ProcessMetrics, name: str) -> None:
-    with bench.engine.books.database.write() as connection:
+    with bench.engine.context.database.write() as connection:
         node_rows.publish_figures(
-            bench.engine.books,
+            bench.engine.context,
             connection,
             process_metrics.process,
             name,
@@ -208,7 +208,7 @@ def test_meters_lose_nothing_between_threads() -> None:
 
 
 def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> None:
-    database = bench.engine.books.database
+    database = bench.engine.context.database
     if database.driver.name == "sqlite":
         assert bench.engine.metrics.blocked() == []
         return
@@ -230,8 +230,8 @@ def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> N
         two.start()
         _until(bench, 2)
         with database.read() as connection:
-            assert lock_waits.chains(connection, least_s=1000) == []
-            chains = lock_waits.chains(connection, least_s=0)
+            assert lock_waits.chains(connection, min_s=1000) == []
+            chains = lock_waits.chains(connection, min_s=0)
     one.join()
     two.join()
     longest, other = chains
@@ -240,11 +240,11 @@ def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> N
     assert longest.waited_s >= other.waited_s >= 0
     assert "FOR UPDATE" in longest.waits.query
     with database.read() as connection:
-        assert lock_waits.chains(connection, least_s=0) == []
+        assert lock_waits.chains(connection, min_s=0) == []
 
 
 def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
-    database = bench.engine.books.database
+    database = bench.engine.context.database
     said = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]
     assert (said["verdict"], said["blocked"]) == ("current", [])
     if database.driver.name == "sqlite":
@@ -260,13 +260,13 @@ def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
         pid = holder.scalar(text("SELECT pg_backend_pid()"))
         waiter = threading.Thread(target=wait)
         waiter.start()
-        _until(bench, 1, least_s=lock_waits.LEAST_S)
+        _until(bench, 1, min_s=lock_waits.MIN_S)
         (chain,) = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]["blocked"]
-        told = inside("doctor", "--probe", "--db", url).out
+        reported = inside("doctor", "--probe", "--db", url).out
     waiter.join()
     assert [each["pid"] for each in chain["blockers"]] == [pid]
-    assert chain["waited_s"] >= lock_waits.LEAST_S
-    assert f"pg_terminate_backend({pid})" in told
+    assert chain["waited_s"] >= lock_waits.MIN_S
+    assert f"pg_terminate_backend({pid})" in reported
 
 
 def test_the_doctor_makes_no_ledger(tmp_path: Path) -> None:
@@ -282,11 +282,11 @@ def test_the_doctor_makes_no_ledger(tmp_path: Path) -> None:
 _LOCK = text("SELECT 1 FROM lodger_turns WHERE tenant_id = :tenant AND requires = '' FOR UPDATE")
 
 
-def _until(bench: Bench, number: int, least_s: float = 0) -> None:
+def _until(bench: Bench, number: int, min_s: float = 0) -> None:
     clock = SystemClock()
     end = clock.elapsed_s() + 120
     while True:
-        with bench.engine.books.database.read() as connection:
-            if len(lock_waits.chains(connection, least_s=least_s)) >= number:
+        with bench.engine.context.database.read() as connection:
+            if len(lock_waits.chains(connection, min_s=min_s)) >= number:
                 return
         assert clock.elapsed_s() < end

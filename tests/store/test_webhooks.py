@@ -34,7 +34,7 @@ class Post:
 
     def __init__(self, engine: Engine, peer: Peer, way_out: WayOut) -> None:
         self.engine, self.peer, self.way_out, self.clock = engine, peer, way_out, Hands()
-        self.sender = WebhookSender(engine.books.database, engine.vault, way_out.send, self.clock)
+        self.sender = WebhookSender(engine.context.database, engine.vault, way_out.send, self.clock)
         self.emitted = 0
 
     def made(self, name: str = "crm", path: str = "/", **more: Any) -> str:
@@ -47,11 +47,11 @@ class Post:
         self.emitted += 1
         journal = Journal("acme", ACTION.format(self.emitted))
         journal.send(Emit(event, json.dumps(data)))
-        with self.engine.books.database.write() as connection:
+        with self.engine.context.database.write() as connection:
             commit.apply(connection, journal.write_set(), now_us=self.clock.us)
 
     def rows(self) -> list[Any]:
-        with self.engine.books.database.read() as connection:
+        with self.engine.context.database.read() as connection:
             return list(connection.execute(select(outbox).order_by(outbox.c.created_us, outbox.c.n, outbox.c.target)))
 
     def verified(self, secret: str) -> list[tuple[str, Any]]:
@@ -164,9 +164,14 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
         assert not isinstance(post.engine.webhooks.put("acme", "crm", peer.url()), NewWebhook), "its secret stays"
         post.emit()
         assert await post.sender.round() == 1
-        with post.engine.books.database.read() as connection:
-            (told,) = outboxes.deliveries(connection, "acme", ACTION.format(1))
-        assert (told.kind, told.to, told.about, told.state) == ("webhook", ("crm",), "order.paid", "failed")
+        with post.engine.context.database.read() as connection:
+            (reported,) = outboxes.deliveries(connection, "acme", ACTION.format(1))
+        assert (reported.kind, reported.to, reported.about, reported.state) == (
+            "webhook",
+            ("crm",),
+            "order.paid",
+            "failed",
+        )
 
     posted(tmp_path, peer, work)
 
@@ -174,7 +179,7 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
 def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
     async def work(post: Post) -> None:
         way_out = WayOut(opened(peer, egress_networks="", egress_ports=f"{peer.port} 80"))
-        post.sender = WebhookSender(post.engine.books.database, post.engine.vault, way_out.send, post.clock)
+        post.sender = WebhookSender(post.engine.context.database, post.engine.vault, way_out.send, post.clock)
         post.made()
         post.engine.webhooks.put("acme", "meta", "http://169.254.169.254/latest")
         post.engine.webhooks.put("acme", "name", "http://localhost.evil.example/")
@@ -199,7 +204,7 @@ def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
             post.emit(f"slow.n{number}")
         marked: asyncio.Queue[str] = asyncio.Queue()
         post.sender = WebhookSender(
-            post.engine.books.database, post.engine.vault, post.way_out.send, post.clock,
+            post.engine.context.database, post.engine.vault, post.way_out.send, post.clock,
             on_mark=lambda row, _state, _failure: marked.put_nowait(row.target),
         )  # fmt: skip
         await post.sender.start()
@@ -227,7 +232,7 @@ def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -
 
 def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: Peer) -> None:
     async def work(post: Post) -> None:
-        post.engine.books.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the sender's clock
+        post.engine.context.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the sender's clock
         old = post.made()
         new = post.engine.webhooks.renew("acme", "crm").secret
         assert new != old
@@ -270,7 +275,7 @@ def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: 
             sent.set()
             return await asyncio.get_running_loop().create_future()
 
-        killed = WebhookSender(post.engine.books.database, post.engine.vault, hang, post.clock)
+        killed = WebhookSender(post.engine.context.database, post.engine.vault, hang, post.clock)
         await killed.start()
         await sent.wait()
         await killed.stop()
@@ -303,7 +308,7 @@ def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
         post.made("one")
         post.made("two")
         post.emit()
-        with post.engine.books.database.write() as connection:
+        with post.engine.context.database.write() as connection:
             sealed = connection.scalar(select(webhooks.c.sealed).where(webhooks.c.name == "one"))
             connection.execute(update(webhooks).where(webhooks.c.name == "two").values(sealed=sealed))
         await post.sender.round()

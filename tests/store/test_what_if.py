@@ -26,12 +26,12 @@ def bench(url: str) -> Iterator[Bench]:
 def test_weekends_and_another_zone_over_a_change_of_the_clocks(bench: Bench) -> None:
     bench.tenant()
     bench.schedule("0 9 * * *", tz="UTC")
-    told = bench.engine.schedules.what_if(
+    reported = bench.engine.schedules.what_if(
         "acme", "s", rules="0 9 * * 1-5", since=MONDAY, until=MONDAY + timedelta(days=7)
     )
-    assert told.dropped == (datetime(2026, 3, 28, 9, tzinfo=UTC), datetime(2026, 3, 29, 9, tzinfo=UTC))
-    assert (told.added, told.complete_to) == ((), MONDAY + timedelta(days=7))
-    assert told.before != told.after
+    assert reported.dropped == (datetime(2026, 3, 28, 9, tzinfo=UTC), datetime(2026, 3, 29, 9, tzinfo=UTC))
+    assert (reported.added, reported.complete_to) == ((), MONDAY + timedelta(days=7))
+    assert reported.before != reported.after
     moved = bench.engine.schedules.what_if(
         "acme", "s", tz="Europe/Berlin", since=MONDAY + timedelta(days=5), until=MONDAY + timedelta(days=7)
     )
@@ -45,7 +45,7 @@ def test_it_is_what_the_edit_does_and_stores_nothing(bench: Bench) -> None:
     before = bench.schedule("0 * * * *")
     since, until = MONDAY, MONDAY + timedelta(days=2)
     old = bench.engine.schedules.preview(["0 * * * *"], after=since - timedelta(seconds=1), n=48).slots
-    told = bench.engine.schedules.what_if(
+    reported = bench.engine.schedules.what_if(
         "acme", "s", rules="*/90 * * * *", exclusions="0 3 * * *", since=since, until=until
     )
     assert bench.engine.schedules.get("acme", "s") == before
@@ -53,9 +53,9 @@ def test_it_is_what_the_edit_does_and_stores_nothing(bench: Bench) -> None:
     new = bench.engine.schedules.preview(
         edited.rules.rules, exclusions=edited.rules.exclusions, after=since - timedelta(seconds=1), n=46
     ).slots
-    assert set(told.dropped) == set(old) - set(new)
-    assert set(told.added) == set(new) - set(old)
-    assert told.dropped
+    assert set(reported.dropped) == set(old) - set(new)
+    assert set(reported.added) == set(new) - set(old)
+    assert reported.dropped
     again = bench.engine.schedules.what_if("acme", "s", since=since, until=until)
     assert (again.dropped, again.added) == ((), ())
 
@@ -63,9 +63,11 @@ def test_it_is_what_the_edit_does_and_stores_nothing(bench: Bench) -> None:
 def test_a_range_of_too_many_slots_says_how_far_it_was_compared(bench: Bench) -> None:
     bench.tenant()
     bench.schedule("every 1s")
-    told = bench.engine.schedules.what_if("acme", "s", rules="every 2s", at_most=100)
-    assert len(told.dropped) + len(told.added) <= 100
-    assert told.complete_to < bench.engine.schedules.what_if("acme", "s", rules="every 2s", at_most=10**9).complete_to
+    reported = bench.engine.schedules.what_if("acme", "s", rules="every 2s", at_most=100)
+    assert len(reported.dropped) + len(reported.added) <= 100
+    assert (
+        reported.complete_to < bench.engine.schedules.what_if("acme", "s", rules="every 2s", at_most=10**9).complete_to
+    )
     with pytest.raises(RuleInvalid):
         bench.engine.schedules.what_if("acme", "s", rules="every nonsense")
     with pytest.raises(NotFound):

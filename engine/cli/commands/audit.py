@@ -29,11 +29,11 @@ def export(
     )
     count = 0
     # Lines that go to a terminal show by themselves how far it is.
-    with opened(db) as engine, bar("exporting the audit log", "entries", as_json=out is None) as told:
+    with opened(db) as engine, bar("exporting the audit log", "entries", as_json=out is None) as progress:
         for entry in engine.audit.export(tenant, since=start, until=end):
             write_json(entry, out)
             count += 1
             if count % STEP == 0:
-                told(count)
+                progress(count)
     if out is not None:
         say(f"{count} entries")

@@ -17,12 +17,12 @@ def upgrade(db: Database = None, as_json: AsJson = False) -> None:
 
     done: list[dict[str, object]] = []
 
-    def told(revision: str, sentence: str, number: int, total: int) -> None:
+    def show_step(revision: str, sentence: str, number: int, total: int) -> None:
         done.append({"revision": revision, "sentence": sentence})
         if not as_json:
             say(f"{number}/{total}  {revision}  {sentence}")
 
-    Ledger(load(database=db).database, progress=told).close()
+    Ledger(load(database=db).database, progress=show_step).close()
     if as_json:
         write_json({"applied": done})
     elif not done:
@@ -66,7 +66,7 @@ def prepare(
     tell = named(expose)
     with opened(db) as engine:
         tell(engine)
-        planned = {"the ledger": statements(engine.datasets, None, engine.books.database.driver, user)}
+        planned = {"the ledger": statements(engine.datasets, None, engine.context.database.driver, user)}
         for each in engine.datasets.databases:
             planned[each.place] = statements(engine.datasets, each, each.driver, user)
         if not sql:

@@ -73,8 +73,8 @@ def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
     # What the node notes is told as part of the story: a second voice would tear the screen.
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())
-    told = _silent if as_json else _now
-    summary = asyncio.run(play(Plan(folder, for_s), SystemClock(), told, _viewer(as_json=as_json)))
+    show = _silent if as_json else _now
+    summary = asyncio.run(play(Plan(folder, for_s), SystemClock(), show, _viewer(as_json=as_json)))
     if as_json:
         write_json(summary.as_dict())
     else:

@@ -104,10 +104,10 @@ def _limits(**wishes: int | None) -> Any:  # noqa: ANN401 - Limits, imported whe
         raise Usage(error.code, error.what, why=error.why, fix=error.fix) from None
 
 
-def _refused(raw: bytes, most: int) -> dict[str, Any] | None:
+def _refused(raw: bytes, maximum: int) -> dict[str, Any] | None:
     """What no worker needs to see: text that is too large, is no UTF-8, or is nothing at all."""
-    if len(raw) > most:
-        return _ended("source_too_large", "SourceTooLarge", f"the script has {len(raw)} bytes, the limit is {most}")
+    if len(raw) > maximum:
+        return _ended("source_too_large", "SourceTooLarge", f"the script has {len(raw)} bytes, the limit is {maximum}")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

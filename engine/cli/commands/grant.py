@@ -33,7 +33,7 @@ def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> 
     if as_json:
         write_json({"tenant": tenant, "grants": held, "own": found.grants is not None, "people": found.people})
         return
-    _told(tenant, held)
+    _show(tenant, held)
     if found.grants is None:
         say("as the setting LODGER_GRANTS says; `lodger grant give` makes them the tenant's own")
     say("its people: " + (", ".join(found.people) or "none are named"))
@@ -44,7 +44,7 @@ def give(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson =
     """Let a tenant do more; runs that start from now on may."""
     with opened(db) as engine:
         held = engine.grants.give(tenant, *grants)
-    _told(tenant, held, as_json=as_json)
+    _show(tenant, held, as_json=as_json)
 
 
 @app.command()
@@ -52,7 +52,7 @@ def take(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson =
     """Take something away, named as `lodger grant list` shows it; what runs goes on with what it was given."""
     with opened(db) as engine:
         held = engine.grants.take(tenant, *grants)
-    _told(tenant, held, as_json=as_json)
+    _show(tenant, held, as_json=as_json)
 
 
 @app.command()
@@ -60,7 +60,7 @@ def reset(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> Non
     """Let a tenant hold what the setting LODGER_GRANTS says, now and later."""
     with opened(db) as engine:
         held = engine.grants.keep(tenant, None)
-    _told(tenant, held, as_json=as_json)
+    _show(tenant, held, as_json=as_json)
 
 
 @app.command()
@@ -81,7 +81,7 @@ def people(
         say(f"people of {tenant}: " + (", ".join(found.people) or "none"))
 
 
-def _told(tenant: str, held: Sequence[str], *, as_json: bool = False) -> None:
+def _show(tenant: str, held: Sequence[str], *, as_json: bool = False) -> None:
     from lodger.engine.core.access.grants import meaning
 
     if as_json:

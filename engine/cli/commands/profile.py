@@ -47,7 +47,7 @@ def put(
 def show_all(as_json: AsJson = False) -> None:
     """List the profiles, without their tokens."""
     found, current = Profiles().all()
-    told = [
+    shown = [
         {
             "name": each.name,
             "server": each.server,
@@ -58,10 +58,11 @@ def show_all(as_json: AsJson = False) -> None:
         for each in found
     ]
     if as_json:
-        write_json({"profiles": told})
+        write_json({"profiles": shown})
     else:
         rows = (
-            (each["name"], each["server"] or each["db"], "used unless told" if each["current"] else "") for each in told
+            (each["name"], each["server"] or each["db"], "used unless told" if each["current"] else "")
+            for each in shown
         )
         table(("profile", "place", ""), rows)
 

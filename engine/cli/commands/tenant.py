@@ -12,7 +12,7 @@ from lodger.engine.cli.output.files import keep
 from lodger.engine.cli.output.progress import bar
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.core.progress import report_progress_to
-from lodger.engine.service.archive.export import MOST_BYTES
+from lodger.engine.service.archive.export import MAX_BYTES
 
 app = typer.Typer(name="tenant", help="Whose scripts run.", no_args_is_help=True)
 
@@ -43,7 +43,11 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a suspended tenant to one file, for lodger tenant restore elsewhere."""
-    with opened(db) as engine, bar(f"exporting {tenant}", "rows", as_json=as_json) as told, report_progress_to(told):
+    with (
+        opened(db) as engine,
+        bar(f"exporting {tenant}", "rows", as_json=as_json) as progress,
+        report_progress_to(progress),
+    ):
         archive = engine.tenants.export(tenant)
     if not keep(out, archive):
         return
@@ -61,8 +65,12 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Make a tenant of an archive, suspended; lodger tenant resume lets it go on."""
-    content = inputs.source(file, most=MOST_BYTES)
-    with opened(db) as engine, bar(f"restoring {tenant}", "rows", as_json=as_json) as told, report_progress_to(told):
+    content = inputs.source(file, maximum=MAX_BYTES)
+    with (
+        opened(db) as engine,
+        bar(f"restoring {tenant}", "rows", as_json=as_json) as progress,
+        report_progress_to(progress),
+    ):
         made = engine.tenants.restore(tenant, content)
     if as_json:
         write_json(made)

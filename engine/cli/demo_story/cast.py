@@ -38,21 +38,21 @@ class Part:
         return (files("lodger.engine.cli.demo_story") / "scripts" / f"{self.script}.js").read_text(encoding="utf-8")
 
 
-_BOOKS, _BIKES = SHOPS
+_BOOKSHOP, _BIKES = SHOPS
 #: An order of the first shop; the second one's script asks for it.
 VICTIM_ORDER = 1
 
 CAST = (
-    Part(_BOOKS.id, "cart-reminders", "cart_reminders", "FREQ=SECONDLY;INTERVAL=5", "skip",
+    Part(_BOOKSHOP.id, "cart-reminders", "cart_reminders", "FREQ=SECONDLY;INTERVAL=5", "skip",
          "runs live; what was missed is skipped: one row for a hundred days"),
-    Part(_BOOKS.id, "monthly-sales", "monthly_sales", "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "all",
-         "every missed month is run, oldest first", tz=_BOOKS.tz),
-    Part(_BOOKS.id, "weekly-figure", "weekly_figure", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=8;BYMINUTE=0;BYSECOND=0", "latest",
-         "the latest missed week is run; a figure below the threshold mails the manager", tz=_BOOKS.tz,
-         params={"threshold": 100_000, "manager": _BOOKS.manager}),
-    Part(_BOOKS.id, "broken-report", "broken_report", "FREQ=DAILY;BYHOUR=7;BYMINUTE=0;BYSECOND=0", "latest",
-         "throws: the error shows the script's line", tz=_BOOKS.tz),
-    Part(_BOOKS.id, "winter-sale", "winter_sale", None, "latest", "a one-off at a date", params={"percent": 20}),
+    Part(_BOOKSHOP.id, "monthly-sales", "monthly_sales", "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "all",
+         "every missed month is run, oldest first", tz=_BOOKSHOP.tz),
+    Part(_BOOKSHOP.id, "weekly-figure", "weekly_figure", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=8;BYMINUTE=0;BYSECOND=0", "latest",
+         "the latest missed week is run; a figure below the threshold mails the manager", tz=_BOOKSHOP.tz,
+         params={"threshold": 100_000, "manager": _BOOKSHOP.manager}),
+    Part(_BOOKSHOP.id, "broken-report", "broken_report", "FREQ=DAILY;BYHOUR=7;BYMINUTE=0;BYSECOND=0", "latest",
+         "throws: the error shows the script's line", tz=_BOOKSHOP.tz),
+    Part(_BOOKSHOP.id, "winter-sale", "winter_sale", None, "latest", "a one-off at a date", params={"percent": 20}),
     Part(_BIKES.id, "confirm-orders", "confirm_orders", "FREQ=SECONDLY;INTERVAL=2", "skip", "runs live"),
     Part(_BIKES.id, "monthly-sales", "monthly_sales", "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "all",
          "the same script, another shop, other rows", tz=_BIKES.tz),
@@ -62,5 +62,5 @@ CAST = (
     Part(_BIKES.id, "endless", "endless", "FREQ=DAILY;BYHOUR=3;BYMINUTE=30;BYSECOND=0", "latest",
          "loops for ever: the CPU limit ends it", limits={"cpu_ms": 300}),
     Part(_BIKES.id, "nosy", "nosy", "FREQ=HOURLY;BYMINUTE=15;BYSECOND=0", "latest",
-         "asks for the other shop's rows and gets none", params={"victim": _BOOKS.id, "victimOrder": VICTIM_ORDER}),
+         "asks for the other shop's rows and gets none", params={"victim": _BOOKSHOP.id, "victimOrder": VICTIM_ORDER}),
 )  # fmt: skip

@@ -74,8 +74,8 @@ class Feed:
                 gap = Missed(event.tenant_id or "?", name, from_us(first), from_us(last), details["reason"] or "")
                 self._story.tell(gap)
             case kind if kind in _NOTES:
-                whose = f"{event.tenant_id}/{self._names.get(event.schedule_id or '', 'a request')}"
-                self._story.tell(_NOTES[kind].format(whose=whose, **details))
+                subject = f"{event.tenant_id}/{self._names.get(event.schedule_id or '', 'a request')}"
+                self._story.tell(_NOTES[kind].format(subject=subject, **details))
 
     def _run(self, event: Event, started_us: int, late_s: float) -> Run:
         details = event.details

@@ -182,8 +182,8 @@ def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first
     return [row(number) for number in range(shop.tickets)]
 
 
-def _ago(random: Random, now: datetime, least_days: float, most_days: float) -> datetime:
-    return _whole(now - timedelta(days=random.uniform(least_days, most_days)))
+def _ago(random: Random, now: datetime, min_days: float, max_days: float) -> datetime:
+    return _whole(now - timedelta(days=random.uniform(min_days, max_days)))
 
 
 def _whole(instant: datetime) -> datetime:

@@ -106,9 +106,11 @@ def _prepared(stage: Stage, plan: Plan) -> str:
 
 @asynccontextmanager
 async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Settings) -> AsyncIterator[Feed]:
-    books = engine.books
+    context = engine.context
     expose(engine)
-    mailer = Mailer(books.database, MailServer(mailbox.host, mailbox.port, sender=SENDER), books.clock, poll_s=MAIL_S)
+    mailer = Mailer(
+        context.database, MailServer(mailbox.host, mailbox.port, sender=SENDER), context.clock, poll_s=MAIL_S
+    )
     sources = {(part.shop, part.script): part.source() for part in CAST}
     feed = Feed(engine, story, sources, settings.missed_after_s)
     try:

@@ -25,9 +25,9 @@ class Stage:
 
 def set_up(engine: "Engine") -> Stage:
     """Fill the ledger; what an earlier run has made is left as it is, what one that broke off owes is made up for."""
-    now = from_us(engine.books.clock.now_us())
+    now = from_us(engine.context.clock.now_us())
     rows: dict[str, int] = {}
-    with engine.books.database.write() as connection:
+    with engine.context.database.write() as connection:
         if not inspect(connection).has_table(customers.name):
             rows = fill(connection, now)
     known = {tenant.id for tenant in engine.tenants.list()}

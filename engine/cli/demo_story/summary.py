@@ -119,7 +119,7 @@ def _mails(engine: "Engine") -> dict[str, int]:
 
     from lodger.engine.store.schema.script_data import outbox
 
-    with engine.books.database.read() as connection:
+    with engine.context.database.read() as connection:
         rows = connection.execute(select(outbox.c.state, func.count().label("n")).group_by(outbox.c.state))
         return {row.state: row.n for row in rows}
 

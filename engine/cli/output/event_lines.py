@@ -28,9 +28,9 @@ def line(event: Event) -> str:
     """Return an event as a line: when, what, whose tenant, and the details that say anything."""
     details = body(event)
     head = f"{_instant(details.pop('at_us'))}  {details.pop('kind'):8}  {details.pop('tenant_id') or '-'}"
-    told = _attempt(details) if event.kind in {"finished", "lost"} else []
-    told += [f"{name}={text}" for name, text in map(_detail, details, details.values()) if text]
-    return "  ".join([head, *told])
+    parts = _attempt(details) if event.kind in {"finished", "lost"} else []
+    parts += [f"{name}={text}" for name, text in map(_detail, details, details.values()) if text]
+    return "  ".join([head, *parts])
 
 
 def _attempt(details: dict[str, Any]) -> list[str]:

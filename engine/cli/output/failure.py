@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from lodger.engine.cli.output.result_output import visible, write_json
 
-_MAX_LETTERS = 1000
+_MAX_CHARACTERS = 1000
 #: Set to see the whole traceback of a fault of ours.
 TRACEBACK = "LODGER_TRACEBACK"
 
@@ -87,7 +87,7 @@ def human(body: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    return visible(text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}… ({len(text)} letters)")
+    return visible(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}… ({len(text)} letters)")
 
 
 def under(text: str, index: int) -> str:

@@ -317,14 +317,14 @@ def preview(shown: Any) -> None:  # noqa: ANN401 - a Preview
         say(f"  {zulu(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
 
 
-def what_if(told: Any) -> None:  # noqa: ANN401 - a WhatIf
+def what_if(difference: Any) -> None:  # noqa: ANN401 - a WhatIf
     """Show what an edit would change."""
-    say(f"now:  {told.before}\nthen: {told.after}")
-    changes = [(slot, "dropped") for slot in told.dropped] + [(slot, "added") for slot in told.added]
+    say(f"now:  {difference.before}\nthen: {difference.after}")
+    changes = [(slot, "dropped") for slot in difference.dropped] + [(slot, "added") for slot in difference.added]
     for slot, what in sorted(changes):
         say(f"  {'-' if what == 'dropped' else '+'} {zulu(slot)}")
-    said = f"{len(told.dropped)} dropped, {len(told.added)} added" if changes else "no slot changes"
-    say(f"{said}; compared up to {zulu(told.complete_to)}")
+    said = f"{len(difference.dropped)} dropped, {len(difference.added)} added" if changes else "no slot changes"
+    say(f"{said}; compared up to {zulu(difference.complete_to)}")
 
 
 def token(made: Any) -> None:  # noqa: ANN401 - a NewToken

@@ -93,15 +93,15 @@ def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kin
     assert state is not None
     now = tuple(_value(state, name, old=False) for name in (key, owner))
     before = tuple(_value(state, name, old=True) for name in (key, owner))
-    told = [(now, kind)]
+    changed = [(now, kind)]
     if kind == feed.UPDATE and before != now:  # to another tenant, or under another key
-        told = [(before, feed.DELETE), (now, feed.INSERT)]
+        changed = [(before, feed.DELETE), (now, feed.INSERT)]
     elif kind == feed.DELETE:
-        told = [(before, feed.DELETE)]
+        changed = [(before, feed.DELETE)]
     connection = session.connection(bind_arguments={"mapper": mapper})
-    for (which, whose), change in told:
-        if whose is not None:
-            feed.record(connection, feed.source_of(rows), str(whose), [(_text(rows, which), change)], clock.now_us())
+    for (which, tenant), change in changed:
+        if tenant is not None:
+            feed.record(connection, feed.source_of(rows), str(tenant), [(_text(rows, which), change)], clock.now_us())
 
 
 def _value(state: Any, name: str, *, old: bool) -> Any:

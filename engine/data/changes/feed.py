@@ -229,12 +229,12 @@ def horizon(connection: Connection) -> FeedLag:
 _first = select(_c.seq, _c.source, _c.owner, _c.xid, _c.at_us).order_by(_c.xid, _c.seq).limit(bindparam("most"))
 
 
-def forget(connection: Connection, before_us: int, most: int = 1000) -> int:
+def forget(connection: Connection, before_us: int, maximum: int = 1000) -> int:
     """Delete changes that are older, of the first so many that there are, and remember for each feed how far; give their number.
 
     The order of a feed is that of time, nearly: to ask for what is old in all of it would read all of it, each time that nothing is.
     """
-    rows = [row for row in connection.execute(_first, {"most": most}) if row.at_us < before_us]
+    rows = [row for row in connection.execute(_first, {"most": maximum}) if row.at_us < before_us]
     upto: dict[tuple[str, str], Position] = {}
     for row in rows:
         upto[row.source, row.owner] = Position(row.xid, row.seq)

@@ -72,15 +72,15 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
         ledger: it is the ledger's, with Lodger's own tables for scripts.
     """
     sets = list(sets)
-    told = cross_tenant_unique_columns(connection, sets)
-    for name, columns in told.items():
+    unique = cross_tenant_unique_columns(connection, sets)
+    for name, columns in unique.items():
         _log.warning(
             "%s: %s is unique over all tenants in the database, though the table declares it nowhere: scripts may not write it "
             "unless allow_unique= names the rule",
             name,
             ", ".join(sorted(columns)),
         )
-    return replace(_standing(connection, sets, ledger=ledger), cross_tenant_unique_columns=told)
+    return replace(_standing(connection, sets, ledger=ledger), cross_tenant_unique_columns=unique)
 
 
 def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> DatabaseIsolation:

@@ -74,7 +74,7 @@ def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableData
     for rows in sets:
         if not rows.writable:
             continue
-        told: set[str] = set()
+        columns_found: set[str] = set()
         by_name = {rows.fields[name].column.name: name for name in rows.writable}
         named = _named(rows)
         for label, columns in driver_of(connection).unique_rules(connection, rows.origin).items():
@@ -82,9 +82,11 @@ def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableData
             allowed = frozenset(plain) in named or _is_allowed(label, plain, rows.allow_unique)
             if rows.tenant_column.name in plain or allowed:
                 continue
-            told |= {by_name[name] for name in plain if name in by_name} if plain == columns else set(by_name.values())
-        if told:
-            found[rows.name] = frozenset(told)
+            columns_found |= (
+                {by_name[name] for name in plain if name in by_name} if plain == columns else set(by_name.values())
+            )
+        if columns_found:
+            found[rows.name] = frozenset(columns_found)
     return found
 
 

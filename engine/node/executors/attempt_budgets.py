@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.policy.budget_table import BUDGETS, BY_NAME, NAMES, Overdrawn, crossed
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.usage import budget_reservations
 from lodger.engine.store.usage.budget_reservations import Wish
 from lodger.sandbox.outcome import Outcome
@@ -174,7 +174,7 @@ class BudgetReservations:
     Satisfies :class:`lodger.engine.node.executors.attempt.BudgetSource`.
     """
 
-    def __init__(self, store: Books) -> None:
+    def __init__(self, store: StoreContext) -> None:
         self._store = store
         self._waiting: list[tuple[Wish, asyncio.Future[int]]] = []
         self._task: asyncio.Task[None] | None = None

@@ -8,7 +8,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.host import Host
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content
@@ -34,7 +34,7 @@ def chosen(connection: Connection, tenant_id: str, script: str, version: int | N
 
 
 def claim(
-    store: Books,
+    store: StoreContext,
     tenant: Tenant,
     name: str,
     version: int,

@@ -99,7 +99,7 @@ class WebhookSender(Sender):
 
         return Request(
             "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=here,
-            payer=row.tenant_id, most_body=MAX_ANSWER_BYTES,
+            payer=row.tenant_id, max_body=MAX_ANSWER_BYTES,
         )  # fmt: skip
 
     def _route(self, row: Row[Any]) -> Route | None:

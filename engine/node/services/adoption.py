@@ -45,4 +45,4 @@ class Adoption(Service):
                     fix=refused.fix or "insert a copy of the present revision with what is to be different",
                 )
                 self.fault(error)
-        return 0.0 if len(found) >= adoption.MOST else context.idle_s
+        return 0.0 if len(found) >= adoption.MAX_ROWS else context.idle_s

@@ -210,7 +210,7 @@ class Dispatcher(Service):
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:
             # The attempt is this node's no more: its row was written by what took it away, without what only we know.
-            finished = killed.remains if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED)
+            finished = killed.finished if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED)
             self.context.bus.publish(AttemptStopped(claim, finished))
             self._release(claim)
             return

@@ -69,7 +69,7 @@ class Retention(Service):
         if rows:
             await context.db.write(partial(retention.drop, rows=rows, now_us=now))
             context.bus.publish(context.event("forgotten", tenant=tenant, actions=len(rows)))
-        done = len(rows) < retention.MOST and len(keys) < retention.MOST
+        done = len(rows) < retention.MAX_ROWS and len(keys) < retention.MAX_ROWS
         return done, STEP_S if rows or keys else max(STEP_S, REST * took_s)
 
     def _look(self, tenant: str, now_us: int) -> tuple[list[AnyRow], list[AnyRow], float]:

@@ -157,7 +157,7 @@ class Prefetcher(Service):
 
     async def round(self) -> float:
         """Look ahead, or read a few."""
-        db, revisions = self.context.db, self.context.store.rulebook
+        db, revisions = self.context.db, self.context.store.revision_cache
         if self._unread:
             wanted = [self._unread.popleft() for _ in range(min(BATCH, len(self._unread)))]
             await db.read(partial(revisions.warm, wanted=wanted))
@@ -169,7 +169,7 @@ class Prefetcher(Service):
             until_us = now_us + int(AHEAD_S * 1_000_000)
             # A clock that was set back shows what it has shown before.
             after_us = self._ready_us if now_us <= self._ready_us <= until_us else now_us
-            ahead = partial(tick.approaching, after_us=after_us, until_us=until_us, most=KEPT // 2)
+            ahead = partial(tick.approaching, after_us=after_us, until_us=until_us, maximum=KEPT // 2)
             self._unread.extend(revisions.unread(await db.read(ahead)))
             self._ready_us = until_us
             if self._unread:

@@ -27,8 +27,8 @@ FORMAT = 1
 #: Rows that are read at once.
 PAGE = 500
 #: Most bytes of an archive before it is packed, and of one row.
-MOST_BYTES = 2 * 1024**3
-MOST_ROW = 64 * 1024**2
+MAX_BYTES = 2 * 1024**3
+MAX_ROW_BYTES = 64 * 1024**2
 #: In the order in which they can be inserted.
 TABLES: dict[str, Table] = {
     table.name: table
@@ -73,7 +73,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed:
         for line in _lines(connection, tenant_id, head):
             written += len(line)
-            if written > MOST_BYTES or len(line) > MOST_ROW:
+            if written > MAX_BYTES or len(line) > MAX_ROW_BYTES:
                 raise _too_large(tenant_id)
             digest.update(line)
             packed.write(line)
@@ -86,7 +86,7 @@ def _too_large(tenant_id: str) -> Conflict:
     return Conflict(
         "tenant_too_large",
         f"tenant {tenant_id!r} is too large for one archive",
-        why=f"no ledger takes one of more than {MOST_BYTES >> 20} MiB before it is packed, or with a row of more than {MOST_ROW >> 20}",
+        why=f"no ledger takes one of more than {MAX_BYTES >> 20} MiB before it is packed, or with a row of more than {MAX_ROW_BYTES >> 20}",
         fix="let it keep less history for a while: limits retention_days and retention_runs",
     )
 

@@ -19,16 +19,16 @@ from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.service.archive import validation
-from lodger.engine.service.archive.export import FORMAT, MARK, MOST_BYTES, MOST_ROW, TABLES
+from lodger.engine.service.archive.export import FORMAT, MARK, MAX_BYTES, MAX_ROW_BYTES, TABLES
 from lodger.engine.service.archive.validation import OPEN, bad
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.placements import require_placed
 from lodger.engine.store.records import Tenant
-from lodger.engine.store.schedules.revisions import MOST_STEPS
+from lodger.engine.store.schedules.revisions import MAX_STEPS
 from lodger.engine.store.schema import scheduling as s
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encoded
@@ -46,7 +46,7 @@ _HISTORY = {
 }
 
 
-def bring_in(books: Books, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:
+def bring_in(context: StoreContext, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:
     """Make a tenant of an archive, suspended.
 
     Raises:
@@ -57,7 +57,7 @@ def bring_in(books: Books, connection: Connection, tenant_id: str, archive: byte
     head = _head(lines, tenant_id, current(connection))
     try:
         with savepoint(connection):
-            return Arrival(books, connection, tenant_id).through(head, lines, now_us)
+            return Arrival(context, connection, tenant_id).through(head, lines, now_us)
     except (IntegrityError, DataError) as error:
         raise bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error
 
@@ -71,9 +71,9 @@ class _Lines:
         self._digest = hashlib.sha256()
 
     def next(self) -> Any:  # noqa: ANN401 - any JSON value
-        line = self._unpacked(self._packed.readline, MOST_ROW + 1)
+        line = self._unpacked(self._packed.readline, MAX_ROW_BYTES + 1)
         self._read += len(line)
-        if self._read > MOST_BYTES or len(line) > MOST_ROW:
+        if self._read > MAX_BYTES or len(line) > MAX_ROW_BYTES:
             raise bad("it unpacks to more than a tenant may hold")
         if not line.endswith(b"\n"):
             raise bad("it was cut off")
@@ -88,9 +88,9 @@ class _Lines:
         return value
 
     @staticmethod
-    def _unpacked(read: Callable[[int], bytes], most: int) -> bytes:
+    def _unpacked(read: Callable[[int], bytes], maximum: int) -> bytes:
         try:
-            return read(most)
+            return read(maximum)
         except (OSError, EOFError, zlib.error) as error:
             raise bad(f"it cannot be unpacked: {error}") from None
 
@@ -118,8 +118,8 @@ def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
 class Arrival:
     """One archive on its way into a tenant's ledger, inside one transaction."""
 
-    def __init__(self, books: Books, connection: Connection, tenant_id: str) -> None:
-        self._books, self._connection, self._tenant = books, connection, tenant_id
+    def __init__(self, context: StoreContext, connection: Connection, tenant_id: str) -> None:
+        self._context, self._connection, self._tenant = context, connection, tenant_id
         #: Ids of bound scripts of the platform: as they were there, and as they are here with their newest version.
         self._bound: dict[str, tuple[str, int]] = {}
         #: Versions of scripts that are here: what may be named.
@@ -137,7 +137,7 @@ class Arrival:
         self._check_owners()
         self._check_scripts()
         self._check_schedules()
-        self._books.forget(self._tenant)
+        self._context.forget(self._tenant)
         storage_usage.grow(self._connection, {self._tenant: self._history})
         requires = select(s.actions.c.requires).where(s.actions.c.tenant_id == self._tenant, s.actions.c.requires != "")
         wanted = [(self._tenant, each) for each in self._connection.scalars(requires.distinct())]
@@ -155,10 +155,10 @@ class Arrival:
         if not isinstance(limits, dict) or not isinstance(grants or [], list) or not isinstance(people or [], list):
             raise bad("the tenant's own row cannot be read")
         tenants.create(
-            self._books, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
+            self._context, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
             grants=encoded(grants) if grants is not None else None, people=row["people"],
         )  # fmt: skip
-        tenants.suspend(self._books, self._connection, self._tenant, now_us)
+        tenants.suspend(self._context, self._connection, self._tenant, now_us)
 
     def _read(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
         row["tenant_id"] = self._tenant
@@ -265,19 +265,19 @@ class Arrival:
         """Read every revision as the engine will, so that none of them is a surprise to a tick of all tenants."""
         r, k, a = s.schedule_revisions.c, s.schedule_clock.c, s.actions.c
         # Compiling takes its time, and what cannot be compiled stops its own schedule only.
-        book, keys = self._books.rulebook.uncompiled(), set()
+        book, keys = self._context.revision_cache.uncompiled(), set()
         scripts = {script for script, _version in self._known}
         for row in self._connection.execute(select(s.schedule_revisions).where(r.tenant_id == self._tenant)):
             try:
                 made = book.read(row)
                 require_placed(made.conduct, self._tenant)
-                self._books.sources.grants(made.grants)
+                self._context.sources.grants(made.grants)
                 for step in range(max(1, len(made.steps))):
-                    self._books.sources.limits("{}", made.limits_of(step))
+                    self._context.sources.limits("{}", made.limits_of(step))
                 absent = {row.script_id, *_scripts(made.steps)} - scripts or _pinned(made.steps) - self._known
             except Exception as error:
                 raise bad(f"a revision cannot be read: {error}") from error
-            if absent or len(made.steps) > MOST_STEPS:
+            if absent or len(made.steps) > MAX_STEPS:
                 raise bad("a revision names a script or a version that is not in it, or too many")
             keys.add((row.schedule_id, row.revision))
         needed = [

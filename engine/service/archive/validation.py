@@ -38,9 +38,9 @@ LINE_VALUES, LINE_DEPTH = 300, 3
 #: Values and nesting of the JSON in a cell: more than any limit lets a script hand over, with what is put around it.
 CELL_VALUES, CELL_DEPTH = 2_500_000, 16 + next(each.maximum for each in LIMITS if each.name == "json_depth")
 #: Instants of the years 1 to 9999, microseconds: no other whole number in an archive is larger.
-LEAST, MOST = -62_135_596_800_000_000, 253_402_300_800_000_000
+MIN_US, MAX_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 #: What is counted: one more each time, and never too many for its column.
-MOST_COUNTED, MOST_COUNTED_SMALL = 2**30, 2**14
+MAX_COUNTED, MAX_COUNTED_SMALL = 2**30, 2**14
 #: The one number of these that may be below nothing.
 _SIGNED = {"priority"}
 #: States of an action that may still start.
@@ -81,10 +81,10 @@ def read(table: Table, cells: list[Any]) -> Row:
     if len(cells) != len(form.columns):
         raise bad(f"a row of {table.name} has {len(cells)} cells")
     row = {name: check(cell) for (name, check), cell in zip(form.columns, cells, strict=True)}
-    told = {name: parse_cell(table, name, row[name]) for name in form.json if row[name] is not None}
+    parsed = {name: parse_cell(table, name, row[name]) for name in form.json if row[name] is not None}
     if form.look is not None:
         try:
-            form.look(row, told)
+            form.look(row, parsed)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, zlib.error, InputError) as error:
             raise bad(f"a row of {table.name} cannot be read") from error
     return row
@@ -125,8 +125,8 @@ class _Form(NamedTuple):
 def _form(table: Table) -> _Form:
     columns = tuple((column.name, _check(table, column)) for column in table.c)
     texts = {column.name for column in table.c if isinstance(column.type, String)}
-    told = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
-    return _Form(columns, told, _LOOKS.get(table.name))
+    cells = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
+    return _Form(columns, cells, _LOOKS.get(table.name))
 
 
 def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
@@ -160,8 +160,8 @@ def _bytes(named: str, cell: Any) -> bytes:  # noqa: ANN401 - any JSON value
         raise bad(f"{named} is no bytes") from None
 
 
-def _whole(named: str, least: int, most: int, cell: Any) -> int:  # noqa: ANN401 - any JSON value
-    if type(cell) is not int or not least <= cell < most:
+def _whole(named: str, minimum: int, maximum: int, cell: Any) -> int:  # noqa: ANN401 - any JSON value
+    if type(cell) is not int or not minimum <= cell < maximum:
         raise bad(f"{named} is no whole number, or out of its bounds")
     return cell
 
@@ -182,30 +182,30 @@ def _text(named: str, longest: int, cell: Any) -> str:  # noqa: ANN401 - any JSO
 
 def _bounds(name: str, kind: Integer) -> tuple[int, int]:
     if isinstance(kind, BigInteger):
-        return LEAST, MOST
-    most = MOST_COUNTED_SMALL if isinstance(kind, SmallInteger) else MOST_COUNTED
-    return (-most if name in _SIGNED else 0), most
+        return MIN_US, MAX_US
+    maximum = MAX_COUNTED_SMALL if isinstance(kind, SmallInteger) else MAX_COUNTED
+    return (-maximum if name in _SIGNED else 0), maximum
 
 
-def _script(row: Row, _told: Row) -> None:
+def _script(row: Row, _cells: Row) -> None:
     names.check(row["name"], "archive_invalid", "a script", "")
 
 
-def _version(_row: Row, told: Row) -> None:
-    if not isinstance(told["modules"], dict) or not all(isinstance(text, str) for text in told["modules"].values()):
+def _version(_row: Row, cells: Row) -> None:
+    if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
         raise TypeError("a script is made of files")
-    read_fields(told.get("fields"))
-    encoded(told.get("grants"))
+    read_fields(cells.get("fields"))
+    encoded(cells.get("grants"))
 
 
-def _schedule(row: Row, _told: Row) -> None:
+def _schedule(row: Row, _cells: Row) -> None:
     names.check(row["name"], "archive_invalid", "a schedule", "")
 
 
-def _action(row: Row, told: Row) -> None:
-    _ended(row, told)
+def _action(row: Row, cells: Row) -> None:
+    _ended(row, cells)
     if row["state"] in OPEN:
-        steps = told.get("steps")
+        steps = cells.get("steps")
         if (row["schedule_id"] is None) != (row["revision"] is None) or row["script_id"] is None:
             raise ValueError("whose run it is")
         if steps is not None and not isinstance(steps, list):
@@ -214,28 +214,28 @@ def _action(row: Row, told: Row) -> None:
             raise IndexError("there is no such step")
 
 
-def _ended(row: Row, told: Row) -> None:
+def _ended(row: Row, cells: Row) -> None:
     if row["outcome"] is not None:
         Outcome(row["outcome"])
-    if told.get("error") is not None:
-        ScriptError(**told["error"])
+    if cells.get("error") is not None:
+        ScriptError(**cells["error"])
 
 
-def _attempt(row: Row, told: Row) -> None:
-    _ended(row, told)
-    if not all(isinstance(each, dict) for each in told.get("effects") or ()):
+def _attempt(row: Row, cells: Row) -> None:
+    _ended(row, cells)
+    if not all(isinstance(each, dict) for each in cells.get("effects") or ()):
         raise TypeError("an effect is an object")
 
 
-def _lines(_row: Row, told: Row) -> None:
-    for level, text, us in told["lines"]:
-        if not isinstance(level, str) or not isinstance(text, str) or not LEAST <= us < MOST:
+def _lines(_row: Row, cells: Row) -> None:
+    for level, text, us in cells["lines"]:
+        if not isinstance(level, str) or not isinstance(text, str) or not MIN_US <= us < MAX_US:
             raise TypeError("a line is a level, a text and an instant")
         from_us(us)
 
 
-def _message(row: Row, told: Row) -> None:
-    payload = told["payload"]
+def _message(row: Row, cells: Row) -> None:
+    payload = cells["payload"]
     if row["kind"] == "webhook":
         texts, _ = [payload["type"]], payload["data"]
     elif row["kind"] == "mail":
@@ -249,27 +249,27 @@ def _message(row: Row, told: Row) -> None:
         raise TypeError("what is sent is text")
 
 
-def _webhook(row: Row, told: Row) -> None:
-    webhooks.checked(row["name"], row["url"], told["events"])
+def _webhook(row: Row, cells: Row) -> None:
+    webhooks.checked(row["name"], row["url"], cells["events"])
 
 
-def _secret(_row: Row, told: Row) -> None:
-    for each in told["hosts"]:
+def _secret(_row: Row, cells: Row) -> None:
+    for each in cells["hosts"]:
         parse_origin(each)
 
 
-def _document(_row: Row, told: Row) -> None:
-    if not isinstance(told["body"], dict):
+def _document(_row: Row, cells: Row) -> None:
+    if not isinstance(cells["body"], dict):
         raise TypeError("a document is an object")
 
 
-def _index(row: Row, _told: Row) -> None:
+def _index(row: Row, _cells: Row) -> None:
     if not NAME.fullmatch(row["collection"]) or not PATH.fullmatch(row["path"]):
         raise ValueError("no path of a collection")
 
 
-def _fetched(row: Row, told: Row) -> None:
-    status, reason, url, headers, redirected = told["answer"]
+def _fetched(row: Row, cells: Row) -> None:
+    status, reason, url, headers, redirected = cells["answer"]
     texts = [reason, url, *(text for name, value in headers for text in (name, value))]
     if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
         raise TypeError("no answer")

@@ -29,7 +29,7 @@ class DryRuns:
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
-        self._budget = TrialBudget(engine.books)
+        self._budget = TrialBudget(engine.context)
         self._turn = threading.BoundedSemaphore(AT_ONCE)
 
     def dry_run(
@@ -45,10 +45,10 @@ class DryRuns:
         """Run a script once in real walls; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
         from lodger.engine.node.executors.stored_dry_run import chosen
 
-        with self._engine.books.database.read() as connection:
+        with self._engine.context.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
             if source is not None:
-                content, found = read(source, scripts.limits_of(self._engine.books, connection, tenant_id)), None
+                content, found = read(source, scripts.limits_of(self._engine.context, connection, tenant_id)), None
             else:
                 found, content = chosen(connection, tenant_id, name, version)
         self._budget.require(tenant_id)
@@ -68,8 +68,8 @@ class DryRuns:
     def check(self, tenant_id: str, source: Given) -> Checked:
         """Let the runtime parse a script, without running a line of it."""
         engine = self._engine
-        with engine.books.database.read() as connection:
-            limits = scripts.limits_of(engine.books, connection, tenant_id)
+        with engine.context.database.read() as connection:
+            limits = scripts.limits_of(engine.context, connection, tenant_id)
         content = read(source, limits)
         self._budget.require(tenant_id)
         if content.wasm is not None:
@@ -95,7 +95,7 @@ class DryRuns:
         from lodger.engine.node.executors.stored_dry_run import carry_out, claim
 
         version = 0 if found is None else found.version
-        one = claim(self._engine.books, tenant, name, version, content, params, grants, fetches=fetches)
+        one = claim(self._engine.context, tenant, name, version, content, params, grants, fetches=fetches)
         if not self._turn.acquire(timeout=PATIENCE_S):
             raise Unavailable(
                 "rehearsals_busy",

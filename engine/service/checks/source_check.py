@@ -25,9 +25,9 @@ NOWHERE = "lodger:nowhere"
 #: A module of ours beside the author's, which throws at once.
 STOP = "lodger:stop"
 #: What reading takes at most, whatever the tenant's runs may. An honest source takes a quarter of the CPU time that its length is given.
-LEAST_CPU_MS, BYTES_A_MS, MOST_WALL_MS, MOST_MEMORY_BYTES = 500, 1024, 30_000, 256 * MIB
+MIN_CPU_MS, BYTES_A_MS, MAX_WALL_MS, MAX_MEMORY_BYTES = 500, 1024, 30_000, 256 * MIB
 #: Letters of the author's line that an error shows.
-MOST_LETTERS = 200
+MAX_CHARACTERS = 200
 _DECLARATIONS = tuple(word + after for word in ("import", "export") for after in (" ", "{", "*", "'", '"'))
 _UNEXPECTED = re.compile(r"^unexpected .*'(.+)'$", re.DOTALL)
 _CONTEXT = '{"action":{},"now_us":0,"grants":[],"datasets":{},"offsets":[]}'
@@ -65,14 +65,14 @@ class SourceCheck:
     def _pool(self) -> "Pool":
         from lodger.sandbox.pool import Pool
 
-        told = self._settings
+        settings = self._settings
         return Pool(
-            runtime=told.runtime,
+            runtime=settings.runtime,
             size=1,
             cores=1,
-            cache=told.cache_dir,
-            profile=told.profile,
-            minimum=told.walls_minimum,
+            cache=settings.cache_dir,
+            profile=settings.profile,
+            minimum=settings.walls_minimum,
         )
 
     def require(self, tenant_id: str, name: str, modules: dict[str, str], limits: Limits) -> str | None:
@@ -101,9 +101,9 @@ class SourceCheck:
         """
         held = replace(
             limits,
-            cpu_ms=LEAST_CPU_MS + sum(map(len, modules.values())) // BYTES_A_MS,
-            wall_ms=MOST_WALL_MS,
-            memory_bytes=MOST_MEMORY_BYTES,
+            cpu_ms=MIN_CPU_MS + sum(map(len, modules.values())) // BYTES_A_MS,
+            wall_ms=MAX_WALL_MS,
+            memory_bytes=MAX_MEMORY_BYTES,
         )
         if self._settings.runtime == "quickjs":
             for file, source in modules.items():
@@ -210,11 +210,11 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
     place = problem.file or ""
     place += f", line {line}" if line else ""
     place += f", column {column}" if line and column else ""
-    start = 0 if column is None else max(0, column - MOST_LETTERS // 2)
-    shown = text[start : start + MOST_LETTERS]
+    start = 0 if column is None else max(0, column - MAX_CHARACTERS // 2)
+    shown = text[start : start + MAX_CHARACTERS]
     return InputError(
         "source_refused",
-        f"script {name!r} cannot run: {place}{': ' if place else ''}{problem.name}: {problem.message[:MOST_LETTERS]}",
+        f"script {name!r} cannot run: {place}{': ' if place else ''}{problem.name}: {problem.message[:MAX_CHARACTERS]}",
         why=f"that line is {shown.strip()!r}" if shown.strip() else "the runtime cannot read it",
         fix="mend it and store it again; force stores it all the same",
         file=problem.file,

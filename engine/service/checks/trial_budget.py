@@ -3,7 +3,7 @@
 from collections import Counter
 
 from lodger.engine.core.errors import Conflict
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.usage import usage
 
@@ -11,13 +11,13 @@ from lodger.engine.store.usage import usage
 class TrialBudget:
     """Budget ``cpu_s`` of the day, as what is no run of a schedule draws on it."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
 
     def used_up(self, tenant_id: str) -> str:
         """Return why the tenant has no CPU time left today, "" when it has."""
-        with self._books.database.read() as connection:
-            today = usage.of_day(self._books, connection, [tenant_id], self._day()).get(tenant_id)
+        with self._context.database.read() as connection:
+            today = usage.of_day(self._context, connection, [tenant_id], self._day()).get(tenant_id)
         limit = None if today is None else today.allowed.cpu_s_per_day
         if today is None or limit is None or today.used["cpu_us"] < limit * 1_000_000:
             return ""
@@ -42,11 +42,11 @@ class TrialBudget:
         """Add CPU time to the tenant's usage of the day; nothing when the tenant was deleted meanwhile."""
         if cpu_ms <= 0:
             return
-        with self._books.database.write() as connection:
+        with self._context.database.write() as connection:
             ready_queue.lock(connection, [tenant_id])
-            if usage.of_day(self._books, connection, [tenant_id], self._day()):
+            if usage.of_day(self._context, connection, [tenant_id], self._day()):
                 used = {(tenant_id, self._day()): Counter({"cpu_us": int(cpu_ms * 1000)})}
-                usage.charge(self._books, connection, used)
+                usage.charge(self._context, connection, used)
 
     def _day(self) -> int:
-        return self._books.clock.now_us() // usage.DAY_US
+        return self._context.clock.now_us() // usage.DAY_US

@@ -75,7 +75,7 @@ class Actions(Noun[M]):
             NotFound: tenant_unknown, schedule_unknown.
         """
         sought = actions.Sought(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
             if schedule is not None:
@@ -97,19 +97,19 @@ class Actions(Noun[M]):
         return self._get(tenant_id, action_id)
 
     def _get(self, tenant_id: str | None, action_id: str) -> Action:
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return _found(connection, tenant_id, action_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)
     def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
         """List every attempt of an action by step, the running one included."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return actions.attempts(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/logs", Role.VIEWER, everywhere=True)
     def logs(self, tenant_id: str | None, action_id: str) -> LineList:
         """List what the action's finished attempts logged, in order."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return actions.logs(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
@@ -119,7 +119,7 @@ class Actions(Noun[M]):
         Raises:
             NotFound: action_unknown.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = _found(connection, tenant_id, action_id)
             return outbox.deliveries(connection, found.tenant_id, found.id)
 
@@ -161,7 +161,7 @@ class Actions(Noun[M]):
     def _once(self, verb: str, tenant_id: str, request: Request) -> Action:
         with self._changing(verb, tenant_id, request.script) as change:
             before = actions.asked(change.connection, tenant_id, request.request_key)
-            made = before or actions.once(self.books, change.connection, tenant_id, request, self._now_us)
+            made = before or actions.once(self.context, change.connection, tenant_id, request, self._now_us)
             return change.made(made, changed=before is None)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.EDITOR, status=201)
@@ -183,7 +183,7 @@ class Actions(Noun[M]):
         with self._changing("actions.run_now", tenant_id, schedule) as change:
             before = actions.asked(change.connection, tenant_id, request_key)
             made = before or actions.run_now(
-                self.books, change.connection, tenant_id, schedule, params, request_key, self._now_us, node
+                self.context, change.connection, tenant_id, schedule, params, request_key, self._now_us, node
             )
             return change.made(made, changed=before is None)
 
@@ -198,7 +198,7 @@ class Actions(Noun[M]):
         """
         begin, until = to_us(_instant(start)), to_us(_instant(end))
         with self._changing("actions.backfill", tenant_id, schedule) as change:
-            made = backfills.backfill(self.books, change.connection, tenant_id, schedule, begin, until, self._now_us)
+            made = backfills.backfill(self.context, change.connection, tenant_id, schedule, begin, until, self._now_us)
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
 
@@ -219,7 +219,7 @@ class Actions(Noun[M]):
         with self._changing("actions.replay", found.tenant_id, found.id) as change:
             before = actions.asked(change.connection, found.tenant_id, request_key)
             made = before or backfills.replay(
-                self.books,
+                self.context,
                 change.connection,
                 found.tenant_id,
                 found.id,
@@ -241,12 +241,12 @@ class Actions(Noun[M]):
         found = self._get(tenant_id, action_id)
         with self._changing("actions.retry", found.tenant_id, found.id) as change:
             change.before(actions.get(change.connection, found.id, found.tenant_id))
-            return change.made(actions.retry(self.books, change.connection, found.tenant_id, found.id, self._now_us))
+            return change.made(actions.retry(self.context, change.connection, found.tenant_id, found.id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
         """List the actions that run now, longest first, beside the usual duration of the same schedule and step."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return monitoring.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
 
     @operation("GET", "/tenants/{tenant_id}/overdue", Role.VIEWER, everywhere=True)
@@ -259,9 +259,9 @@ class Actions(Noun[M]):
         if not abs(grace_s) <= MAX_GRACE_S:  # NaN is below nothing
             raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MAX_GRACE_S}")
         grace_us = int(max(0.0, grace_s) * 1_000_000)
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return monitoring.overdue(
-                self.books, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
+                self.context, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
             )
 
     @operation(
@@ -269,7 +269,7 @@ class Actions(Noun[M]):
     )
     def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
         """Compare the duration of each attempt of an action with earlier runs of the same schedule and step."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return monitoring.compared(connection, _found(connection, tenant_id, action_id), self._now_us)
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)

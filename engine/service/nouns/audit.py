@@ -43,7 +43,7 @@ class Audit(Noun[M]):
             InputError: cursor_invalid, limit_invalid.
         """
         sought = audit.Sought(tenant_id, verb, target, actor, aware(since), aware(until))
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             of = f"audit:{sought}"
             before = signing_keys.place(connection, of, cursor) if cursor else None
             found = audit.some(connection, sought, limit=limit, before=before)
@@ -55,5 +55,5 @@ class Audit(Noun[M]):
     ) -> Generator[AuditEntry]:
         """Yield every change, oldest first, read from one snapshot; for an archive or another system."""
         sought = audit.Sought(tenant_id, since=aware(since), until=aware(until))
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             yield from audit.every(connection, sought)

@@ -15,7 +15,7 @@ from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.service.operations.declaration import M, Operations
 from lodger.engine.store import audit
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Json
 from lodger.engine.store.usage import storage_usage
@@ -29,7 +29,7 @@ StepWish = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 R = TypeVar("R")
 
 
-_NOT_TOLD: Any = object()
+_UNSET: Any = object()
 #: Changes that store what a tenant gives: refused when it has no room left. Others (pause, cancel, delete, …) always work.
 _STORING = {
     "scripts.put",
@@ -47,13 +47,15 @@ _REQUESTING = {"actions.run_at", "actions.run_in", "actions.run_now", "actions.r
 class Change:
     """One change under way."""
 
-    def __init__(self, books: Books, connection: Connection, audit_context: AuditContext, doing: audit.Doing) -> None:
+    def __init__(
+        self, context: StoreContext, connection: Connection, audit_context: AuditContext, doing: audit.Doing
+    ) -> None:
         self.connection = connection
-        self._books = books
+        self._context = context
         self.audit_context = audit_context
         self._doing = doing
         self._before: Json = None
-        self._after: Json = _NOT_TOLD
+        self._after: Json = _UNSET
         self._answer: Any = None
         self._seen = False
 
@@ -79,11 +81,11 @@ class Change:
         if self.audit_context.expect is not None:
             self.audit_context.expect(record if of is None else of)
         self._seen = True
-        self._before = told(record)
+        self._before = to_audit_json(record)
         self._name(record)
         return record
 
-    def made(self, answer: R, after: object = _NOT_TOLD, *, changed: bool = True) -> R:
+    def made(self, answer: R, after: object = _UNSET, *, changed: bool = True) -> R:
         """Note what came of it; gives it back.
 
         Args:
@@ -92,8 +94,8 @@ class Change:
         """
         self._answer = answer
         if changed:
-            record = answer if after is _NOT_TOLD else after
-            self._after = told(record)
+            record = answer if after is _UNSET else after
+            self._after = to_audit_json(record)
             self._name(record)
         return answer
 
@@ -110,10 +112,10 @@ class Change:
         """
         if self.audit_context.expect is not None and not self._seen:
             self.audit_context.expect(None)
-        if self._after is not _NOT_TOLD and (self._before is None or self._before != self._after):
+        if self._after is not _UNSET and (self._before is None or self._before != self._after):
             tenant, brief = self._doing.tenant_id, False
             if tenant is not None:
-                over = storage_usage.excess(self._books, self.connection, tenant)
+                over = storage_usage.excess(self._context, self.connection, tenant)
                 brief = over.kept or over.audit
                 params = getattr(self._answer, "params", None) is not None
                 if (over.kept and self._doing.verb in _STORING) or (
@@ -121,7 +123,7 @@ class Change:
                 ):
                     raise _storage_full(tenant, over.limit)
             audit.write(
-                self._books,
+                self._context,
                 self.connection,
                 self.audit_context,
                 self._doing,
@@ -144,7 +146,7 @@ def _storage_full(tenant_id: str, limit: int) -> Conflict:
     )
 
 
-def told(record: object) -> Json:
+def to_audit_json(record: object) -> Json:
     """Return a record as the audit log shows it; of sources only their length."""
     body = to_jsonable(record)
     if isinstance(body, dict) and isinstance(body.get("modules"), dict):
@@ -160,12 +162,12 @@ class Noun(Operations[M]):
     with If-Match or an idempotency key its due.
     """
 
-    books: Books
+    context: StoreContext
     changed: Callable[[], None]
 
     @property
     def _now_us(self) -> int:
-        return self.books.clock.now_us()
+        return self.context.clock.now_us()
 
     @contextmanager
     def _changing(
@@ -178,16 +180,16 @@ class Noun(Operations[M]):
             tenant_id: its tenant; None for the platform's own.
             target: what is changed, an id or a name; :meth:`Change.before` and :meth:`Change.made` find out the id.
         """
-        with self.books.database.write() as connection:
+        with self.context.database.write() as connection:
             if tenant_id is not None:
                 # What is there before is read under the lock under which it is changed.
                 ready_queue.lock(connection, [tenant_id])
             change = Change(
-                self.books, connection, current_audit_context(), audit.Doing(verb, tenant_id, target, named)
+                self.context, connection, current_audit_context(), audit.Doing(verb, tenant_id, target, named)
             )
             yield change
             change.settle(self._now_us)
-            self.books.database.hints.send(connection, self.books.clock.elapsed_s())
+            self.context.database.hints.send(connection, self.context.clock.elapsed_s())
         self.changed()
 
 

@@ -25,7 +25,7 @@ class Collections(Noun[M]):
         return self._all(tenant_id)
 
     def _all(self, tenant_id: str) -> CollectionList:
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return collections.list_all(connection, tenant_id)
 
     @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections")
@@ -42,7 +42,7 @@ class Collections(Noun[M]):
             change.made(None, {"collection": collection, "path": path})
         complete = False
         while not complete:
-            with self.books.database.write() as connection:
+            with self.context.database.write() as connection:
                 complete = collections.build(connection, tenant_id, collection, path)
         return self._all(tenant_id)
 

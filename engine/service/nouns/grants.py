@@ -24,8 +24,8 @@ class Grants(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.books.database.read() as connection:
-            return grants.held(self.books, connection, tenant_id)
+        with self.context.database.read() as connection:
+            return grants.held(self.context, connection, tenant_id)
 
     @operation("POST", "/tenants/{tenant_id}/grants/give", Role.OPERATOR, tagged=True)
     def give(self, tenant_id: str, *given: str) -> Held:
@@ -48,7 +48,7 @@ class Grants(Noun[M]):
         with self._changing("grants.keep", tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
             grants.keep(change.connection, tenant_id, held)
-            return self._told(change, tenant_id)
+            return self._held(change, tenant_id)
 
     @operation("PUT", "/tenants/{tenant_id}/people", Role.OPERATOR, tagged=True)
     def people(self, tenant_id: str, addresses: Iterable[str]) -> Tenant:
@@ -66,13 +66,13 @@ class Grants(Noun[M]):
     def _changed(self, verb: str, tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()) -> Held:
         with self._changing(verb, tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
-            grants.change(self.books, change.connection, tenant_id, give, take)
-            return self._told(change, tenant_id)
+            grants.change(self.context, change.connection, tenant_id, give, take)
+            return self._held(change, tenant_id)
 
     def _seen(self, change: Change, tenant_id: str) -> None:
-        held = grants.held(self.books, change.connection, tenant_id)
+        held = grants.held(self.context, change.connection, tenant_id)
         change.before({"grants": held}, of=tenants.get(change.connection, tenant_id))
 
-    def _told(self, change: Change, tenant_id: str) -> Held:
-        now = grants.held(self.books, change.connection, tenant_id)
+    def _held(self, change: Change, tenant_id: str) -> Held:
+        now = grants.held(self.context, change.connection, tenant_id)
         return change.made(now, after={"grants": now})

@@ -29,8 +29,8 @@ class Nodes(Noun[M]):
     @operation("GET", "/nodes", Role.OPERATOR)
     def list(self, *, gone: bool = False) -> NodeList:
         """List the living nodes by name; with ``gone`` also those that ended or were lost, while they are remembered."""
-        with self.books.database.read() as connection:
-            return node_rows.list_all(self.books, connection, self._now_us, gone=gone)
+        with self.context.database.read() as connection:
+            return node_rows.list_all(self.context, connection, self._now_us, gone=gone)
 
 
 LockList = list[Lock]
@@ -65,21 +65,21 @@ class Locks(Noun[M]):
             raise InputError(
                 "lock_lease_invalid", f"{lease!r} is no lease of a lock", why="a lease ends within a day", fix='"1m"'
             )
-        with self.books.database.write() as connection:
+        with self.context.database.write() as connection:
             slot_us = None if at is None else to_us(at)
-            return locks.take(self.books, connection, name, holder, lease_us, slot_us, self._now_us)
+            return locks.take(self.context, connection, name, holder, lease_us, slot_us, self._now_us)
 
     @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
     def free(self, name: str, holder: str) -> bool:
         """Free a lock; False if this holder did not have it any more."""
-        with self.books.database.write() as connection:
-            return locks.free(self.books, connection, name, holder, self._now_us)
+        with self.context.database.write() as connection:
+            return locks.free(self.context, connection, name, holder, self._now_us)
 
     @operation("GET", "/locks", Role.OPERATOR)
     def list(self) -> LockList:
         """List every lock that was ever taken, by name, with its holder."""
-        with self.books.database.read() as connection:
-            return locks.list_all(self.books, connection, self._now_us)
+        with self.context.database.read() as connection:
+            return locks.list_all(self.context, connection, self._now_us)
 
 
 def _us(lease: float | str | timedelta) -> int:
@@ -106,9 +106,9 @@ class Metrics(Noun[M]):
         return self._all()
 
     def _all(self) -> list[Metric]:
-        with self.books.database.read() as connection:
-            of_ledger = gauges.read(self.books, connection, self._now_us)
-            others = node_rows.figures_of_others(self.books, connection, self.process_metrics.process, self._now_us)
+        with self.context.database.read() as connection:
+            of_ledger = gauges.read(self.context, connection, self._now_us)
+            others = node_rows.figures_of_others(self.context, connection, self.process_metrics.process, self._now_us)
         of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
         return joined([*self.process_metrics.read(), *of_nodes, *of_ledger])
 
@@ -120,5 +120,5 @@ class Metrics(Noun[M]):
     @operation("GET", "/metrics/blocked", Role.OPERATOR)
     def blocked(self) -> list[Chain]:
         """List sessions that have waited for a lock of the database for a second, with the session that holds it; empty on SQLite."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return lock_waits.chains(connection)

@@ -63,7 +63,7 @@ class Previews(Noun[M]):
         """
         begin = aware(after) or from_us(self._now_us)
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
-        recurrence = self.books.rulebook.compiled(wished, begin)
+        recurrence = self.context.revision_cache.compiled(wished, begin)
         slots: list[datetime] = []
         slot = recurrence.next_after(begin, limit=SAVE_STEPS)
         while isinstance(slot, datetime) and slot < END and len(slots) < max(0, min(n, 1000)):
@@ -109,12 +109,14 @@ class Previews(Noun[M]):
             "end": end if end is UNCHANGED else aware(end),
         }
         change = {name: value for name, value in wish.items() if value is not UNCHANGED}
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            before = self.books.rulebook.revision(connection, found.tenant_id, found.id, found.revision).recurrence
+            before = self.context.revision_cache.revision(
+                connection, found.tenant_id, found.id, found.revision
+            ).recurrence
         now = from_us(self._now_us)
-        after = self.books.rulebook.compiled(replace(found.rules, **change), now) if change else before
+        after = self.context.revision_cache.compiled(replace(found.rules, **change), now) if change else before
         begin = aware(since) or now
         finish = aware(until) or min(begin, END - _USUAL) + _USUAL
-        told = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MAX_COMPARED)))
-        return WhatIf(before.text(), after.text(), told.dropped, told.added, told.complete_to)
+        cut = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MAX_COMPARED)))
+        return WhatIf(before.text(), after.text(), cut.dropped, cut.added, cut.complete_to)

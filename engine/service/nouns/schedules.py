@@ -106,12 +106,12 @@ class Schedules(Previews[M]):
         steps = script if version is None else revisions.with_version(script, version)
         owed = aware(first_after)
         now_us = self._now_us
-        rules_wished = self.books.rulebook.prepare(wished, from_us(now_us), owed)
+        rules_wished = self.context.revision_cache.prepare(wished, from_us(now_us), owed)
         wish = Wish(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
         with self._changing("schedules.create", tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
-                    self.books,
+                    self.context,
                     change.connection,
                     tenant_id,
                     name,
@@ -192,7 +192,7 @@ class Schedules(Previews[M]):
         )
         if conduct:
             change["conduct"] = conduct
-        book, now_us = self.books.rulebook, self._now_us
+        book, now_us = self.context.revision_cache, self._now_us
         wished = replace(self._get(tenant_id, schedule).rules, **named)
         prepared = book.prepare(wished, from_us(now_us))
         with self._changing("schedules.edit", tenant_id, schedule) as changing:
@@ -203,7 +203,7 @@ class Schedules(Previews[M]):
                 prepared if current_audit_context == wished else book.prepare(current_audit_context, from_us(now_us))
             )
             edited = schedules.edit(
-                self.books,
+                self.context,
                 changing.connection,
                 tenant_id,
                 before.id,
@@ -233,12 +233,12 @@ class Schedules(Previews[M]):
             NotFound: revision_unknown, or a script or version that it names is gone.
             RuleNeverFires: its rules have no slot left.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             old = revisions.get(connection, tenant_id, found.id, revision)
         now_us = self._now_us
         wanted = {
-            "script": old.steps, "rules": self.books.rulebook.prepare(old.rules, from_us(now_us)),
+            "script": old.steps, "rules": self.context.revision_cache.prepare(old.rules, from_us(now_us)),
             "missed": old.missed, "overlap": old.overlap, "retry": old.retry,
             "limits": old.limits, "params": old.params, "conduct": old.conduct, "grants": old.grants,
         }  # fmt: skip
@@ -246,7 +246,7 @@ class Schedules(Previews[M]):
             audit_context = change.with_reason(why or change.audit_context.why or f"rollback to revision {revision}")
             self._at(change, tenant_id, found.id)
             return change.made(
-                schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, now_us, audit_context)
+                schedules.edit(self.context, change.connection, tenant_id, found.id, wanted, now_us, audit_context)
             )
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/revisions", Role.VIEWER)
@@ -254,7 +254,7 @@ class Schedules(Previews[M]):
         self, tenant_id: str, schedule: str, *, limit: int | None = None, cursor: str | None = None
     ) -> RevisionPage:
         """List a schedule's revisions, newest first."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             of = f"revisions:{tenant_id}:{found.id}"
             before = signing_keys.place(connection, of, cursor) if cursor else None
@@ -264,7 +264,7 @@ class Schedules(Previews[M]):
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
         """Compare two revisions of a schedule; ``newer`` is the present one if left out."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             before = revisions.get(connection, tenant_id, found.id, older)
             after = revisions.get(connection, tenant_id, found.id, found.revision if newer is None else newer)
@@ -284,7 +284,7 @@ class Schedules(Previews[M]):
             before = self._at(change, tenant_id, schedule)
             wake_us = None if wake is None else to_us(wake)
             return change.made(
-                schedules.pause(self.books, change.connection, tenant_id, before.id, self._now_us, note, wake_us)
+                schedules.pause(self.context, change.connection, tenant_id, before.id, self._now_us, note, wake_us)
             )
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/resume", Role.EDITOR, tagged=True)
@@ -292,7 +292,7 @@ class Schedules(Previews[M]):
         """Arm a paused schedule again."""
         with self._changing("schedules.resume", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
-            return change.made(schedules.resume(self.books, change.connection, tenant_id, before.id, self._now_us))
+            return change.made(schedules.resume(self.context, change.connection, tenant_id, before.id, self._now_us))
 
     @operation(
         "DELETE",
@@ -305,7 +305,7 @@ class Schedules(Previews[M]):
         """Delete a schedule at once; waiting actions are cancelled, running ones may end, history stays."""
         with self._changing("schedules.delete", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
-            return change.made(schedules.erase(self.books, change.connection, tenant_id, before.id, self._now_us))
+            return change.made(schedules.erase(self.context, change.connection, tenant_id, before.id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}", Role.VIEWER)
     def get(self, tenant_id: str, schedule: str) -> Schedule:
@@ -317,7 +317,7 @@ class Schedules(Previews[M]):
         return self._get(tenant_id, schedule)
 
     def _get(self, tenant_id: str, schedule: str) -> Schedule:
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return schedules.get(connection, tenant_id, schedule)
 
     @operation("GET", "/tenants/{tenant_id}/schedules", Role.VIEWER, everywhere=True)
@@ -339,7 +339,7 @@ class Schedules(Previews[M]):
         """
         if state is not None and state not in STATES:
             raise InputError("state_unknown", f"there is no state {state!r}", fix="one of: " + ", ".join(STATES))
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
             of = f"schedules:{tenant_id}:{state}"
@@ -350,13 +350,13 @@ class Schedules(Previews[M]):
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
         """Count a schedule's actions by how they ended, of those with kept history."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return schedule_rows.counters(connection, found)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/last-run", Role.VIEWER)
     def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
         """Return the run that started last, however it ended: slot, start and node; None if nothing ever ran."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return schedule_rows.last_run(connection, tenant_id, found.id)

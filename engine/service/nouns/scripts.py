@@ -87,7 +87,7 @@ class Scripts(Noun[M]):
                     fix="read it again, and store your change on top of that",
                 )
             made = scripts.put(
-                self.books,
+                self.context,
                 change.connection,
                 tenant_id,
                 name,
@@ -131,14 +131,14 @@ class Scripts(Noun[M]):
         """
         with self._changing("scripts.put_ping", tenant_id, name, name) as change:
             content = ping_content.read(
-                url, method, headers, body, expect, scripts.limits_of(self.books, change.connection, tenant_id)
+                url, method, headers, body, expect, scripts.limits_of(self.context, change.connection, tenant_id)
             )
             latest = scripts.latest(change.connection, tenant_id, name)
             if latest is not None:
                 change.before(latest)
             audit_context = change.with_reason(why)
             return change.made(
-                scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, audit_context)
+                scripts.put(self.context, change.connection, tenant_id, name, content, self._now_us, audit_context)
             )
 
     @local("a Python function cannot be sent")
@@ -149,13 +149,13 @@ class Scripts(Noun[M]):
             if latest is not None:
                 change.before(latest)
             return change.made(
-                scripts.put_handler(self.books, change.connection, handler, self._now_us, change.audit_context)
+                scripts.put_handler(self.context, change.connection, handler, self._now_us, change.audit_context)
             )
 
     def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
         """Read and check a source; return it with the reason if it was not checked. Outside of any transaction, because it takes long."""
-        with self.books.database.read() as connection:
-            limits = scripts.limits_of(self.books, connection, tenant_id)
+        with self.context.database.read() as connection:
+            limits = scripts.limits_of(self.context, connection, tenant_id)
             scripts.named(name, "script")
             content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
             try:
@@ -216,7 +216,7 @@ class Scripts(Noun[M]):
         Raises:
             NotFound: script_unknown.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return scripts.get(connection, tenant_id, name, version)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/module", Role.VIEWER, media="application/wasm")
@@ -227,7 +227,7 @@ class Scripts(Noun[M]):
             NotFound: script_unknown.
             InputError: no_module.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return scripts.module(connection, tenant_id, name, version)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/versions", Role.VIEWER, max_page=100)
@@ -235,7 +235,7 @@ class Scripts(Noun[M]):
         self, tenant_id: str, name: str, *, limit: int | None = None, cursor: str | None = None
     ) -> VersionPage:
         """List a script's versions, newest first."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             of = f"versions:{tenant_id}:{name}"
             before = signing_keys.place(connection, of, cursor) if cursor else None
             found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
@@ -244,7 +244,7 @@ class Scripts(Noun[M]):
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
         """Compare two versions of a script; ``newer`` is the latest if left out."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             before = scripts.get(connection, tenant_id, name, older)
             after = scripts.get(connection, tenant_id, name, newer)
         files = differences.of_files(before.modules, after.modules)
@@ -260,7 +260,7 @@ class Scripts(Noun[M]):
             found = scripts.get(change.connection, tenant_id, name, version)
             return change.made(
                 scripts.put(
-                    self.books, change.connection, tenant_id, name, old, self._now_us, audit_context,
+                    self.context, change.connection, tenant_id, name, old, self._now_us, audit_context,
                     needs=lambda _before: encoded(found.grants), fields=read_fields(found.fields),
                     offered=scripts.is_offered(change.connection, found.script_id),
                 )
@@ -269,13 +269,13 @@ class Scripts(Noun[M]):
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:
         """List the platform's scripts that every tenant may bind, by name, with the params that they take (``fields``)."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return scripts.offered(connection)
 
     @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
     def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
         """List a tenant's scripts by name."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             tenants.get(connection, tenant_id)
             of = f"scripts:{tenant_id}"
             after = signing_keys.place(connection, of, cursor) if cursor else None

@@ -47,7 +47,7 @@ class Secrets(Noun[M]):
             change.before(before[0] if before else None)
             made = secrets.put(self.vault, change.connection, tenant_id, name, value, hosts, self._now_us)
             if grant:
-                grants.change(self.books, change.connection, tenant_id, [f"secret:{name}"], [])
+                grants.change(self.context, change.connection, tenant_id, [f"secret:{name}"], [])
             return change.made(made)
 
     @operation("GET", "/tenants/{tenant_id}/secrets", Role.VIEWER)
@@ -57,7 +57,7 @@ class Secrets(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return secrets.list_all(connection, tenant_id)
 
     @operation(
@@ -94,14 +94,14 @@ class Secrets(Noun[M]):
             ring.add()
         renewed = 0
         while True:
-            with self.books.database.write() as connection:
+            with self.context.database.write() as connection:
                 some = secrets.renew(self.vault, connection)
             if not some:
                 break
             renewed += some
         dropped: set[str] = set()
         if drop:
-            with self.books.database.read() as connection:
+            with self.context.database.read() as connection:
                 dropped = set(ring.keys()) - secrets.keys_in_use(connection) - {ring.newest()[0]}
             ring.drop(dropped)
         done = Rotated(renewed, ring.newest()[0], tuple(sorted(dropped)))

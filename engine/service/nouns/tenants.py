@@ -52,10 +52,10 @@ class Tenants(Noun[M]):
             Conflict: tenant_exists.
         """
         more, own = tuple(grants), encoded_people(people)
-        held = encoded([*self.books.sources.grants(None).shown(), *more]) if more else None
+        held = encoded([*self.context.sources.grants(None).shown(), *more]) if more else None
         with self._changing("tenants.create", tenant_id) as change:
             made = tenants.create(
-                self.books,
+                self.context,
                 change.connection,
                 tenant_id,
                 name,
@@ -74,7 +74,7 @@ class Tenants(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return tenants.get(connection, tenant_id)
 
     @operation("GET", "/tenants", Role.OPERATOR)
@@ -87,7 +87,7 @@ class Tenants(Noun[M]):
         Raises:
             InputError: cursor_invalid.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             after = signing_keys.place(connection, "tenants", cursor) if cursor else None
             found = tenants.some(connection, after=after, limit=limit)
             return pages.page(connection, "tenants", found, lambda each: each.id)
@@ -110,21 +110,21 @@ class Tenants(Noun[M]):
             change.before(tenants.get(change.connection, tenant_id))
             given = {"name": name, "limits": limits, "labels": labels}
             wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
-            return change.made(tenants.edit(self.books, change.connection, tenant_id, wanted))
+            return change.made(tenants.edit(self.context, change.connection, tenant_id, wanted))
 
     @operation("POST", "/tenants/{tenant_id}/suspend", Role.OPERATOR, tagged=True)
     def suspend(self, tenant_id: str) -> Tenant:
         """Stop everything of a tenant at once; nothing of it starts or commits until it is resumed."""
         with self._changing("tenants.suspend", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
-            return change.made(tenants.suspend(self.books, change.connection, tenant_id, self._now_us))
+            return change.made(tenants.suspend(self.context, change.connection, tenant_id, self._now_us))
 
     @operation("POST", "/tenants/{tenant_id}/resume", Role.OPERATOR, tagged=True)
     def resume(self, tenant_id: str) -> Tenant:
         """Resume a suspended tenant; slots of the suspension become gap rows."""
         with self._changing("tenants.resume", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
-            return change.made(tenants.resume(self.books, change.connection, tenant_id, self._now_us))
+            return change.made(tenants.resume(self.context, change.connection, tenant_id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/usage", Role.VIEWER)
     def usage(self, tenant_id: str, since: date | str | None = None, until: date | str | None = None) -> Account:
@@ -138,10 +138,10 @@ class Tenants(Noun[M]):
             InputError: day_invalid, usage_range.
         """
         days = _day(since), _day(until)
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             tenants.get(connection, tenant_id)
             kept = storage_usage.of_tenant(connection, tenant_id)
-            (now,) = usage.of_day(self.books, connection, [tenant_id], self._now_us // usage.DAY_US).values()
+            (now,) = usage.of_day(self.context, connection, [tenant_id], self._now_us // usage.DAY_US).values()
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
             return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
 
@@ -158,7 +158,7 @@ class Tenants(Noun[M]):
             Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
         """
         # A snapshot needs no lock, so writers do not wait until the last row is packed.
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return archive.export(connection, tenant_id, self._now_us)
 
     @operation("PUT", "/tenants/{tenant_id}/archive", Role.ADMIN, status=201, raw="archive", media="application/gzip")
@@ -174,7 +174,7 @@ class Tenants(Noun[M]):
             Conflict: tenant_exists, script_not_offered.
         """
         with self._changing("tenants.restore", None, tenant_id) as change:
-            made = arrival.bring_in(self.books, change.connection, tenant_id, bytes(archive), self._now_us)
+            made = arrival.bring_in(self.context, change.connection, tenant_id, bytes(archive), self._now_us)
             return change.made(made)
 
     @operation(

@@ -37,7 +37,7 @@ class Tokens(Noun[M]):
         ends = aware(expires_at)
         with self._changing("tokens.create", tenant_id, name) as change:
             made = tokens.create(
-                self.books, change.connection, name, role, tenant_id, None if ends is None else to_us(ends),
+                self.context, change.connection, name, role, tenant_id, None if ends is None else to_us(ends),
                 change.audit_context.actor, self._now_us,
             )  # fmt: skip
             return change.made(made, after=made.token)
@@ -49,7 +49,7 @@ class Tokens(Noun[M]):
             if tokens.any_of_platform(change.connection):
                 return None
             made = tokens.create(
-                self.books, change.connection, name, "admin", None, None, change.audit_context.actor, self._now_us
+                self.context, change.connection, name, "admin", None, None, change.audit_context.actor, self._now_us
             )
             return change.made(made, after=made.token)
 
@@ -62,7 +62,7 @@ class Tokens(Noun[M]):
     )
     def revoke(self, token: str) -> Token:
         """Revoke a token at once, by id or prefix, with every session that was begun with it."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             found = tokens.get(connection, token)
         with self._changing("tokens.revoke", found.tenant_id, found.id) as change:
             change.before(tokens.get(change.connection, found.id))
@@ -75,13 +75,13 @@ class Tokens(Noun[M]):
         Raises:
             NotFound: token_unknown.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return tokens.get(connection, token)
 
     @operation("GET", "/tokens", Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
         """List tokens, newest first, expired and revoked ones too."""
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             of = f"tokens:{tenant_id}"
             before = signing_keys.place(connection, of, cursor) if cursor else None
             found = tokens.some(connection, tenant_id, limit=limit, before=before)

@@ -61,7 +61,7 @@ class Webhooks(Noun[M]):
         Raises:
             NotFound: webhook_unknown.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return webhooks.get(connection, tenant_id, name)
 
     @operation("GET", "/tenants/{tenant_id}/webhooks", Role.VIEWER)
@@ -71,7 +71,7 @@ class Webhooks(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.books.database.read() as connection:
+        with self.context.database.read() as connection:
             return webhooks.list_all(connection, tenant_id)
 
     @operation(

@@ -75,7 +75,7 @@ class Route(Endpoint):
         return self.declared.secret
 
     @property
-    def most(self) -> int:
+    def max_page(self) -> int:
         """Most entries of one page."""
         return self.declared.max_page
 
@@ -107,8 +107,8 @@ class Route(Endpoint):
     @cached_property
     def everywhere(self) -> bool:
         """Whether the verb needs a tenant or None, and this route is for all tenants."""
-        told = inspect.signature(self.function).parameters.get("tenant_id")
-        if self.of_tenant or told is None or told.default is not inspect.Parameter.empty:
+        parameter = inspect.signature(self.function).parameters.get("tenant_id")
+        if self.of_tenant or parameter is None or parameter.default is not inspect.Parameter.empty:
             return False
         return type(None) in get_args(get_type_hints(self.function)["tenant_id"])
 

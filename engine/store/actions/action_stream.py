@@ -14,7 +14,7 @@ from lodger.engine.store.schema.scheduling import actions as table
 #: Ids are made by several machines, and stored a little after they were made: so far back is looked again, microseconds.
 OVERLAP_US = 5_000_000
 #: Most actions that one look reads anew, and most open ones that are watched.
-MOST, WATCHED = 500, 5000
+MAX_ACTIONS, WATCHED = 500, 5000
 _CHUNK = 500
 Mark = tuple[str, int, int]
 #: An action's tenant and id; what of it changes when there is something to tell: state, attempt, step, batches of lines.
@@ -50,13 +50,15 @@ class Following:
             self._known[action.id] = _mark(action)
         if fresh:
             newest = fresh[-1].id
-            self._after = newest if len(fresh) >= MOST else max(self._after, _floor(id_time_us(newest) - OVERLAP_US))
+            self._after = (
+                newest if len(fresh) >= MAX_ACTIONS else max(self._after, _floor(id_time_us(newest) - OVERLAP_US))
+            )
         # What is over and lies behind is never read again.
         self._known = {each: mark for each, mark in self._known.items() if mark[0] in OPEN or each > self._after}
         return sorted(moved, key=lambda action: action.id)
 
     def _fresh(self, connection: Connection) -> list[Action]:
-        return actions.made_after(connection, self._tenant, self._after, MOST)
+        return actions.made_after(connection, self._tenant, self._after, MAX_ACTIONS)
 
     def _again(self, connection: Connection, ids: list[str]) -> Iterable[Action]:
         for start in range(0, len(ids), _CHUNK):

@@ -16,7 +16,7 @@ from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import pages
-from lodger.engine.store.context import Books, loaded
+from lodger.engine.store.context import StoreContext, loaded
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import Cut
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
@@ -52,7 +52,7 @@ class Request:
     request_key: str | None = None
 
 
-def once(books: Books, connection: Connection, tenant_id: str, request: Request, now_us: int) -> Action:
+def once(context: StoreContext, connection: Connection, tenant_id: str, request: Request, now_us: int) -> Action:
     """Store a one-off; an instant in the past is due at once. The script version is the latest of this moment.
 
     Raises:
@@ -68,7 +68,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     script = bind(connection, tenant_id, request.script)
     validate_params(script.fields, request.params)
     return store(
-        books,
+        context,
         connection,
         {
             "tenant_id": tenant_id,
@@ -77,7 +77,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": param_checks.given(books, connection, tenant_id, request.params),
+            "params": param_checks.given(context, connection, tenant_id, request.params),
             "request_key": request.request_key,
             "requires": script.requires,
         },
@@ -85,7 +85,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
 
 
 def run_now(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     schedule: str,
@@ -111,13 +111,13 @@ def run_now(
         return before
     found = schedules.get(connection, tenant_id, schedule)
     script = bind(connection, tenant_id, found.script)
-    revision, key = _revision(books, connection, found), node or ""
+    revision, key = _revision(context, connection, found), node or ""
     if params is not None:
         validate_params(script.fields, params)
     requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
     busy = schedule_concurrency.busy(connection, found.id, key)
     return store(
-        books,
+        context,
         connection,
         {
             "tenant_id": tenant_id,
@@ -130,7 +130,7 @@ def run_now(
             "script_id": script.script_id,
             "script_version": version_pins.first(revision.steps, script.version),
             "steps": version_pins.pinned(connection, tenant_id, revision.steps),
-            "params": param_checks.given(books, connection, tenant_id, params, revision.limits_of(0)),
+            "params": param_checks.given(context, connection, tenant_id, params, revision.limits_of(0)),
             "request_key": request_key,
             "node_key": key,
             "requires": requires,
@@ -138,8 +138,8 @@ def run_now(
     )
 
 
-def _revision(books: Books, connection: Connection, schedule: Schedule) -> Revision:
-    return books.rulebook.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
+def _revision(context: StoreContext, connection: Connection, schedule: Schedule) -> Revision:
+    return context.revision_cache.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
 
 
 def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
@@ -156,9 +156,9 @@ def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Ac
     return rows[0] if rows else None
 
 
-def store(books: Books, connection: Connection, values: dict[str, Any]) -> Action:
+def store(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
     """Store a request that may start when it is due."""
-    action_id = books.ids.new()
+    action_id = context.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
     storage_usage.grow(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
     ready_queue.widen(connection, [(values["tenant_id"], values["requires"])])
@@ -185,7 +185,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     return get(connection, action_id, action.tenant_id)
 
 
-def retry(books: Books, connection: Connection, tenant_id: str, action_id: str, now_us: int) -> Action:
+def retry(context: StoreContext, connection: Connection, tenant_id: str, action_id: str, now_us: int) -> Action:
     """Let a failed action start again at its failed step, with the versions, the params and the results that it had.
 
     Its tries are counted anew, it expires no more, and it waits for what of its schedule is unfinished unless overlap is ``allow``.
@@ -208,7 +208,7 @@ def retry(books: Books, connection: Connection, tenant_id: str, action_id: str, 
         )
     held = False
     if row.schedule_id is not None:
-        revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
+        revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
         held = revision.terms.overlap is not Overlap.ALLOW and schedule_concurrency.busy(
             connection, row.schedule_id, row.node_key
         )
@@ -243,7 +243,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     """
     rows = []
     if is_id(action_id):
-        rows = _read(connection, _select().where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id))
+        rows = _read(connection, _select().where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id))
     if not rows:
         # Nobody has told by this whether there is such an action: no id looks like that.
         why = "" if is_id(action_id) else "an action's id is a UUID; whose it is stands before it"
@@ -251,7 +251,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     return rows[0]
 
 
-def _who(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subquery
+def _tenants(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subquery
     return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
 
 
@@ -302,14 +302,14 @@ def list_some(
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
 
 
-def made_after(connection: Connection, tenant_id: str, after: str, most: int) -> list[Action]:
+def made_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
     """Give a tenant's actions with ids behind ``after``, in the order of making."""
-    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(most))
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(maximum))
 
 
-def still_open(connection: Connection, tenant_id: str, most: int) -> list[Action]:
+def still_open(connection: Connection, tenant_id: str, maximum: int) -> list[Action]:
     """Give what is not over yet of a tenant."""
-    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(most))
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(maximum))
 
 
 def these(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
@@ -360,7 +360,7 @@ def _error(text: str | None) -> ScriptError | None:
 
 def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
     """Give every try at an action in order, the one that runs now included."""
-    found_by = select(tables.actions).where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id)
+    found_by = select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
     action = connection.execute(found_by).first() if is_id(action_id) else None
     if action is None:
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")

@@ -16,7 +16,7 @@ from lodger.engine.policy.defaults import whole
 from lodger.engine.policy.plan import Overlap, slots_to_backfill
 from lodger.engine.recurrence.search import OutOfSteps
 from lodger.engine.store.actions import actions
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency
 from lodger.engine.store.queue.version_pins import newest
@@ -40,7 +40,13 @@ class Backfilled:
 
 
 def backfill(
-    books: Books, connection: Connection, tenant_id: str, schedule: str, start_us: int, end_us: int, now_us: int
+    context: StoreContext,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    start_us: int,
+    end_us: int,
+    now_us: int,
 ) -> Backfilled:
     """Make actions of the slots in [start, end) that did not run: skipped, in a gap, expired or cancelled, or before its time.
 
@@ -72,7 +78,7 @@ def backfill(
             why="a slot that has run could run a second time",
             fix="begin later, or run the script once with params of your own",
         )
-    revision = books.rulebook.revision(connection, tenant_id, found.id, clock.revision)
+    revision = context.revision_cache.revision(connection, tenant_id, found.id, clock.revision)
     if revision.everywhere:
         raise InputError(
             "backfill_every_node",
@@ -89,7 +95,7 @@ def backfill(
     rows = []
     for number, slot in enumerate(run):
         rows.append({
-            "tenant_id": tenant_id, "id": books.ids.new(), "schedule_id": found.id, "revision": clock.revision,
+            "tenant_id": tenant_id, "id": context.ids.new(), "schedule_id": found.id, "revision": clock.revision,
             "origin": "backfill", "slot": to_us(slot), "due_at": now_us, "state": "ready", "priority": int(Priority.LOW),
             "held": int(held or (serially and number > 0)), "script_id": script_id, "script_version": version, "steps": steps,
             "requires": revision.requires,
@@ -103,9 +109,9 @@ def backfill(
 
 def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:
     """Give the accounted slots of the range, and how many the next tick will account."""
-    most = whole("backfill_max")
+    maximum = whole("backfill_max")
     try:
-        slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), most + 1))
+        slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), maximum + 1))
     except OutOfSteps as out:
         raise InputError(
             "backfill_too_large",
@@ -114,13 +120,13 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
             fix=f"end it at {out.reached:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
             end=out.reached.isoformat(),
         ) from None
-    if len(slots) > most:
+    if len(slots) > maximum:
         raise InputError(
             "backfill_too_large",
-            f"the range has more than {most} slots",
+            f"the range has more than {maximum} slots",
             why="one backfill is one transaction",
-            fix=f"end it at {slots[most]:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
-            end=slots[most].isoformat(),
+            fix=f"end it at {slots[maximum]:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
+            end=slots[maximum].isoformat(),
         )
     accounted = [slot for slot in slots if to_us(slot) <= accounted_us]
     return accounted, len(slots) - len(accounted)
@@ -143,7 +149,7 @@ def _known(
 
 
 def replay(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     action_id: str,
@@ -176,9 +182,11 @@ def replay(
         raise InputError("replay_gap", "this row stands for many slots", fix="backfill the range instead")
     revision = None
     if row.schedule_id is not None:
-        revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
+        revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
     script_id, version, steps = _scripts(connection, row, revision, newer=newer)
-    param_checks.fitting(books, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0))
+    param_checks.fitting(
+        context, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0)
+    )
     busy = row.schedule_id is not None and schedule_concurrency.busy(connection, row.schedule_id, row.node_key)
     made: dict[str, Any] = {
         "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",
@@ -187,7 +195,7 @@ def replay(
         "script_id": script_id, "script_version": version, "steps": steps, "request_key": request_key,
         "node_key": row.node_key, "requires": row.requires,
     }  # fmt: skip
-    return actions.store(books, connection, made)
+    return actions.store(context, connection, made)
 
 
 def _scripts(

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.store.actions import actions
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import followers, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.followers import Follower, Position
 from lodger.engine.store.schema import scheduling as tables
@@ -35,7 +35,7 @@ class Woken(StrEnum):
 
 
 def wake(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     follower: Follower,
     now_us: int,
@@ -57,33 +57,35 @@ def wake(
     ).first()
     if clock is None or clock.state != "armed":
         return Woken.RESTS
-    revision = books.rulebook.revision(connection, follower.tenant_id, follower.schedule_id, clock.revision)
+    revision = context.revision_cache.revision(connection, follower.tenant_id, follower.schedule_id, clock.revision)
     if not revision.recurrence.is_open(from_us(now_us)):
         return Woken.RESTS
     if busy(connection, follower.schedule_id):
         return Woken.BUSY
     limits = connection.scalar(select(tables.tenants.c.limits).where(tables.tenants.c.id == follower.tenant_id))
-    gap_us = books.sources.allowance(limits or "{}").min_interval_s * 1_000_000
+    gap_us = context.sources.allowance(limits or "{}").min_interval_s * 1_000_000
     last: int | None = connection.scalar(select(func.max(_a.started_us)).where(_a.schedule_id == follower.schedule_id))
     due_us = now_us if last is None else max(now_us, last + gap_us)
-    if not _asked(books, connection, follower.tenant_id, follower.schedule_id, None, due_us):
+    if not _asked(context, connection, follower.tenant_id, follower.schedule_id, None, due_us):
         return Woken.RESTS
     followers.note_woken(connection, follower, until)
     return Woken.ASKED
 
 
-def again(books: Books, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int) -> bool:
+def again(
+    context: StoreContext, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int
+) -> bool:
     """Ask for the run that goes on where this action's left changes unread; whether it was asked for."""
     if schedule_concurrency.busy(connection, schedule_id):
         return False
-    return _asked(books, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
+    return _asked(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
 
 
 def _asked(
-    books: Books, connection: Connection, tenant_id: str, schedule_id: str, key: str | None, due_us: int
+    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, key: str | None, due_us: int
 ) -> bool:
     try:
-        actions.run_now(books, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
+        actions.run_now(context, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
     except (Conflict, NotFound):  # suspended or deleted meanwhile: whoever resumes it finds what waits
         return False
     return True

@@ -11,7 +11,7 @@ from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.policy.pace import MAX_RUNS, Pace, pace
 from lodger.engine.policy.slowdown import Timing
 from lodger.engine.store.actions.actions import attempts as tries
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.schema.nodes import nodes
@@ -182,7 +182,7 @@ def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FORE
 
 
 def overdue(
-    books: Books, connection: Connection, now_us: int, tenant_id: str | None, grace_us: int, limit: int
+    context: StoreContext, connection: Connection, now_us: int, tenant_id: str | None, grace_us: int, limit: int
 ) -> list[Overdue]:
     """Give what should have started more than ``grace_us`` ago and has not, longest first."""
     before = now_us - grace_us
@@ -200,7 +200,7 @@ def overdue(
         waiting = waiting.where(_a.tenant_id == tenant_id)
         clocks = clocks.where(schedule_clock.c.tenant_id == tenant_id)
     rows = connection.execute(waiting.order_by(_a.due_at, _a.id).limit(limit)).all()
-    why = _Why(books, connection, now_us, rows)
+    why = _Why(context, connection, now_us, rows)
     found = [
         Overdue(
             row.id,
@@ -224,9 +224,9 @@ def overdue(
 class _Why:
     """Says of what waits why it does."""
 
-    def __init__(self, books: Books, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
+    def __init__(self, context: StoreContext, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
         ids = sorted({row.tenant_id for row in rows})
-        self._nodes = placements.living(books, connection, now_us)
+        self._nodes = placements.living(context, connection, now_us)
         self._tenants = {
             row.id: row
             for row in connection.execute(

@@ -8,7 +8,7 @@ from lodger.engine.store.stores import driver_of
 from lodger.engine.store.stores.features import Session
 
 #: Shorter waits are how locks work, seconds.
-LEAST_S = 1.0
+MIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Chain:
     blockers: tuple[Session, ...]
 
 
-def chains(connection: Connection, least_s: float = LEAST_S) -> list[Chain]:
+def chains(connection: Connection, min_s: float = MIN_S) -> list[Chain]:
     """Return the chains of this database, longest wait first; none where one transaction writes at a time."""
     sessions = {row[0].pid: row for row in driver_of(connection).waiting_sessions(connection)}
     found = []
     for session, waited_s, holders in sessions.values():
-        if not holders or waited_s < least_s:
+        if not holders or waited_s < min_s:
             continue
         blockers: list[int] = []
         wave = list(holders)

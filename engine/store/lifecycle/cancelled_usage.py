@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, update
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.store.bulk import insert_absent
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease, holds
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import attempt_logs, attempts
@@ -38,7 +38,7 @@ _complete = (
 
 
 def write(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     lease: Lease,
     batch: Sequence[tuple[Claim, Finished]],
@@ -73,7 +73,7 @@ def write(
         charged[claim.tenant_id, now_us // usage.DAY_US].update({"runs": 1, "cpu_us": used["cpu"]})
         charged[claim.tenant_id, claim.started_us // usage.DAY_US] += usage.counted(finished.spent, applied=False)
     insert_absent(connection, attempt_logs, logged)
-    nearly = usage.charge(books, connection, charged)
+    nearly = usage.charge(context, connection, charged)
     if warned is not None:
         warned += nearly
     budget_reservations.release(connection, [(claim.tenant_id, claim.action_id, claim.attempt) for claim in found])

@@ -12,8 +12,8 @@ from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import Source, VersionKey
-from lodger.engine.store.context import Books, loaded
-from lodger.engine.store.lifecycle.schedule_context import NOTHING, told, upcoming
+from lodger.engine.store.context import StoreContext, loaded
+from lodger.engine.store.lifecycle.schedule_context import NOTHING, schedule_runs, upcoming
 from lodger.engine.store.queue import ready_queue as turn
 from lodger.engine.store.queue.candidates import Line, candidates, running
 from lodger.engine.store.queue.expiry import expire
@@ -96,7 +96,7 @@ def holds(connection: Connection, lease: Lease) -> bool:
 
 
 def claim(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     lease: Lease,
     free: int,
@@ -123,31 +123,31 @@ def claim(
     waiting = _line(connection, sets, looked, now_us)
     terms = {row.tenant_id: row for row in waiting}
     for row in waiting:
-        books.meet(row.tenant_id, row.generation)
-    left = _left(books, connection, terms, now_us, spent)
+        context.meet(row.tenant_id, row.generation)
+    left = _left(context, connection, terms, now_us, spent)
     lines = [Line(row.tenant_id, row.requires, 0) for row in waiting if left[row.tenant_id] > 0]
-    found = _candidates(books, connection, room, lines, terms, left, free, now_us)
-    books.rulebook.revisions(connection, _bound(row for rows in found.values() for row in rows))
+    found = _candidates(context, connection, room, lines, terms, left, free, now_us)
+    context.revision_cache.revisions(connection, _bound(row for rows in found.values() for row in rows))
     taken: list[Any] = []
     for number, line in enumerate(lines):
         share = -(-(free - len(taken)) // (len(lines) - number))
-        rows, most = found.get((line.tenant_id, line.requires), ()), min(share, left[line.tenant_id])
-        fitting, room = _fitting(books, connection, rows, most, terms[line.tenant_id].limits, room)
+        rows, maximum = found.get((line.tenant_id, line.requires), ()), min(share, left[line.tenant_id])
+        fitting, room = _fitting(context, connection, rows, maximum, terms[line.tenant_id].limits, room)
         left[line.tenant_id] -= len(fitting)
         taken += fitting
-    _start(books, connection, lease, taken, terms, now_us)
+    _start(context, connection, lease, taken, terms, now_us)
     turn.served(connection, terms, now_us)
-    return _described(books, connection, lease, taken, terms, now_us)
+    return _described(context, connection, lease, taken, terms, now_us)
 
 
 def _left(
-    books: Books, connection: Connection, terms: dict[str, AnyRow], now_us: int, spent: dict[str, str] | None
+    context: StoreContext, connection: Connection, terms: dict[str, AnyRow], now_us: int, spent: dict[str, str] | None
 ) -> dict[str, int]:
     """Give how many more of each tenant may start; what waits of one whose budget of the day is used up ends here."""
     at_work = running(connection, terms)
     left: dict[str, int] = {}
     for tenant, row in terms.items():
-        allowed, used = books.sources.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
+        allowed, used = context.sources.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
         reason = exhausted(allowed, used)
         if reason is not None:
             end_waiting(connection, tenant, reason, now_us)
@@ -163,7 +163,7 @@ def _left(
 
 
 def _candidates(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     room: Room,
     lines: Sequence[Line],
@@ -175,7 +175,7 @@ def _candidates(
     """Find what may start: an even share of each line, and where some have less than theirs, more of the others."""
     share = -(-free // max(1, len(lines)))
     for line in lines:
-        line.most = _looked_at(books, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
+        line.maximum = _looked_at(context, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
     found = candidates(connection, lines, now_us)
     had = {line: len(found.get((line.tenant_id, line.requires), ())) for line in lines}
     spare, may = free, dict(left)
@@ -183,51 +183,58 @@ def _candidates(
         own = min(had[line], share, may[line.tenant_id])
         may[line.tenant_id] -= own
         spare -= own
-    more = [line for line in lines if had[line] >= line.most and may[line.tenant_id] > 0]
+    more = [line for line in lines if had[line] >= line.maximum and may[line.tenant_id] > 0]
     if spare > 0 and more:
         for line in more:
-            line.most = _looked_at(books, room, terms[line.tenant_id].limits, min(share + spare, left[line.tenant_id]))
+            line.maximum = _looked_at(
+                context, room, terms[line.tenant_id].limits, min(share + spare, left[line.tenant_id])
+            )
         found |= candidates(connection, more, now_us)
     return found
 
 
-def _looked_at(books: Books, room: Room, tenant_limits: str, most: int) -> int:
+def _looked_at(context: StoreContext, room: Room, tenant_limits: str, maximum: int) -> int:
     """Give how many actions of a line are looked at: more, where the first may not fit."""
     # No schedule may have more than its tenant: when that fits, whatever is taken fits.
-    return most if room.takes(most, books.sources.limits(tenant_limits, None)) else most + LOOKED
+    return maximum if room.takes(maximum, context.sources.limits(tenant_limits, None)) else maximum + LOOKED
 
 
-def _line(connection: Connection, sets: turn.Fitting, most: int, now_us: int) -> Sequence[Any]:
+def _line(connection: Connection, sets: turn.Fitting, maximum: int, now_us: int) -> Sequence[Any]:
     """Lock and give whose turn it is, least recently served first; what another transaction works on is passed by."""
-    values = {"now": now_us, "free": most, "day": now_us // usage.DAY_US, "bound": sets.bound}
+    values = {"now": now_us, "free": maximum, "day": now_us // usage.DAY_US, "bound": sets.bound}
     found: list[Any] = []
     for one in sets.required:
         found += connection.execute(_queues.of(connection), values | {"one": one}).all()
-    return found if len(sets.required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:most]
+    return found if len(sets.required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:maximum]
 
 
 def _fitting(
-    books: Books, connection: Connection, rows: Sequence[Any], most: int, tenant_limits: str, room: Room
+    context: StoreContext, connection: Connection, rows: Sequence[Any], maximum: int, tenant_limits: str, room: Room
 ) -> tuple[list[Any], Room]:
     """Choose what fits of the first that wait; what does not says why. Give what was chosen and the room that is left."""
     chosen: list[Any] = []
-    told = []
-    for row, limits in zip(rows, _limits(books, connection, rows, tenant_limits), strict=True):
-        if len(chosen) == most:
+    waiting = []
+    for row, limits in zip(rows, _limits(context, connection, rows, tenant_limits), strict=True):
+        if len(chosen) == maximum:
             break
         why = room.refuses(limits)
         if why is None:
             chosen.append(row)
             room = room.without(1, limits)
         elif row.reason != why:
-            told.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
-    if told:
-        connection.execute(_tell_why, told)
+            waiting.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
+    if waiting:
+        connection.execute(_tell_why, waiting)
     return chosen, room
 
 
 def _start(
-    books: Books, connection: Connection, lease: Lease, rows: Sequence[Any], terms: dict[str, AnyRow], now_us: int
+    context: StoreContext,
+    connection: Connection,
+    lease: Lease,
+    rows: Sequence[Any],
+    terms: dict[str, AnyRow],
+    now_us: int,
 ) -> None:
     """Put what was chosen under the lease."""
     _take.run(
@@ -239,7 +246,7 @@ def _start(
                 "node_id": lease.node_id,
                 "lease_epoch": lease.epoch,
                 "started_us": now_us,
-                "deadline_us": now_us + _patience_us(books, terms[row.tenant_id].limits),
+                "deadline_us": now_us + _patience_us(context, terms[row.tenant_id].limits),
             }
             for row in rows
         ],
@@ -250,32 +257,32 @@ def _bound(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
     return {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
 
 
-def _limits(books: Books, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
+def _limits(context: StoreContext, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
     """Give the limits of each of these actions of one tenant."""
     found = []
     for row in rows:
         wishes = None
         if row.revision is not None:
-            wishes = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).limits_of(
-                row.step
-            )
-        found.append(books.sources.limits(tenant_limits, wishes))
+            wishes = context.revision_cache.revision(
+                connection, row.tenant_id, row.schedule_id, row.revision
+            ).limits_of(row.step)
+        found.append(context.sources.limits(tenant_limits, wishes))
     return found
 
 
-def _patience_us(books: Books, tenant_limits: str) -> int:
-    return books.sources.limits(tenant_limits, None).wall_ms * 1000 + int(books.settings.grace_s * 1_000_000)
+def _patience_us(context: StoreContext, tenant_limits: str) -> int:
+    return context.sources.limits(tenant_limits, None).wall_ms * 1000 + int(context.settings.grace_s * 1_000_000)
 
 
 def _be_patient(
-    books: Books, connection: Connection, rows: Sequence[Any], sources: dict[VersionKey, Source], now_us: int
+    context: StoreContext, connection: Connection, rows: Sequence[Any], sources: dict[VersionKey, Source], now_us: int
 ) -> None:
     """Let handlers have the time that they asked for, before they are taken from their node."""
     late = []
     for row in rows:
         source = sources[row.tenant_id, row.script_id, row.script_version]
         if source.kind == "host":
-            patience_s = json.loads(source.modules["host.json"])["deadline_s"] + books.settings.grace_s
+            patience_s = json.loads(source.modules["host.json"])["deadline_s"] + context.settings.grace_s
             late.append({"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(patience_s * 1_000_000)})
     if late:
         connection.execute(_put_off, late)
@@ -289,23 +296,23 @@ _put_off = (
 
 
 def _described(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     lease: Lease,
     rows: Sequence[Any],
     terms: dict[str, AnyRow],
     now_us: int,
 ) -> list[Claim]:
-    books.rulebook.revisions(connection, _bound(rows))
-    known = told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
-    sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
-    _be_patient(books, connection, rows, sources, now_us)
+    context.revision_cache.revisions(connection, _bound(rows))
+    known = schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
+    sources = context.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
+    _be_patient(context, connection, rows, sources, now_us)
     ahead: dict[str, tuple[int, ...]] = {}
-    days = {tenant: usage.today(books, terms[tenant]) for tenant in {row.tenant_id for row in rows}}
+    days = {tenant: usage.today(context, terms[tenant]) for tenant in {row.tenant_id for row in rows}}
     claims = []
     for row in rows:
         key = (row.tenant_id, row.schedule_id, row.revision)
-        revision = books.rulebook.revision(connection, *key) if row.revision is not None else None
+        revision = context.revision_cache.revision(connection, *key) if row.revision is not None else None
         last = known.get(row.schedule_id, NOTHING)
         if revision is not None and row.schedule_id not in ahead:
             ahead[row.schedule_id] = upcoming(revision, last[0])
@@ -340,9 +347,9 @@ def _described(
                 last_result=loaded(last[2]),
                 last_start_us=last[3],
                 last_node=last[4],
-                grants=books.sources.grants(tenant.grants, source.grants, revision.grants if revision else None),
-                limits=books.sources.limits(tenant.limits, wishes),
-                budgets=books.sources.budgets(tenant.limits, wishes),
+                grants=context.sources.grants(tenant.grants, source.grants, revision.grants if revision else None),
+                limits=context.sources.limits(tenant.limits, wishes),
+                budgets=context.sources.budgets(tenant.limits, wishes),
                 day=today.limited,
                 storage=(today.allowed.storage_bytes, (tenant.kept_bytes or 0) + (tenant.history_bytes or 0)),
                 tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, literal, select, update
 
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.store.stores import PerDriver
@@ -25,26 +25,26 @@ _served = (turns.c.startable_at.is_not(None), turns.c.served_us > bindparam("now
 _turns = update(turns).where(*_served).values(served_us=bindparam("now"))
 
 
-def back(books: Books, connection: Connection, now_us: Callable[[], int]) -> bool:
+def back(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> bool:
     """Whether something lies ahead that was in the past when it was written; reads only.
 
     Args:
         now_us: gives this node's time.
     """
     now = now_us()
-    any_of, _mended = _of(books, connection)
+    any_of, _mended = _of(context, connection)
     return connection.scalar(any_of, {"now": now, "lease_now": now}) is not None
 
 
-def mend(books: Books, connection: Connection, now_us: Callable[[], int]) -> None:
+def mend(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
     """Bring it to the present."""
-    _any_of, mended = _of(books, connection)
+    _any_of, mended = _of(context, connection)
     connection.execute(mended, {"lease_now": now_us()})
     connection.execute(_turns, {"now": now_us()})
 
 
-def _of(books: Books, connection: Connection) -> tuple[Any, Any]:
-    return _by_database.of(connection) if books.database_time else _BY_NODE
+def _of(context: StoreContext, connection: Connection) -> tuple[Any, Any]:
+    return _by_database.of(connection) if context.database_time else _BY_NODE
 
 
 def _statements(now: Any) -> tuple[Any, Any]:  # noqa: ANN401 - an expression

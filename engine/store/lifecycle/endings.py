@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s
 from lodger.engine.store.bulk import UpdateMany, insert_many
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, webhook_events
 from lodger.engine.store.queue.stops import SUPERSEDED
@@ -89,7 +89,7 @@ class _Sheet:
 
 
 def settle(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     endings: Iterable[Ending],
     now_us: int,
@@ -103,31 +103,31 @@ def settle(
     if not endings:
         return []
     bound = [end.row for end in endings if end.row.schedule_id is not None]
-    books.rulebook.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in bound})
+    context.revision_cache.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in bound})
     sheet = _Sheet()
-    settled = [_settled(books, connection, sheet, ending, now_us) for ending in endings]
+    settled = [_settled(context, connection, sheet, ending, now_us) for ending in endings]
     _move_on.run(connection, sheet.moved)
     if sheet.stepped:
         connection.execute(_step_on, sheet.stepped)
     insert_many(connection, attempts, sheet.tried)
     insert_many(connection, attempt_logs, sheet.logged)
-    nearly = usage.charge(books, connection, sheet.used)
+    nearly = usage.charge(context, connection, sheet.used)
     if warned is not None:
         warned += nearly
     budget_reservations.release(connection, sheet.held)
     storage_usage.grow(connection, sheet.stored)
     schedule_concurrency.release(connection, sheet.over)
     failed = schedule_concurrency.count_failures(connection, sheet.counted)
-    halted = {schedule for tenant, schedule in failed if tick.halt_failing(books, connection, tenant, schedule)}
+    halted = {schedule for tenant, schedule in failed if tick.halt_failing(context, connection, tenant, schedule)}
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
     _publish_ends(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
     return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
 
 
-def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending, now_us: int) -> Settled:
+def _settled(context: StoreContext, connection: Connection, sheet: _Sheet, ending: Ending, now_us: int) -> Settled:
     row, outcome = ending.row, ending.outcome
     schedule: str | None = row.schedule_id
-    revision = books.rulebook.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
+    revision = context.revision_cache.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
     faults, wait = _weighed(ending, revision.retry if revision else _DEFAULT)
     state, due = _next_state(outcome, wait, now_us)
     following = next_step(row.steps, row.step) if outcome is Outcome.OK else None
@@ -272,16 +272,16 @@ def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptEr
     over = [(settled, error) for settled, error in ends if settled.state in _OVER]
     if not over:
         return
-    whose = sorted({settled.tenant_id for settled, _ in over})
+    tenant_ids = sorted({settled.tenant_id for settled, _ in over})
     wanted = select(webhook_rows.c.tenant_id, webhook_rows.c.events).where(
-        webhook_rows.c.tenant_id.in_(whose), webhook_rows.c.state == "on"
+        webhook_rows.c.tenant_id.in_(tenant_ids), webhook_rows.c.state == "on"
     )
-    told: dict[str, list[list[str]]] = {}
+    events: dict[str, list[list[str]]] = {}
     for row in connection.execute(wanted):
-        told.setdefault(row.tenant_id, []).append(json.loads(row.events))
+        events.setdefault(row.tenant_id, []).append(json.loads(row.events))
     for settled, error in over:
         event = f"{webhook_events.ENGINE_PREFIX}action.{settled.state}"
-        if any(webhook_events.matches(patterns, event) for patterns in told.get(settled.tenant_id, ())):
+        if any(webhook_events.matches(patterns, event) for patterns in events.get(settled.tenant_id, ())):
             # Below nought are the numbers of attempts: no effect of a script has such a place.
             place = (settled.action_id, settled.step, -settled.attempt)
             webhook_events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)

@@ -49,17 +49,17 @@ def forget(connection: Connection, over: Sequence[Settled]) -> None:
 
 def _row(claim: Claim, fetched: Fetched) -> dict[str, object]:
     answer = fetched.answer
-    told = [answer.status, answer.reason, answer.url, answer.headers, answer.redirected]
+    head = [answer.status, answer.reason, answer.url, answer.headers, answer.redirected]
     return {
         "tenant_id": claim.tenant_id,
         "action_id": claim.action_id,
         "step": claim.step,
         "key": fetched.key,
-        "answer": json.dumps(told, ensure_ascii=True),
+        "answer": json.dumps(head, ensure_ascii=True),
         "body": zlib.compress(answer.body, 1),
     }
 
 
-def _answer(told: str, body: bytes) -> Answer:
-    status, reason, url, headers, redirected = json.loads(told)
+def _answer(head: str, body: bytes) -> Answer:
+    status, reason, url, headers, redirected = json.loads(head)
     return Answer(status, reason, url, tuple((name, value) for name, value in headers), body, redirected, 0, 0)

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, TextClause, and_, bindparam, i
 
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.version import VERSION
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
 from lodger.engine.store.queue.ready_queue import lock_those, refresh
@@ -34,7 +34,7 @@ class Rescued:
 
 
 def register(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     node_id: str,
     name: str,
@@ -47,17 +47,17 @@ def register(
     Args:
         labels: what it carries beside its own name.
     """
-    now_us = books.lease_us(connection, now_us)
+    now_us = context.lease_us(connection, now_us)
     carried = frozenset(labels) | {NODE + name}
     row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
     values = {
         "name": name, "epoch": 1 if row is None else row.epoch + 1, "state": "alive", "started_us": now_us, "seen_us": now_us,
-        "lease_until_us": now_us + books.settings.lease_us, "labels": written(carried), "slots": slots, "version": VERSION,
+        "lease_until_us": now_us + context.settings.lease_us, "labels": written(carried), "slots": slots, "version": VERSION,
     }  # fmt: skip
     if row is None:
         connection.execute(insert(nodes).values(id=node_id, **values))
     else:
-        _take_back(books, connection, [node_id], now_us)
+        _take_back(context, connection, [node_id], now_us)
         connection.execute(update(nodes).where(nodes.c.id == node_id).values(values))
     return Lease(node_id, int(str(values["epoch"])), carried)
 
@@ -67,14 +67,14 @@ _renew = update(nodes).where(*_own).values(lease_until_us=bindparam("until"), se
 _relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
 
 
-def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bool:
+def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: int) -> bool:
     """Move the lease's end on; False when it was lost, and with it every action claimed under it.
 
     Args:
         now_us: the time that leases are kept by (:meth:`Books.lease_us`).
     """
     mine = {"node": lease.node_id, "lease": lease.epoch}
-    return connection.execute(_renew, mine | {"until": now_us + books.settings.lease_us, "now": now_us}).rowcount == 1
+    return connection.execute(_renew, mine | {"until": now_us + context.settings.lease_us, "now": now_us}).rowcount == 1
 
 
 def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
@@ -130,9 +130,9 @@ def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str
     give_back(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
 
 
-def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
+def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescued:
     """Take the actions of nodes whose lease has ended, and attempts past their deadline; they run again."""
-    now_us = books.lease_us(connection, now_us)
+    now_us = context.lease_us(connection, now_us)
     lost = connection.execute(
         select(nodes.c.id, nodes.c.name)
         .where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us)
@@ -144,22 +144,22 @@ def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
         )
     gone = [row.id for row in lost]
     _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(gone), actions.c.deadline_us < now_us))
-    settled = _take_back(books, connection, gone, now_us)
+    settled = _take_back(context, connection, gone, now_us)
     _cancel_superseded(connection, now_us)
     late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
     message = "the attempt was silent long after its wall limit"
-    settled += settle(books, connection, [_lost(row, message) for row in late], now_us)
+    settled += settle(context, connection, [_lost(row, message) for row in late], now_us)
     return Rescued(tuple(row.name for row in lost), tuple(settled))
 
 
-def _take_back(books: Books, connection: Connection, node_ids: list[str], now_us: int) -> list[Settled]:
+def _take_back(context: StoreContext, connection: Connection, node_ids: list[str], now_us: int) -> list[Settled]:
     if not node_ids:
         return []
     _lock_tenants(connection, is_running, actions.c.node_id.in_(node_ids))
     rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
     budget_reservations.release_unreported(connection, node_ids)
     message = "the node that ran this attempt stopped renewing its lease"
-    return settle(books, connection, [_lost(row, message) for row in rows], now_us)
+    return settle(context, connection, [_lost(row, message) for row in rows], now_us)
 
 
 def _lost(row: object, message: str) -> Ending:
@@ -177,9 +177,9 @@ def _cancel_superseded(connection: Connection, now_us: int) -> None:
         refresh(connection, {tenant for tenant, _schedule, _key in lines})
 
 
-def overdue(books: Books, connection: Connection, now_us: int) -> bool:
+def overdue(context: StoreContext, connection: Connection, now_us: int) -> bool:
     """Whether there is anything to rescue; reads only."""
-    now_us = books.lease_us(connection, now_us)
+    now_us = context.lease_us(connection, now_us)
     lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
     silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
     return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None

@@ -5,16 +5,16 @@ from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, update
 
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
-from lodger.engine.store.schema.script_data import fetches, kv, lots, outbox
+from lodger.engine.store.schema.script_data import fetches, kv, outbox, reservations
 from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
 
 #: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
-MOST = 500
+MAX_ROWS = 500
 #: Actions that are weighed at once, oldest first: to weigh one SQLite reads all of it, and one can be of megabytes.
 WEIGHED = 16
 #: Days for which usage is kept, whatever the tenant's retention: bills are made from it.
@@ -50,7 +50,7 @@ _older = (
         _ended < bindparam("before"),
         _dispensable,
     )
-    .limit(MOST)
+    .limit(MAX_ROWS)
 )
 _further = (
     select(*_columns)
@@ -59,10 +59,13 @@ _further = (
         actions.c.id < bindparam("oldest"),
         _dispensable,
     )
-    .limit(MOST)
+    .limit(MAX_ROWS)
 )
 _first = (
-    select(*_columns).where(actions.c.tenant_id == bindparam("tenant"), _dispensable).order_by(actions.c.id).limit(MOST)
+    select(*_columns)
+    .where(actions.c.tenant_id == bindparam("tenant"), _dispensable)
+    .order_by(actions.c.id)
+    .limit(MAX_ROWS)
 )
 _oldest = (
     select(actions.c.id)
@@ -73,7 +76,7 @@ _oldest = (
 )
 
 
-def old(books: Books, connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
+def old(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
     """Give up to :data:`MOST` actions of a tenant that are over and are kept no longer; reads only.
 
     Of each schedule the newest ``retention_runs`` are kept, and of these what ended in the last ``retention_days``, and always
@@ -82,24 +85,24 @@ def old(books: Books, connection: Connection, tenant_id: str, now_us: int) -> li
     limits = connection.scalar(select(tenants.c.limits).where(tenants.c.id == tenant_id))
     if limits is None:
         return []
-    allowed = books.sources.allowance(limits)
+    allowed = context.sources.allowance(limits)
     before = now_us - allowed.retention_days * DAY_US
     values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id(before)}
     found = list(connection.execute(_older, values).all())
     seen = {row.id for row in found}
     for (schedule,) in connection.execute(select(schedules.c.id).where(schedules.c.tenant_id == tenant_id)).all():
-        if len(found) >= MOST:
+        if len(found) >= MAX_ROWS:
             break
         oldest = connection.scalar(_oldest, {"schedule": schedule, "skipped": allowed.retention_runs - 1})
         if oldest is not None:
             rows = connection.execute(_further, {"schedule": schedule, "oldest": oldest}).all()
             found += [row for row in rows if row.id not in seen]
-    return found[:MOST] or _too_much(connection, tenant_id, allowed.storage_bytes)
+    return found[:MAX_ROWS] or _too_much(connection, tenant_id, allowed.storage_bytes)
 
 
-def _too_much(connection: Connection, tenant_id: str, most_bytes: int) -> list[AnyRow]:
+def _too_much(connection: Connection, tenant_id: str, max_bytes: int) -> list[AnyRow]:
     """Give the oldest actions without which a tenant takes no more than it may."""
-    over = storage_usage.of_tenant(connection, tenant_id).total - most_bytes
+    over = storage_usage.of_tenant(connection, tenant_id).total - max_bytes
     if over <= 0:
         return []
     rows = connection.execute(_first, {"tenant": tenant_id}).all()
@@ -128,16 +131,16 @@ def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
     """
     if not rows:
         return
-    whose = sorted({row.tenant_id for row in rows})
-    ready_queue.lock(connection, whose)
-    for tenant in whose:
+    tenant_ids = sorted({row.tenant_id for row in rows})
+    ready_queue.lock(connection, tenant_ids)
+    for tenant in tenant_ids:
         gone = storage_usage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
         storage_usage.grow(connection, {tenant: -gone.total()})
     keys = [{"tenant": row.tenant_id, "action": row.id} for row in rows]
     for table, column in (
         (outbox, "action_id"),
         (fetches, "action_id"),
-        (lots, "action_id"),
+        (reservations, "action_id"),
         (attempt_logs, "action_id"),
         (attempts, "action_id"),
         (actions, "id"),
@@ -155,9 +158,9 @@ def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
             [{"k_tenant": tenant, "k_id": schedule, "slot": slot} for (tenant, schedule), slot in latest.items()],
         )
     day = now_us // DAY_US - USAGE_DAYS
-    for tenant in whose:
+    for tenant in tenant_ids:
         connection.execute(delete(usage_days).where(usage_days.c.tenant_id == tenant, usage_days.c.day < day))
-    budget_reservations.forget(connection, whose, now_us // DAY_US - 1)
+    budget_reservations.forget(connection, tenant_ids, now_us // DAY_US - 1)
 
 
 _remember = (
@@ -174,7 +177,7 @@ _remember = (
 _expired = (
     select(kv.c.scope, kv.c.key)
     .where(kv.c.tenant_id == bindparam("tenant"), kv.c.expires_us <= bindparam("now"))
-    .limit(MOST)
+    .limit(MAX_ROWS)
 )
 
 
@@ -195,7 +198,7 @@ _history = select(actions.c.id).where(actions.c.tenant_id == tenants.c.id).exist
 _mortal = select(kv.c.key).where(kv.c.tenant_id == tenants.c.id, kv.c.expires_us.is_not(None)).exists()
 
 
-def tenants_after(connection: Connection, tenant_id: str, most: int = 100) -> list[str]:
+def tenants_after(connection: Connection, tenant_id: str, maximum: int = 100) -> list[str]:
     """Give the next tenants by id that have anything to forget some day, to go round all of them."""
     found = select(tenants.c.id).where(tenants.c.id > tenant_id, tenants.c.state != "deleted", _history | _mortal)
-    return list(connection.scalars(found.order_by(tenants.c.id).limit(most)))
+    return list(connection.scalars(found.order_by(tenants.c.id).limit(maximum)))

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, update
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.schema.scheduling import schedule_clock
 
@@ -43,15 +43,17 @@ _retime = (
 
 
 def retime(
-    books: Books, connection: Connection, *, release: str | None = None, most: int = 500
+    context: StoreContext, connection: Connection, *, release: str | None = None, maximum: int = 500
 ) -> tuple[int, list[Moved]]:
     """Bring up to ``most`` clocks to this release; give how many were looked at and which moved.
 
     What is accounted stays so: the next slot is the first after ``accounted_us`` under the new data.
     """
     release = release or tzdata_version()
-    rows = connection.execute(_stale, {"release": release, "most": most}).all()
-    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
+    rows = connection.execute(_stale, {"release": release, "most": maximum}).all()
+    revisions = context.revision_cache.revisions(
+        connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
+    )
     moves, moved = [], []
     for row in rows:
         at, state, searching = row.next_at, row.state, bool(row.searching)

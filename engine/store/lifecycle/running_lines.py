@@ -114,7 +114,7 @@ class Hearing:
         self._tenant_id = tenant_id
         self.action_id = action_id
         self._stored: set[Key] = set()
-        self._told: dict[Key, Counter[tuple[int, str]]] = {}
+        self._counted: dict[Key, Counter[tuple[int, str]]] = {}
         self._numbers: dict[Key, int] = {}
 
     def look(self, connection: Connection) -> list[LogLine]:
@@ -133,7 +133,7 @@ class Hearing:
             self._numbers[step, n] = number
             fresh = select(_c.lines).where(*said, _c.step == step, _c.n == n, _c.number > heard).order_by(_c.number)
             lines = [line for text in connection.scalars(fresh) for line in _read(text)]
-            self._told.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
+            self._counted.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
             found.setdefault((step, n), []).extend(lines)
         return [line for key in sorted(found) for line in found[key]]
 
@@ -143,15 +143,15 @@ class Hearing:
         """
         self._stored.add(key)
         self._numbers.pop(key, None)
-        told = self._told.pop(key, Counter())
+        counted = self._counted.pop(key, Counter())
         step, n = key
         text = connection.scalar(
             select(attempt_logs.c.lines).where(*mine, attempt_logs.c.step == step, attempt_logs.c.n == n)
         )
         rest = []
         for line in _read(text or "[]"):
-            if told[line.us, line.level] > 0:
-                told[line.us, line.level] -= 1
+            if counted[line.us, line.level] > 0:
+                counted[line.us, line.level] -= 1
             else:
                 rest.append(line)
         return rest

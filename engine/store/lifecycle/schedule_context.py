@@ -29,11 +29,11 @@ def upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
 
 
 #: Next slot; slot, result, start and node of the last run that was done.
-Told = tuple[int | None, int | None, str | None, int | None, str | None]
-NOTHING: Told = (None, None, None, None, None)
+ScheduleRuns = tuple[int | None, int | None, str | None, int | None, str | None]
+NOTHING: ScheduleRuns = (None, None, None, None, None)
 _done = actions.alias("done")
 _last = actions.alias("last")
-_told_by = (
+_by_schedule = (
     select(
         schedule_clock.c.schedule_id,
         case((schedule_clock.c.searching == 0, schedule_clock.c.next_at)),
@@ -74,10 +74,10 @@ _told_by = (
 )
 
 
-def told(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, Told]:
+def schedule_runs(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, ScheduleRuns]:
     """Give it by schedule, of those that exist."""
     wanted = sorted(set(schedule_ids))
     if not wanted:
         return {}
-    rows = connection.execute(_told_by, {"schedules": wanted}).all()
+    rows = connection.execute(_by_schedule, {"schedules": wanted}).all()
     return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}

@@ -29,7 +29,7 @@ from lodger.engine.policy.plan import (
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import UpdateMany, insert_absent
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import (
     due,
     followers,
@@ -69,38 +69,38 @@ _move = UpdateMany(
 )
 
 
-def tick(books: Books, connection: Connection, now_us: int, most: int | None = None) -> list[Ticked]:
+def tick(context: StoreContext, connection: Connection, now_us: int, maximum: int | None = None) -> list[Ticked]:
     """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first.
 
     Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
     """
-    most = most or books.settings.tick_batch
-    rows = due.due(connection, now_us, most)
+    maximum = maximum or context.settings.tick_batch
+    rows = due.due(connection, now_us, maximum)
     # A clock that is armed here comes due after now: none of these rows is another for it.
-    for row in due.awake(connection, now_us, most) if not rows or rows[0].any_awake else ():
-        books.meet(row.tenant_id, row.generation)
-        arm(books, connection, row, now_us, owed_reason="paused")
+    for row in due.awake(connection, now_us, maximum) if not rows or rows[0].any_awake else ():
+        context.meet(row.tenant_id, row.generation)
+        arm(context, connection, row, now_us, owed_reason="paused")
     for row in rows:
-        books.meet(row.tenant_id, row.generation)
-    halted = {row.schedule_id for row in rows if row.failures and _halted(books, connection, row)}
-    return account(books, connection, [row for row in rows if row.schedule_id not in halted], now_us)
+        context.meet(row.tenant_id, row.generation)
+    halted = {row.schedule_id for row in rows if row.failures and _halted(context, connection, row)}
+    return account(context, connection, [row for row in rows if row.schedule_id not in halted], now_us)
 
 
-def halt_failing(books: Books, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
+def halt_failing(context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
     """Pause a schedule that has failed too often in a row; whether it was.
 
     A clock that somebody holds is left to the tick, which looks before it names the next slot.
     """
     which = clocks.where(_clock.tenant_id == tenant_id, _clock.schedule_id == schedule_id, _clock.state == "armed")
     row = connection.execute(which.with_for_update(skip_locked=True, of=schedule_clock)).first()
-    return row is not None and _halted(books, connection, row)
+    return row is not None and _halted(context, connection, row)
 
 
-def _halted(books: Books, connection: Connection, row: AnyRow) -> bool:
-    conduct = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).conduct
+def _halted(context: StoreContext, connection: Connection, row: AnyRow) -> bool:
+    conduct = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision).conduct
     if not conduct.stops(row.failures):
         return False
-    _set_aside(books, connection, row, f"paused after {row.failures} failed actions in a row")
+    _set_aside(context, connection, row, f"paused after {row.failures} failed actions in a row")
     return True
 
 
@@ -118,31 +118,35 @@ class _Sheet:
     required: set[tuple[str, str]] = field(default_factory=set)
 
 
-def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
+def account(context: StoreContext, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
     """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
     if not rows:
         return []
-    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
+    revisions = context.revision_cache.revisions(
+        connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
+    )
     open_of = schedule_concurrency.unfinished(connection, [row.schedule_id for row in rows])
-    spent = day_budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
-    living = placements.living(books, connection, now_us) if any(each.everywhere for each in revisions.values()) else []
+    spent = day_budgets.used_up(context, connection, (row.tenant_id for row in rows), now_us)
+    living = (
+        placements.living(context, connection, now_us) if any(each.everywhere for each in revisions.values()) else []
+    )
     sheet, now = _Sheet(), from_us(now_us)
-    told: list[tuple[AnyRow, int, int, int | None]] = []
+    claimed: list[tuple[AnyRow, int, int, int | None]] = []
     for row in rows:
         revision, begun = revisions[row.schedule_id], len(sheet.rows)
         if revision.fault is not None:
-            _set_aside(books, connection, row, revision.fault)
+            _set_aside(context, connection, row, revision.fault)
             continue
         found = revision.recurrence.next_after(_known_to(row))
         if isinstance(found, SearchedTo) and found.instant <= now:
             # The search has not come up to now: it goes on from there at the next tick.
             sheet.moves.append(_moved(row, "armed", to_us(found.instant), to_us(found.instant) - 1, searching=True))
-            told.append((row, begun, begun, to_us(found.instant)))
+            claimed.append((row, begun, begun, to_us(found.instant)))
             continue
         for key in placements.keys(revision, living):
             unfinished = open_of.get((row.schedule_id, key or ""), schedule_concurrency.NOTHING)
             reason = spent.get(row.tenant_id) or (NO_NODE if key is None else None)
-            steps = _decided(books, row, revision, unfinished, now, reason)
+            steps = _decided(context, row, revision, unfinished, now, reason)
             if steps:
                 _enter(connection, sheet, row, revision, unfinished, steps, key or "")
         next_us, searching = _coming(revision, now)
@@ -151,12 +155,12 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
         )
         state = "armed" if next_us is not None else "ended"
         sheet.moves.append(_moved(row, state, next_us, now_us, searching=searching, last_slot_us=last_us))
-        told.append((row, begun, len(sheet.rows), next_us))
+        claimed.append((row, begun, len(sheet.rows), next_us))
         if len(sheet.rows) > begun:
             sheet.touched.add(row.tenant_id)
-    _name(books, sheet.rows)
-    _write(books, connection, sheet, now_us)
-    return [_told(row, sheet.rows[begun:end], next_us) for row, begun, end, next_us in told]
+    _name(context, sheet.rows)
+    _write(context, connection, sheet, now_us)
+    return [_ticked(row, sheet.rows[begun:end], next_us) for row, begun, end, next_us in claimed]
 
 
 def _known_to(row: AnyRow) -> datetime:
@@ -165,27 +169,27 @@ def _known_to(row: AnyRow) -> datetime:
 
 
 def _decided(
-    books: Books, row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None
+    context: StoreContext, row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None
 ) -> list[Step]:
     """Decide what the slots of one line become that are owed now."""
     after = _known_to(row)
     if reason is not None:
         return stretch(revision.recurrence, after, now, reason)
-    spacing = _spacing(books, row, revision)
+    spacing = _spacing(context, row, revision)
     steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now, spacing)
     if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
         steps = [held_behind_backfill(step) for step in steps]
     return steps
 
 
-def _spacing(books: Books, row: AnyRow, revision: Revision) -> Spacing | None:
+def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing | None:
     """The tenant's least distance of slots; None where the schedule's rules cannot name closer ones."""
-    least_us = books.sources.allowance(row.tenant_limits).min_interval_s * 1_000_000
+    min_us = context.sources.allowance(row.tenant_limits).min_interval_s * 1_000_000
     gap_us = revision.min_gap_us
-    if gap_us is None or gap_us >= least_us:
+    if gap_us is None or gap_us >= min_us:
         return None
     last = None if row.last_slot_us is None else from_us(row.last_slot_us)
-    return Spacing(timedelta(microseconds=least_us), last)
+    return Spacing(timedelta(microseconds=min_us), last)
 
 
 def _enter(
@@ -208,13 +212,13 @@ def _enter(
         sheet.rows.append(_row(row, step, revision, pinned, key, requires))
 
 
-def _name(books: Books, rows: list[dict[str, Any]]) -> None:
+def _name(context: StoreContext, rows: list[dict[str, Any]]) -> None:
     """Give these actions their ids."""
-    for each, identity in zip(rows, books.ids.some(len(rows)), strict=True):
+    for each, identity in zip(rows, context.ids.some(len(rows)), strict=True):
         each["id"] = identity
 
 
-def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> None:
+def _set_aside(context: StoreContext, connection: Connection, row: AnyRow, why: str) -> None:
     """Pause a clock on the engine's own account, with the reason; what is due and not accounted yet stays owed."""
     _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
@@ -222,7 +226,13 @@ def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> N
     doing = audit.Doing("schedules.pause", row.tenant_id, row.schedule_id, name)
     after = {"state": "paused", "note": why}
     audit.write(
-        books, connection, AuditContext("engine", "node", why), doing, {"state": row.state}, after, books.clock.now_us()
+        context,
+        connection,
+        AuditContext("engine", "node", why),
+        doing,
+        {"state": row.state},
+        after,
+        context.clock.now_us(),
     )
 
 
@@ -238,7 +248,7 @@ def _coming(revision: Revision, after: datetime) -> tuple[int | None, bool]:
     return (None if following is None else to_us(following)), False
 
 
-def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> None:
+def _write(context: StoreContext, connection: Connection, sheet: _Sheet, now_us: int) -> None:
     stop_running(connection, sheet.cancelled, now_us, reason=SUPERSEDED)
     stop_gracefully(connection, sheet.replaced, now_us, now_us + CANCEL_GRACE // timedelta(microseconds=1))
     if sheet.superseded:
@@ -311,7 +321,7 @@ def _moved(
     }
 
 
-def _told(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
+def _ticked(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
     return Ticked(
         row.tenant_id,
         row.schedule_id,
@@ -322,7 +332,7 @@ def _told(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ti
 
 
 def rest(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     row: AnyRow,
     now_us: int,
@@ -330,7 +340,7 @@ def rest(
     wake_us: int | None = None,
 ) -> list[Ticked]:
     """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
-    ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
+    ticked = account(context, connection, [row], now_us) if row.state == "armed" else []
     _move.run(
         connection,
         [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
@@ -338,17 +348,17 @@ def rest(
     return ticked
 
 
-def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
+def owe(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
-    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
     rows = [_row(row, step, revision, None, "", revision.requires) for step in steps]
-    _name(books, rows)
+    _name(context, rows)
     insert_absent(connection, actions, rows)
 
 
 def arm(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     row: AnyRow,
     now_us: int,
@@ -356,11 +366,11 @@ def arm(
     owed_reason: str,
 ) -> int | None:
     """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
-    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     if revision.fault is not None:
-        _set_aside(books, connection, row, revision.fault)
+        _set_aside(context, connection, row, revision.fault)
         return None
-    owe(books, connection, row, now_us, owed_reason)
+    owe(context, connection, row, now_us, owed_reason)
     now = from_us(max(now_us, row.accounted_us))
     next_us, searching = _coming(revision, now)
     state = "armed" if next_us is not None else "ended"
@@ -369,11 +379,11 @@ def arm(
     return next_us
 
 
-def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[int]:
+def upcoming(connection: Connection, until_us: int, maximum: int = 1000) -> list[int]:
     """Instants up to ``until_us`` at which some clock comes due, ascending: what a node peeks at, claiming nothing."""
     return [
-        *connection.scalars(_peek, {"until": until_us, "most": most}),
-        *connection.scalars(_wakes, {"until": until_us}),
+        *connection.scalars(_peek, {"until": until_us, "most": maximum}),
+        *connection.scalars(_wake_ups, {"until": until_us}),
     ]
 
 
@@ -382,16 +392,16 @@ _peek = (
 )
 
 
-def ahead(connection: Connection, until_us: int, *, far: bool, most: int = 1000) -> tuple[list[int], int]:
+def ahead(connection: Connection, until_us: int, *, far: bool, maximum: int = 1000) -> tuple[list[int], int]:
     """Give the instants of :func:`upcoming` and up to which instant there are no others.
 
     Args:
         far: look as far as nothing is, when nothing is up to ``until_us``.
     """
-    soon = list(connection.scalars(_peek, {"until": until_us, "most": most}))
-    if len(soon) == most:
+    soon = list(connection.scalars(_peek, {"until": until_us, "most": maximum}))
+    if len(soon) == maximum:
         until_us = soon[-1]
-    soon += connection.scalars(_wakes, {"until": until_us})
+    soon += connection.scalars(_wake_ups, {"until": until_us})
     if far and not soon:
         until_us = min((each for each in connection.execute(_firsts).one() if each is not None), default=2**62) - 1
     return soon, until_us
@@ -409,15 +419,15 @@ _soon = (
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
 )
-_wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
+_wake_ups = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
 
 
-def approaching(connection: Connection, after_us: int, until_us: int, most: int) -> list[tuple[str, str, int, int]]:
+def approaching(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int, int]]:
     """Give whose clocks come due after one instant and up to another, the soonest first.
 
     Each is (tenant, schedule, revision, the instant up to which its slots are accounted).
     """
-    rows = connection.execute(_soon, {"after": after_us, "until": until_us, "most": most})
+    rows = connection.execute(_soon, {"after": after_us, "until": until_us, "most": maximum})
     return [(row.tenant_id, row.schedule_id, row.revision, row.accounted_us) for row in rows]
 
 

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from lodger.engine.core.metrics import Metric, Sample, metric
 from lodger.engine.store.connection import lock_waits
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock, tenants, turns
 from lodger.engine.store.schema.script_data import outbox, sealed
@@ -25,7 +25,7 @@ _outbox = (
 )
 
 
-def read(books: Books, connection: Connection, now_us: int) -> list[Metric]:
+def read(context: StoreContext, connection: Connection, now_us: int) -> list[Metric]:
     """Give them, in the order of the table."""
     number, oldest_us = late(connection, now_us)
     chains = lock_waits.chains(connection)
@@ -37,7 +37,7 @@ def read(books: Books, connection: Connection, now_us: int) -> list[Metric]:
         ),
         metric("lodger_overdue", [Sample("lodger_overdue", (), number)]),
         metric("lodger_overdue_seconds", [Sample("lodger_overdue_seconds", (), oldest_us / 1_000_000)]),
-        metric("lodger_nodes", _by_state("lodger_nodes", _nodes(books, connection, now_us))),
+        metric("lodger_nodes", _by_state("lodger_nodes", _nodes(context, connection, now_us))),
         metric("lodger_outbox", _by_state("lodger_outbox", connection.execute(_outbox).all())),
         metric("lodger_blocked_sessions", [Sample("lodger_blocked_sessions", (), len(chains))]),
         metric("lodger_blocked_seconds", [Sample("lodger_blocked_seconds", (), waited)]),
@@ -70,8 +70,8 @@ _LATE = (
 )
 
 
-def _nodes(books: Books, connection: Connection, now_us: int) -> list[tuple[str, int]]:
-    at = books.lease_us(connection, now_us)
+def _nodes(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, int]]:
+    at = context.lease_us(connection, now_us)
     silent = (nodes.c.state == "alive") & (nodes.c.lease_until_us < at)
     alive = connection.scalar(select(func.count()).where(nodes.c.state == "alive", ~silent)) or 0
     return [("alive", alive), ("silent", connection.scalar(select(func.count()).where(silent)) or 0)]

@@ -11,7 +11,7 @@ from lodger.engine.store.schema.access import answers
 #: How long an answer is kept.
 KEPT_US = 24 * 3600 * 1_000_000
 #: Most that one clean-up removes.
-MOST = 1000
+MAX_KEYS = 1000
 
 _t = answers.c
 
@@ -56,7 +56,7 @@ def mend(connection: Connection, token_id: str, key: str, body: str) -> None:
 
 def forget(connection: Connection, now_us: int) -> int:
     """Remove answers that are too old; give how many."""
-    old = select(_t.token_id, _t.key).where(_t.created_us < now_us - KEPT_US).limit(MOST)
+    old = select(_t.token_id, _t.key).where(_t.created_us < now_us - KEPT_US).limit(MAX_KEYS)
     rows = connection.execute(old).all()
     for row in rows:
         connection.execute(delete(answers).where(_t.token_id == row.token_id, _t.key == row.key))

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, or_, select, update
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import locks
 from lodger.engine.store.stores import driver_of
@@ -36,10 +36,16 @@ class Lock:
 
 
 def take(
-    books: Books, connection: Connection, name: str, holder: str, lease_us: int, slot_us: int | None, now_us: int
+    context: StoreContext,
+    connection: Connection,
+    name: str,
+    holder: str,
+    lease_us: int,
+    slot_us: int | None,
+    now_us: int,
 ) -> Lock | None:
     """Take a lock, or renew it for the holder that has it; None when another has it, or had it for this slot or a later one."""
-    now = books.lease_us(connection, now_us)
+    now = context.lease_us(connection, now_us)
     mine = (_l.holder == holder) & (_l.until_us > now)
     free = _l.holder.is_(None) | (_l.until_us <= now)
     if slot_us is not None:
@@ -61,16 +67,16 @@ def take(
     return None if taken is None else _lock(taken, now)
 
 
-def free(books: Books, connection: Connection, name: str, holder: str, now_us: int) -> bool:
+def free(context: StoreContext, connection: Connection, name: str, holder: str, now_us: int) -> bool:
     """Give a lock back; whether this holder had it."""
-    now = books.lease_us(connection, now_us)
+    now = context.lease_us(connection, now_us)
     mine = (*_named(name), _l.holder == holder, _l.until_us > now)
     return connection.execute(update(locks).where(*mine).values(holder=None, freed_us=now)).rowcount == 1
 
 
-def list_all(books: Books, connection: Connection, now_us: int) -> list[Lock]:
+def list_all(context: StoreContext, connection: Connection, now_us: int) -> list[Lock]:
     """Give every lock that was ever taken, by name."""
-    now = books.lease_us(connection, now_us)
+    now = context.lease_us(connection, now_us)
     rows = connection.execute(select(locks).where(_l.tenant_id == PLATFORM).order_by(_l.name))
     return [_lock(row, now) for row in rows]
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.nodes import node_figures, nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
 from lodger.engine.store.stores import driver_of
@@ -47,9 +47,9 @@ class NodeRow:
 _saturation = re.compile(r"^lodger_node_saturation (\S+)$", re.MULTILINE)
 
 
-def list_all(books: Books, connection: Connection, now_us: int, *, gone: bool) -> list[NodeRow]:
+def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone: bool) -> list[NodeRow]:
     """Give the nodes by name, the living first."""
-    now_us = books.lease_us(connection, now_us)
+    now_us = context.lease_us(connection, now_us)
     busy = (
         select(actions.c.node_id, func.count().label("number")).where(is_running).group_by(actions.c.node_id).subquery()
     )
@@ -74,25 +74,29 @@ def list_all(books: Books, connection: Connection, now_us: int, *, gone: bool) -
     ]  # fmt: skip
 
 
-def forget(books: Books, connection: Connection, now_us: int) -> int:
+def forget(context: StoreContext, connection: Connection, now_us: int) -> int:
     """Delete nodes that ended long ago; give their number."""
-    before = books.lease_us(connection, now_us) - KEPT_US
+    before = context.lease_us(connection, now_us) - KEPT_US
     done = connection.execute(delete(nodes).where(nodes.c.state != "alive", nodes.c.seen_us < before))
     return done.rowcount
 
 
-def publish_figures(books: Books, connection: Connection, process: str, node: str, figures: str, now_us: int) -> None:
+def publish_figures(
+    context: StoreContext, connection: Connection, process: str, node: str, figures: str, now_us: int
+) -> None:
     """Write what a process's nodes have counted, as Prometheus text, and delete what other processes wrote long ago."""
-    now_us = books.lease_us(connection, now_us)
+    now_us = context.lease_us(connection, now_us)
     written = {"node": node, "figures": figures, "written_us": now_us}
     statement = driver_of(connection).insert(node_figures).values(process=process, **written)
     connection.execute(statement.on_conflict_do_update(index_elements=["process"], set_=written))
     connection.execute(delete(node_figures).where(node_figures.c.written_us < now_us - STALE_US))
 
 
-def figures_of_others(books: Books, connection: Connection, process: str, now_us: int) -> list[tuple[str, str]]:
+def figures_of_others(
+    context: StoreContext, connection: Connection, process: str, now_us: int
+) -> list[tuple[str, str]]:
     """Return the name and the fresh figures of the nodes of all processes but this one, by name."""
-    after = books.lease_us(connection, now_us) - STALE_US
+    after = context.lease_us(connection, now_us) - STALE_US
     wanted = select(node_figures.c.node, node_figures.c.figures).where(
         node_figures.c.process != process, node_figures.c.written_us >= after
     )

@@ -28,12 +28,12 @@ class Line:
     """A tenant's actions that require the same labels.
 
     Attributes:
-        most: how many of them may start.
+        maximum: how many of them may start.
     """
 
     tenant_id: str
     requires: str
-    most: int
+    maximum: int
 
 
 _COLUMNS = (
@@ -44,7 +44,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _of(rank: int, tenant: Any, labels: Any, most: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
+def _of(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
     # One short look at the index per priority, instead of a sort over all that waits.
     due = (
         select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
@@ -56,7 +56,7 @@ def _of(rank: int, tenant: Any, labels: Any, most: Any, outer: Any = None) -> Se
             actions.c.due_at <= bindparam("now", type_=BigInteger),
         )
         .order_by(actions.c.due_at, actions.c.id)
-        .limit(most)
+        .limit(maximum)
     )
     if outer is not None:
         due = due.correlate(outer)
@@ -69,9 +69,11 @@ def _of_lines(given: Any, driver: Driver) -> Select[Any]:  # noqa: ANN401 - rows
 
 def _alike(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
     """Ask for as many of each line: where a subquery cannot refer to other tables, neither can its LIMIT."""
-    most = bindparam("most_of_all", type_=BigInteger)
-    ranked = union_all(*(_of(int(rank), given.c.tenant, given.c.labels, most, given) for rank in Priority)).subquery()
-    first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(most).correlate(given)
+    maximum = bindparam("total_maximum", type_=BigInteger)
+    ranked = union_all(
+        *(_of(int(rank), given.c.tenant, given.c.labels, maximum, given) for rank in Priority)
+    ).subquery()
+    first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(maximum).correlate(given)
     return (
         select(*_COLUMNS)
         .select_from(given)
@@ -81,12 +83,12 @@ def _alike(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
 
 def _by_line(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
     ranked = union_all(
-        *(_of(int(rank), given.c.tenant, given.c.labels, given.c.most, given) for rank in Priority)
+        *(_of(int(rank), given.c.tenant, given.c.labels, given.c.maximum, given) for rank in Priority)
     ).subquery()
     first = (
         select(ranked)
         .order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id)
-        .limit(given.c.most)
+        .limit(given.c.maximum)
         .correlate(given)
         .lateral("first")
     )
@@ -105,16 +107,20 @@ def _by_line(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
     )
 
 
-_first = AskMany({"tenant": actions.c.tenant_id, "labels": actions.c.requires, "most": actions.c.due_at}, _of_lines)
+_first = AskMany({"tenant": actions.c.tenant_id, "labels": actions.c.requires, "maximum": actions.c.due_at}, _of_lines)
 
 
 def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> dict[tuple[str, str], list[AnyRow]]:
-    """Return the first ``most`` of each line that are due, perhaps more, in the order in which they shall start."""
-    given = [{"tenant": line.tenant_id, "labels": line.requires, "most": line.most} for line in lines if line.most > 0]
+    """Return the first ``maximum`` of each line that are due, perhaps more, in the order in which they shall start."""
+    given = [
+        {"tenant": line.tenant_id, "labels": line.requires, "maximum": line.maximum}
+        for line in lines
+        if line.maximum > 0
+    ]
     if not given:
         return {}
     found: dict[tuple[str, str], list[AnyRow]] = {}
-    params = {"now": now_us, "most_of_all": max(line.most for line in lines)}
+    params = {"now": now_us, "total_maximum": max(line.maximum for line in lines)}
     for row in _first.rows(connection, given, params):
         found.setdefault((row.tenant_id, row.requires), []).append(row)
     for each in found.values():

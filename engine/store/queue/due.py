@@ -105,11 +105,11 @@ _due = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_cl
 _awake = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
 
 
-def due(connection: Connection, now_us: int, most: int) -> list[AnyRow]:
+def due(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
     """Return up to ``most`` clocks whose slot has come, oldest first; each says whether the pause of any clock is over."""
-    return list(connection.execute(_due.of(connection), {"now": now_us, "most": most}).all())
+    return list(connection.execute(_due.of(connection), {"now": now_us, "most": maximum}).all())
 
 
-def awake(connection: Connection, now_us: int, most: int) -> list[AnyRow]:
+def awake(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
     """Return up to ``most`` clocks whose pause is over, oldest first."""
-    return list(connection.execute(_awake.of(connection), {"now": now_us, "most": most}).all())
+    return list(connection.execute(_awake.of(connection), {"now": now_us, "most": maximum}).all())

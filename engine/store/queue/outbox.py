@@ -62,13 +62,13 @@ class Delivery:
     sent_at: datetime | None
 
 
-def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[Lane], most: int) -> list[Lane]:
+def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[Lane], maximum: int) -> list[Lane]:
     """Give receivers for which something is due, the one that has waited longest first."""
     due = and_(_c.kind == kind, _c.state.in_(["queued", "sending"]), _c.next_at_us <= now_us, ~_held_up)
     found = select(_c.tenant_id, _c.target).where(due).group_by(_c.tenant_id, _c.target)
     if busy:
         found = found.where(tuple_(_c.tenant_id, _c.target).not_in(list(busy)))
-    rows = connection.execute(found.order_by(func.min(_c.next_at_us), _c.tenant_id, _c.target).limit(most))
+    rows = connection.execute(found.order_by(func.min(_c.next_at_us), _c.tenant_id, _c.target).limit(maximum))
     return [(row.tenant_id, row.target) for row in rows]
 
 

@@ -9,7 +9,7 @@ from lodger.engine.core.access.labels import NODE, carries
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.policy.conduct import Conduct, Placement
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue, schedule_concurrency
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
@@ -51,9 +51,9 @@ _living = select(nodes.c.name, nodes.c.labels).where(
 )
 
 
-def living(books: Books, connection: Connection, now_us: int) -> list[Living]:
+def living(context: StoreContext, connection: Connection, now_us: int) -> list[Living]:
     """Give the nodes whose lease holds, by name, each name once."""
-    rows = connection.execute(_living, {"now": books.lease_us(connection, now_us)})
+    rows = connection.execute(_living, {"now": context.lease_us(connection, now_us)})
     found = {row.name: Living(row.name, frozenset(row.labels.split())) for row in rows}
     return [found[name] for name in sorted(found)]
 
@@ -82,7 +82,7 @@ _give_up = (
 )
 
 
-def deserted(books: Books, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
+def deserted(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
     """Give (tenant, labels, node name) of what waits for a node that is gone for good; reads only."""
     waiting = [
         (tenant, requires, label.removeprefix(NODE))
@@ -93,7 +93,7 @@ def deserted(books: Books, connection: Connection, now_us: int) -> list[tuple[st
     if not waiting:
         return []
     seen = {row.name: row.until_us for row in connection.execute(_seen)}
-    before = books.lease_us(connection, now_us) - PATIENCE_US
+    before = context.lease_us(connection, now_us) - PATIENCE_US
     return [each for each in waiting if seen.get(each[2], 0) < before]
 
 

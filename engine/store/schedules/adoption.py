@@ -16,7 +16,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.store import audit
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Schedule, ScheduleRevision
 from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import revisions, schedule_rows, schedules
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: What the set of Lodger's own schedules is called where changes are reported.
 NAMES = ("schedules", "lodger_schedules")
 #: Schedules that are adopted in one round of a node.
-MOST = 100
+MAX_ROWS = 100
 #: How a schedule's note begins that tells of a revision that was not adopted.
 REFUSED = "a revision inserted by SQL was refused: "
 _r, _a = schedule_revisions.c, adoptions.c
@@ -45,7 +45,7 @@ class Candidate:
     rules: PreparedRules
 
 
-def adopt(books: Books, connection: "Connection | Session", tenant_id: str, keys: object, now_us: int) -> None:
+def adopt(context: StoreContext, connection: "Connection | Session", tenant_id: str, keys: object, now_us: int) -> None:
     """Make the newest revision that SQL has inserted of each of these schedules (ids or names) the present one.
 
     Raises:
@@ -57,7 +57,7 @@ def adopt(books: Books, connection: "Connection | Session", tenant_id: str, keys
     given: Iterable[Any] = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else keys
     for key in given:
         before = schedule_rows.get(found, tenant_id, str(key))
-        _adopt(books, found, before, _candidate(books, found, before, now_us), now_us, current_audit_context())
+        _adopt(context, found, before, _candidate(context, found, before, now_us), now_us, current_audit_context())
         found.execute(delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == before.id))
 
 
@@ -65,11 +65,13 @@ def waiting(connection: Connection) -> list[tuple[str, str]]:
     """Give tenant and id of schedules with a revision that nobody has reported, :data:`MOST` at most; suspended tenants' wait."""
     t = tenants.c
     found = select(_a.tenant_id, _a.schedule_id).join(tenants, t.id == _a.tenant_id).where(t.state == "active")
-    return [(row[0], row[1]) for row in connection.execute(found.order_by(_a.tenant_id, _a.schedule_id).limit(MOST))]
+    return [
+        (row[0], row[1]) for row in connection.execute(found.order_by(_a.tenant_id, _a.schedule_id).limit(MAX_ROWS))
+    ]
 
 
 def prepare(
-    books: Books, connection: Connection, tenant_id: str, schedule_id: str, now_us: int
+    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, now_us: int
 ) -> Candidate | InputError:
     """Read and compile the newest revision that SQL has inserted, before the transaction that adopts it.
 
@@ -79,8 +81,10 @@ def prepare(
     number = _newest(connection, tenant_id, schedule_id)
     try:
         before = schedule_rows.get(connection, tenant_id, schedule_id)
-        books.rulebook.revision(connection, tenant_id, before.id, before.revision)  # compiled to account its slots
-        return _candidate(books, connection, before, now_us)
+        context.revision_cache.revision(
+            connection, tenant_id, before.id, before.revision
+        )  # compiled to account its slots
+        return _candidate(context, connection, before, now_us)
     except InputError as error:
         return error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -88,7 +92,7 @@ def prepare(
 
 
 def take(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     schedule_id: str,
@@ -120,7 +124,7 @@ def take(
         if isinstance(prepared, InputError):
             raise prepared
         with connection.begin_nested():
-            _adopt(books, connection, before, prepared, now_us, AuditContext("sql", "node"))
+            _adopt(context, connection, before, prepared, now_us, AuditContext("sql", "node"))
     except InputError as error:
         refused = error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -151,7 +155,7 @@ def _forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
     connection.execute(delete(schedule_revisions).where(*_inserted(tenant_id, schedule_id)))
 
 
-def _candidate(books: Books, connection: Connection, before: Schedule, now_us: int) -> Candidate:
+def _candidate(context: StoreContext, connection: Connection, before: Schedule, now_us: int) -> Candidate:
     number = _newest(connection, before.tenant_id, before.id)
     if number is None:
         raise InputError(
@@ -161,11 +165,11 @@ def _candidate(books: Books, connection: Connection, before: Schedule, now_us: i
             fix="INSERT INTO lodger_schedule_revisions … SELECT …, revision + 1, … WHERE revision = the present one",
         )
     revision = _read(connection, before.tenant_id, before.id, number)
-    return Candidate(number, revision, books.rulebook.prepare(revision.rules, from_us(now_us)))
+    return Candidate(number, revision, context.revision_cache.prepare(revision.rules, from_us(now_us)))
 
 
 def _adopt(
-    books: Books, connection: Connection, before: Schedule, candidate: Candidate, now_us: int, by: AuditContext
+    context: StoreContext, connection: Connection, before: Schedule, candidate: Candidate, now_us: int, by: AuditContext
 ) -> None:
     wish = candidate.revision
     audit_context = AuditContext(by.actor, "sql", wish.why or by.why)
@@ -176,9 +180,9 @@ def _adopt(
         "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
         "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
     }  # fmt: skip
-    after = schedules.edit(books, connection, before.tenant_id, before.id, change, now_us, audit_context)
+    after = schedules.edit(context, connection, before.tenant_id, before.id, change, now_us, audit_context)
     doing = audit.Doing("schedules.edit", before.tenant_id, before.id, before.name)
-    audit.write(books, connection, audit_context, doing, to_jsonable(before), to_jsonable(after), now_us)
+    audit.write(context, connection, audit_context, doing, to_jsonable(before), to_jsonable(after), now_us)
 
 
 def _read(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:

@@ -19,7 +19,7 @@ from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.context import Books, dumped, listed
+from lodger.engine.store.context import StoreContext, dumped, listed
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.placements import require_placed
@@ -31,7 +31,7 @@ from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants.grants import encoded
 
 #: Most scripts of one action.
-MOST_STEPS = 20
+MAX_STEPS = 20
 #: {"script_id": …, "limits": {…} or None, "version": n or absent, "on": the label of its handler or absent}
 Step = dict[str, Any]
 #: What a step is called that always runs the newest version.
@@ -58,14 +58,14 @@ class Wish:
     grants: Iterable[str] | None = None
 
 
-def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:  # noqa: ANN401 - as given
+def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:  # noqa: ANN401 - as given
     """Read the steps of a wish, checking that every script is there, every limit is one, and the params are the first's."""
     given = [wish] if isinstance(wish, str | Mapping) else list(wish)
-    if not 1 <= len(given) <= MOST_STEPS:
+    if not 1 <= len(given) <= MAX_STEPS:
         raise InputError(
             "steps_invalid",
             f"a schedule cannot have {len(given)} steps",
-            why=f"an action has 1 to {MOST_STEPS} steps",
+            why=f"an action has 1 to {MAX_STEPS} steps",
             fix="let one schedule start where another ends, or put several things into one script",
         )
     steps: list[Step] = []
@@ -80,7 +80,7 @@ def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, pa
             )
         limits = step.get("limits") or None
         if limits:
-            books.sources.limits("{}", json.dumps(limits, sort_keys=True))
+            context.sources.limits("{}", json.dumps(limits, sort_keys=True))
         version = pinned_version(step.get("version"))
         script = bind(connection, tenant_id, step["script"], version)
         if not steps:
@@ -90,24 +90,26 @@ def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, pa
     return steps
 
 
-def require_within(books: Books, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]) -> None:
+def require_within(
+    context: StoreContext, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]
+) -> None:
     """Let limits pass that lower what the tenant has.
 
     Raises:
         InputError: limit_above_tenant: it would be stored and shown, and never be used.
     """
     allowed = json.dumps(dict(tenant_limits), sort_keys=True)
-    most = asdict(books.sources.limits(allowed, None)) | books.sources.budgets(allowed, None)
+    maximum = asdict(context.sources.limits(allowed, None)) | context.sources.budgets(allowed, None)
     for limits in wished:
         if limits:
-            books.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # each is one
+            context.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # each is one
         for name, value in sorted((limits or {}).items()):
-            if name in most and value > most[name]:
+            if name in maximum and value > maximum[name]:
                 raise InputError(
                     "limit_above_tenant",
-                    f"limit {name} of a schedule cannot be {value}: the tenant's is {most[name]}",
+                    f"limit {name} of a schedule cannot be {value}: the tenant's is {maximum[name]}",
                     why="a schedule's limits only lower what its tenant has",
-                    fix=f"choose at most {most[name]}, leave it out, or ask the operator to raise the tenant's",
+                    fix=f"choose at most {maximum[name]}, leave it out, or ask the operator to raise the tenant's",
                     limit=name,
                 )
 
@@ -148,7 +150,7 @@ def pinned_version(given: object) -> int | None:
 
 
 def revise(
-    books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
+    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
     now_us: int, owed_us: int, audit_context: AuditContext,
 ) -> tuple[int, bool]:  # fmt: skip
     """Check a revision and store it.
@@ -159,7 +161,7 @@ def revise(
     first = wish.rules.first_from(from_us(owed_us))
     searching = isinstance(first, SearchedTo)
     if wish.limits:
-        books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+        context.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
     conduct = parse_conduct(wish.conduct)
     require_placed(conduct, tenant_id)
     if number > 1:
@@ -179,7 +181,7 @@ def revise(
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
             conduct=dumped(conduct.as_dict()) if wish.conduct else None,
             requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
-            params=param_checks.given(books, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
+            params=param_checks.given(context, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
             grants=encoded(wish.grants),
             anchor_us=to_us(wish.rules.anchor),
             created_us=now_us,
@@ -263,7 +265,7 @@ def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]
     return {row.id: row.name for row in found}
 
 
-def steps_told(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
     """Give the steps of a row as people write them."""
     if not row.steps:
         return ({"script": row.script},)
@@ -275,7 +277,7 @@ def steps_told(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], .
     )
 
 
-def terms_told(row: AnyRow) -> dict[str, Any]:
+def show_terms(row: AnyRow) -> dict[str, Any]:
     """Give what a revision says beside its rules and steps."""
     return {
         "missed": row.missed,
@@ -295,9 +297,9 @@ def _revision(row: AnyRow, named: Mapping[str, str]) -> ScheduleRevision:
         revision=row.revision,
         text=row.sentence,
         rules=decode_rules(row.rules),
-        steps=steps_told(row, named),
+        steps=show_steps(row, named),
         created_at=from_us(row.created_us),
         created_by=row.created_by,
         why=row.why,
-        **terms_told(row),
+        **show_terms(row),
     )

@@ -102,14 +102,14 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         text=row.sentence,
         revision=row.revision,
         script=row.script,
-        steps=revisions.steps_told(row, named),
+        steps=revisions.show_steps(row, named),
         rules=rules,
         tz=zone_of(rules),
         failures=row.failures,
         note=row.note,
         wake_at=_instant(row.wake_at),
         created_at=from_us(row.created_us),
-        **revisions.terms_told(row),
+        **revisions.show_terms(row),
     )
 
 

@@ -10,7 +10,7 @@ from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import tzdata_version
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue
 from lodger.engine.store.queue.stops import stop_waiting
@@ -29,7 +29,7 @@ _s, _k = tables.schedules.c, tables.schedule_clock.c
 
 
 def create(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     name: str,
@@ -49,11 +49,11 @@ def create(
         InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
     """
     tenant = tenants.require_active(connection, tenant_id)
-    allowed = books.sources.allowance(json.dumps(tenant.limits))
+    allowed = context.sources.allowance(json.dumps(tenant.limits))
     scripts.named(name, "schedule")
     _spaced(wish.rules, allowed)
-    steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
-    revisions.require_within(books, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
+    steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
+    revisions.require_within(context, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
         raise Conflict(
@@ -63,7 +63,7 @@ def create(
         )
     _room(connection, tenant_id, allowed)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
-    schedule_id = books.ids.new()
+    schedule_id = context.ids.new()
     values = {
         "tenant_id": tenant_id,
         "id": schedule_id,
@@ -73,7 +73,7 @@ def create(
     }
     connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
     next_us, searching = revisions.revise(
-        books, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
+        context, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
     )
     connection.execute(
         insert(tables.schedule_clock).values(
@@ -111,7 +111,7 @@ def _room(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
 
 
 def edit(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     schedule: str,
@@ -128,7 +128,7 @@ def edit(
     tenant = tenants.require_active(connection, tenant_id)
     before = get(connection, tenant_id, schedule)
     if change["rules"].rules != before.rules:
-        _spaced(change["rules"], books.sources.allowance(json.dumps(tenant.limits)))
+        _spaced(change["rules"], context.sources.allowance(json.dumps(tenant.limits)))
     clock = _clock(connection, before)
     change = dict(change)
     if "version" in change:
@@ -138,18 +138,18 @@ def edit(
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
-    steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
+    steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
     # What was stored may be above what the tenant has by now; only what is new must not be.
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]
-    revisions.require_within(books, tenant.limits, [each for each in wished if each not in old])
+    revisions.require_within(context, tenant.limits, [each for each in wished if each not in old])
     if clock.state == "armed":
-        tick.account(books, connection, [clock], now_us)
+        tick.account(context, connection, [clock], now_us)
     else:
-        tick.owe(books, connection, clock, now_us, clock.state)
+        tick.owe(context, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
     next_us, searching = revisions.revise(
-        books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, audit_context
+        context, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, audit_context
     )
     coming = {"state": "armed", "next_at": next_us, "searching": int(searching)}
     armed = coming if clock.state in {"armed", "ended"} else {}
@@ -162,7 +162,7 @@ def edit(
 
 
 def pause(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     schedule: str,
@@ -179,36 +179,36 @@ def pause(
         )
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
-    tick.rest(books, connection, _clock(connection, found), now_us, "paused", until_us)
+    tick.rest(context, connection, _clock(connection, found), now_us, "paused", until_us)
     connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
     return get(connection, tenant_id, found.id)
 
 
-def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
+def resume(context: StoreContext, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
     """Arm a paused schedule; an armed one is left alone."""
     tenants.require_active(connection, tenant_id)
     found = get(connection, tenant_id, schedule)
     if found.state == "paused":
-        fault = books.rulebook.revision(connection, tenant_id, found.id, found.revision).fault
+        fault = context.revision_cache.revision(connection, tenant_id, found.id, found.revision).fault
         if fault is not None:
             raise Unavailable(
                 "rule_unreadable", f"schedule {found.name!r} cannot go on", why=fault, fix="edit its rules"
             )
-        tick.arm(books, connection, _clock(connection, found), now_us, owed_reason="paused")
+        tick.arm(context, connection, _clock(connection, found), now_us, owed_reason="paused")
         connection.execute(
             update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None, failures=0)
         )
     return get(connection, tenant_id, found.id)
 
 
-def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
+def erase(context: StoreContext, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
     """Delete at once: what is due is accounted, what waits is cancelled, what runs may end. Its history stays."""
     ready_queue.lock(connection, [tenant_id])
     found = get(connection, tenant_id, schedule)
     clock = _clock(connection, found)
     if clock.state != "armed":
-        tick.owe(books, connection, clock, now_us, clock.state)
-    tick.rest(books, connection, clock, now_us, "deleted")
+        tick.owe(context, connection, clock, now_us, clock.state)
+    tick.rest(context, connection, clock, now_us, "deleted")
     followers.forget(connection, tenant_id, found.id)
     stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
     connection.execute(

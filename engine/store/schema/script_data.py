@@ -176,7 +176,7 @@ document_index = Table(
 )
 
 #: Shares of a tenant's day that running attempts hold (:mod:`lodger.engine.store.usage.budget_reservations`).
-lots = Table(
+reservations = Table(
     "lodger_lots",
     metadata,
     Column("tenant_id", String(200), primary_key=True),

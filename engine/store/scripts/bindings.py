@@ -56,8 +56,8 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
     ):
         called = f"{name!r}" if version is None else f"{name!r} version {version}"
         fix = "lodger script offered lists them" if owned else "store it first"
-        whose = "the platform offers" if owned else f"tenant {tenant_id!r} has"
-        raise NotFound("script_unknown", f"{whose} no script {called}", fix=fix)
+        subject = "the platform offers" if owned else f"tenant {tenant_id!r} has"
+        raise NotFound("script_unknown", f"{subject} no script {called}", fix=fix)
     if owned and tenant_id != PLATFORM:
         values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
         made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})

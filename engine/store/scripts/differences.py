@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from lodger.engine.store.records import Change, FileDiff, Json
 
 #: Lines of one side times lines of the other, that are compared line by line; more is shown as one replaced stretch.
-MOST_PAIRS = 2_000_000
+MAX_PAIRS = 2_000_000
 CONTEXT = 3
 
 
@@ -36,7 +36,7 @@ def unified(before: str, after: str) -> str:
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     middle_old, middle_new = len(old) - head - tail, len(new) - head - tail
-    if middle_old * middle_new > MOST_PAIRS:
+    if middle_old * middle_new > MAX_PAIRS:
         lead = max(0, head - CONTEXT)
         lines = [
             f"@@ -{lead + 1},{len(old) - lead - max(0, tail - CONTEXT)} +{lead + 1},{len(new) - lead - max(0, tail - CONTEXT)} @@"

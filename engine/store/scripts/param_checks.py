@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.context import Books, input_text
+from lodger.engine.store.context import StoreContext, input_text
 from lodger.engine.store.records import Json
 from lodger.engine.store.scripts import scripts
 from lodger.sandbox.prescan import JsonRefused, require
@@ -12,7 +12,9 @@ from lodger.sandbox.prescan import JsonRefused, require
 AROUND = 2
 
 
-def given(books: Books, connection: Connection, tenant_id: str, params: Json, wishes: str | None = None) -> str | None:
+def given(
+    context: StoreContext, connection: Connection, tenant_id: str, params: Json, wishes: str | None = None
+) -> str | None:
     """Give params as JSON text, None for None.
 
     Args:
@@ -22,11 +24,13 @@ def given(books: Books, connection: Connection, tenant_id: str, params: Json, wi
         InputError: params_invalid, params_too_large, params_too_deep.
     """
     text = input_text(params)
-    fitting(books, connection, tenant_id, text, wishes)
+    fitting(context, connection, tenant_id, text, wishes)
     return text
 
 
-def fitting(books: Books, connection: Connection, tenant_id: str, text: str | None, wishes: str | None = None) -> None:
+def fitting(
+    context: StoreContext, connection: Connection, tenant_id: str, text: str | None, wishes: str | None = None
+) -> None:
     """Refuse params that the tenant's limits, lowered by the schedule's, let no attempt take.
 
     Raises:
@@ -34,7 +38,7 @@ def fitting(books: Books, connection: Connection, tenant_id: str, text: str | No
     """
     if text is None:
         return
-    limits = scripts.limits_of(books, connection, tenant_id, wishes)
+    limits = scripts.limits_of(context, connection, tenant_id, wishes)
     body = text.encode()
     if len(body) > limits.input_bytes:
         raise InputError(

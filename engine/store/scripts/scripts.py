@@ -15,7 +15,7 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import pages
-from lodger.engine.store.context import Books, listed
+from lodger.engine.store.context import StoreContext, listed
 from lodger.engine.store.pages import Cut
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow, Script, ScriptVersion
@@ -26,14 +26,14 @@ from lodger.engine.store.tenants.grants import encoded
 from lodger.sandbox.limits import Limits
 
 
-def limits_of(books: Books, connection: Connection, tenant_id: str, wishes: str | None = None) -> Limits:
+def limits_of(context: StoreContext, connection: Connection, tenant_id: str, wishes: str | None = None) -> Limits:
     """Give what the tenant's scripts may have at most, lowered by what a schedule wishes, JSON text. Raises NotFound."""
     tenant = tenants.get(connection, tenant_id)
-    return books.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
+    return context.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
 
 
 def put(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     name: str,
@@ -62,12 +62,12 @@ def put(
         Conflict: scripts_full, versions_full.
     """
     ready_queue.lock(connection, [tenant_id])
-    limits = limits_of(books, connection, tenant_id)
+    limits = limits_of(context, connection, tenant_id)
     named(name, "script")
     if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
         raise _owned(name, offered=offered)
     content = source if isinstance(source, Content) else read(source, limits)
-    allowed = books.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
+    allowed = context.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
     row = connection.execute(
         select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
     ).first()
@@ -84,7 +84,7 @@ def put(
         connection.execute(update(scripts).where(scripts.c.id == before.script_id, _own).values(offered=int(offered)))
         return before
     _room(connection, tenant_id, row, allowed)
-    script_id, version = (row.id, row.version + 1) if row is not None else (books.ids.new(), 1)
+    script_id, version = (row.id, row.version + 1) if row is not None else (context.ids.new(), 1)
     if row is None:
         values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
                   "kind": content.kind, "offered": int(offered)}  # fmt: skip
@@ -105,13 +105,13 @@ def put(
 
 
 def put_handler(
-    books: Books, connection: Connection, handler: Handler, now_us: int, audit_context: AuditContext
+    context: StoreContext, connection: Connection, handler: Handler, now_us: int, audit_context: AuditContext
 ) -> ScriptVersion:
     """Store a handler as a script of the platform's, so that it can be bound; the same again makes no new version."""
     body = json.dumps({"deadline_s": handler.deadline_s})
     content = Content({"host.json": body}, None, hashlib.sha256(b"host\0" + body.encode()).hexdigest(), "host")
     return put(
-        books,
+        context,
         connection,
         PLATFORM,
         handler.name,

@@ -8,19 +8,19 @@ from sqlalchemy import Connection, update
 
 from lodger.engine.core.access import grants
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import tenants as rows
 from lodger.engine.store.tenants import tenants
 
-MOST_PEOPLE = 10_000
+MAX_PEOPLE = 10_000
 _PERSON = re.compile(r"(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
 
 
-def held(books: Books, connection: Connection, tenant_id: str) -> tuple[str, ...]:
+def held(context: StoreContext, connection: Connection, tenant_id: str) -> tuple[str, ...]:
     """Give the tenant's grants as they are written, the setting's when it has none of its own."""
     given = tenants.get(connection, tenant_id).grants
-    return books.sources.grants(None if given is None else json.dumps(given)).shown()
+    return context.sources.grants(None if given is None else json.dumps(given)).shown()
 
 
 def keep(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> None:
@@ -35,7 +35,9 @@ def keep(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> 
     _store(connection, tenant_id, grants=encoded(held))
 
 
-def change(books: Books, connection: Connection, tenant_id: str, give: Iterable[str], take: Iterable[str]) -> None:
+def change(
+    context: StoreContext, connection: Connection, tenant_id: str, give: Iterable[str], take: Iterable[str]
+) -> None:
     """Give and take some; what was the setting's becomes the tenant's own. Taking what is not held changes nothing.
 
     Raises:
@@ -43,7 +45,7 @@ def change(books: Books, connection: Connection, tenant_id: str, give: Iterable[
     """
     ready_queue.lock(connection, [tenant_id])
     taken = grants.parse(take).shown()
-    now = set(held(books, connection, tenant_id)) - set(taken)
+    now = set(held(context, connection, tenant_id)) - set(taken)
     _store(connection, tenant_id, grants=encoded(now | set(grants.parse(give).shown())))
 
 
@@ -74,9 +76,9 @@ def encoded_people(addresses: Iterable[str]) -> str | None:
                 f"{address!r} is no address",
                 fix="like ann@example.com, or *@example.com for a domain",
             )
-    if len(found) > MOST_PEOPLE:
+    if len(found) > MAX_PEOPLE:
         raise InputError(
-            "people_too_many", f"{len(found)} people are too many", why=f"at most {MOST_PEOPLE}",
+            "people_too_many", f"{len(found)} people are too many", why=f"at most {MAX_PEOPLE}",
             fix="name their domain, grant mail:*@…, or give the engine a mail policy of your own",
         )  # fmt: skip
     return json.dumps(found) if found else None

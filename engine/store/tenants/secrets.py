@@ -19,9 +19,9 @@ from lodger.engine.store.tenants import tenants, webhooks
 from lodger.engine.vault.redaction import SHORTEST
 from lodger.engine.vault.vault import Sealed, Vault
 
-MOST_BYTES = 16 * 1024
-MOST_SECRETS = 200
-MOST_HOSTS = 20
+MAX_BYTES = 16 * 1024
+MAX_SECRETS = 200
+MAX_HOSTS = 20
 #: Rows that one transaction encrypts anew.
 BATCH = 200
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
@@ -69,8 +69,8 @@ def put(
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     values = {"hosts": places, "key_id": sealed.key_id, "sealed": sealed.text, "updated_us": now_us}
     if connection.execute(update(secrets).where(*mine).values(values)).rowcount == 0:
-        if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MOST_SECRETS:
-            raise InputError("secrets_full", f"tenant {tenant_id!r} has {MOST_SECRETS} secrets", fix="delete one")
+        if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_SECRETS:
+            raise InputError("secrets_full", f"tenant {tenant_id!r} has {MAX_SECRETS} secrets", fix="delete one")
         connection.execute(insert(secrets).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
     return _secret(connection.execute(select(secrets).where(*mine)).one())
 
@@ -81,10 +81,10 @@ def _check(name: str, value: str, places: str) -> None:
             "secret_name_invalid", f"{name!r} cannot name a secret", why="a name is letters, digits and _, at most 63",
             fix="like STRIPE_KEY",
         )  # fmt: skip
-    if not len(value) >= SHORTEST or len(value.encode("utf-8", "surrogatepass")) > MOST_BYTES or "\0" in value:
+    if not len(value) >= SHORTEST or len(value.encode("utf-8", "surrogatepass")) > MAX_BYTES or "\0" in value:
         raise InputError(
             "secret_value_invalid", f"the value of {name} cannot be a secret",
-            why=f"it has {SHORTEST} letters at least (shorter ones could not be kept out of logs) and {MOST_BYTES} bytes at most",
+            why=f"it has {SHORTEST} letters at least (shorter ones could not be kept out of logs) and {MAX_BYTES} bytes at most",
             fix="check what was given, such as an empty file",
         )  # fmt: skip
     hosts = json.loads(places)
@@ -93,9 +93,9 @@ def _check(name: str, value: str, places: str) -> None:
             "secret_value_invalid", f"the value of {name} cannot stand in a header", why="it is more than one line of Latin-1 text",
             fix="store it without hosts and grant it plain, or store one line (without the line's end)",
         )  # fmt: skip
-    if len(hosts) > MOST_HOSTS:
+    if len(hosts) > MAX_HOSTS:
         raise InputError(
-            "host_invalid", f"{len(hosts)} hosts are too many", why=f"at most {MOST_HOSTS}", fix="name fewer"
+            "host_invalid", f"{len(hosts)} hosts are too many", why=f"at most {MAX_HOSTS}", fix="name fewer"
         )
 
 

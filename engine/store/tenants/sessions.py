@@ -16,7 +16,7 @@ from lodger.engine.store.tenants import tokens
 LIFE_US = 12 * 3600 * 1_000_000
 IDLE_US = 2 * 3600 * 1_000_000
 #: Most sessions of one token: an older one ends when another begins.
-MOST = 20
+MAX_SESSIONS = 20
 #: ``seen_us`` is told to so many microseconds.
 SEEN_US = 60_000_000
 
@@ -36,7 +36,9 @@ def begin(connection: Connection, caller: Caller, now_us: int) -> Begun:
     """Begin a session with a name that nobody could have chosen before."""
     text = secrets.token_urlsafe(32)
     connection.execute(delete(sessions).where(_t.expires_us < now_us))
-    mine = select(_t.digest).where(_t.token_id == caller.token_id).order_by(_t.created_us.desc()).offset(MOST - 1)
+    mine = (
+        select(_t.digest).where(_t.token_id == caller.token_id).order_by(_t.created_us.desc()).offset(MAX_SESSIONS - 1)
+    )
     connection.execute(delete(sessions).where(_t.digest.in_(list(connection.scalars(mine)))))
     connection.execute(
         insert(sessions).values(

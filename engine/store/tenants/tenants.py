@@ -16,7 +16,7 @@ from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
-from lodger.engine.store.context import Books, listed
+from lodger.engine.store.context import StoreContext, listed
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.queue import ready_queue
@@ -34,7 +34,7 @@ _SUSPENDED = "suspended"
 
 
 def create(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     tenant_id: str,
     name: str | None,
@@ -61,7 +61,7 @@ def create(
             why=f"{PLATFORM_PREFIX} stands for the platform",
             fix="leave it out",
         )
-    cap, bound = _checked(limits or {}, books.sources).concurrent_runs, written(parse_labels(labels))
+    cap, bound = _checked(limits or {}, context.sources).concurrent_runs, written(parse_labels(labels))
     values = {
         "name": names.label(name or tenant_id),
         "state": "active",
@@ -149,7 +149,7 @@ def some(connection: Connection, *, after: str | None = None, limit: int | None 
     return read(connection, statement, limit, lambda rows: [_tenant(row) for row in rows])
 
 
-def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
+def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
     """Change ``name``, all of ``limits``, or all of ``labels``; what waits goes by them at once.
 
     Raises:
@@ -162,7 +162,7 @@ def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[s
         values["name"] = names.label(wanted["name"] or tenant_id)
     if "limits" in wanted:
         limits = dict(wanted["limits"] or {})
-        cap = _checked(limits, books.sources).concurrent_runs
+        cap = _checked(limits, context.sources).concurrent_runs
         values["limits"] = json.dumps(limits, sort_keys=True)
         connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
     if "labels" in wanted:
@@ -174,7 +174,7 @@ def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[s
     return get(connection, tenant_id)
 
 
-def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
+def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
     """Stop everything of a tenant at once: clocks are taken off, running attempts end, waiting actions wait."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
@@ -182,7 +182,7 @@ def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -
         return tenant
     for row in tick.of(connection, tenant_id):
         if row.state == "armed":
-            tick.rest(books, connection, row, now_us, _SUSPENDED)
+            tick.rest(context, connection, row, now_us, _SUSPENDED)
     _move_on(connection, tenant, _SUSPENDED)
     mine = actions.c.tenant_id == tenant_id
     close_attempts(connection, mine & is_running, now_us)
@@ -196,17 +196,17 @@ def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -
     return get(connection, tenant_id)
 
 
-def resume(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
+def resume(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
     """Go on: slots of the suspension become gap rows, clocks are armed, waiting actions may start."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state != _SUSPENDED:
         return tenant
     _move_on(connection, tenant, "active")
-    books.forget(tenant_id)
+    context.forget(tenant_id)
     for row in tick.of(connection, tenant_id):
         if row.state == _SUSPENDED:
-            tick.arm(books, connection, row, now_us, owed_reason="tenant_suspended")
+            tick.arm(context, connection, row, now_us, owed_reason="tenant_suspended")
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, tenant_id)
 

@@ -12,7 +12,7 @@ from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, NewToken, Token
 from lodger.engine.store.schema.access import sessions, tokens
@@ -20,9 +20,9 @@ from lodger.engine.store.tenants import tenants
 
 #: 32 random bytes: guessing is hopeless, so one round of SHA-256 is all the hashing that a token needs.
 SECRET_BYTES = 32
-PREFIX_LETTERS = 10
+PREFIX_CHARACTERS = 10
 _FORM = re.compile(r"(lodger_[a-z2-7]{10})_[A-Za-z0-9_-]{43}", re.ASCII)
-_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
 #: ``used_us`` is told to so many microseconds: a write per request would cost more than the answer.
 USED_US = 60_000_000
 
@@ -30,7 +30,7 @@ _t = tokens.c
 
 
 def create(
-    books: Books,
+    context: StoreContext,
     connection: Connection,
     name: str,
     role: str,
@@ -65,9 +65,9 @@ def create(
         tenants.get(connection, tenant_id)
     if expires_us is not None and expires_us <= now_us:
         raise InputError("expiry_past", "a token cannot expire in the past", fix="give a later instant, or none")
-    prefix = "lodger_" + "".join(secrets.choice(_LETTERS) for _ in range(PREFIX_LETTERS))
+    prefix = "lodger_" + "".join(secrets.choice(_CHARACTERS) for _ in range(PREFIX_CHARACTERS))
     text = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
-    token_id = books.ids.new()
+    token_id = context.ids.new()
     connection.execute(
         insert(tokens).values(
             id=token_id, tenant_id=tenant_id, name=name, role=found.value, prefix=prefix, digest=_digest(text),

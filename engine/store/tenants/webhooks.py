@@ -19,8 +19,8 @@ from lodger.engine.store.schema.script_data import webhooks
 from lodger.engine.store.tenants import tenants
 from lodger.engine.vault.vault import Sealed, Vault
 
-MOST_WEBHOOKS = 50
-MOST_EVENTS = 50
+MAX_WEBHOOKS = 50
+MAX_EVENTS = 50
 #: How long a receiver may still check the secret before the present one.
 OVERLAP_US = 86_400_000_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
@@ -79,8 +79,8 @@ def put(
     values = {"url": url, "events": json.dumps(wanted), "state": "on", "updated_us": now_us}
     if connection.execute(update(webhooks).where(*mine).values(values)).rowcount:
         return get(connection, tenant_id, name)
-    if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MOST_WEBHOOKS:
-        raise InputError("webhooks_full", f"tenant {tenant_id!r} has {MOST_WEBHOOKS} webhooks", fix="delete one")
+    if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_WEBHOOKS:
+        raise InputError("webhooks_full", f"tenant {tenant_id!r} has {MAX_WEBHOOKS} webhooks", fix="delete one")
     secret = signature.new_secret()
     sealed = vault.seal(secret, "webhook", tenant_id, name)
     keys = {"key_id": sealed.key_id, "sealed": sealed.text}
@@ -152,9 +152,9 @@ def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_u
     return Route(row.url, row.state, keys)
 
 
-def renew_keys(vault: Vault, connection: Connection, newest: str, most: int) -> int:
+def renew_keys(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
     """Encrypt some of what other keys have encrypted with the newest; give how many."""
-    old = select(webhooks).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(most).with_for_update()
+    old = select(webhooks).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(maximum).with_for_update()
     rows = connection.execute(old).all()
     for row in rows:
         place = ("webhook", row.tenant_id, row.name)
@@ -197,9 +197,9 @@ def checked(name: str, url: str, events: Iterable[str]) -> list[str]:
                 "event_invalid", f"{each!r} names no event", why="an event is lower-case words with dots between",
                 fix="like order.paid, order.* or *",
             )  # fmt: skip
-    if not 0 < len(wanted) <= MOST_EVENTS:
+    if not 0 < len(wanted) <= MAX_EVENTS:
         raise InputError(
-            "event_invalid", f"{len(wanted)} events are too many or none", fix=f"name 1 to {MOST_EVENTS}; * is all"
+            "event_invalid", f"{len(wanted)} events are too many or none", fix=f"name 1 to {MAX_EVENTS}; * is all"
         )
     return wanted
 

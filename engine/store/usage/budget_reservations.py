@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import actions, attempts
-from lodger.engine.store.schema.script_data import lots
+from lodger.engine.store.schema.script_data import reservations
 from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import usage
 
-_c = lots.c
+_c = reservations.c
 _t = attempts.c
 #: A share is larger than asked for while so many of that size are left.
 PLENTY = 8
@@ -41,7 +41,7 @@ class Wish:
 Free = dict[tuple[str, int, str], int]
 
 
-def draw(books: Books, connection: Connection, wishes: Sequence[Wish]) -> list[int]:
+def draw(context: StoreContext, connection: Connection, wishes: Sequence[Wish]) -> list[int]:
     """Give a share for each wish, in order: what it needs, more while there is plenty, less or nothing when there is not.
 
     An attempt that is over, or another node's by now, is given nothing.
@@ -49,8 +49,8 @@ def draw(books: Books, connection: Connection, wishes: Sequence[Wish]) -> list[i
     ready_queue.lock(connection, {wish.tenant_id for wish in wishes})
     free: Free = {}
     for day in sorted({wish.day for wish in wishes}):
-        whose = {wish.tenant_id for wish in wishes if wish.day == day}
-        for tenant, known in usage.of_day(books, connection, whose, day).items():
+        tenant_ids = {wish.tenant_id for wish in wishes if wish.day == day}
+        for tenant, known in usage.of_day(context, connection, tenant_ids, day).items():
             taken = held(connection, tenant, day)
             for name in {wish.budget for wish in wishes}:
                 limit = known.allowed.of_day(name)
@@ -96,13 +96,13 @@ def hold(
 ) -> None:
     """Let an attempt hold so much more of a day; the caller has the tenant's lock and knows that it is free."""
     keys = {"tenant_id": tenant_id, "action_id": action_id, "attempt": attempt, "day": day}
-    statement = driver_of(connection).insert(lots)
+    statement = driver_of(connection).insert(reservations)
     more = {"amount": _c.amount + statement.excluded.amount}
     statement = statement.on_conflict_do_update(index_elements=[*keys, "budget"], set_=more)
     connection.execute(statement, [keys | {"budget": name, "amount": amount} for name, amount in amounts.items()])
 
 
-_over = delete(lots).where(
+_over = delete(reservations).where(
     _c.tenant_id == bindparam("tenant"), _c.action_id == bindparam("action"), _c.attempt == bindparam("n")
 )
 
@@ -127,9 +127,9 @@ def release_unreported(connection: Connection, node_ids: Collection[str]) -> Non
         )
         .exists()
     )
-    connection.execute(delete(lots).where(theirs))
+    connection.execute(delete(reservations).where(theirs))
 
 
 def forget(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
     """Delete the shares of days before this one."""
-    connection.execute(delete(lots).where(_c.tenant_id.in_(tenant_ids), _c.day < day))
+    connection.execute(delete(reservations).where(_c.tenant_id.in_(tenant_ids), _c.day < day))

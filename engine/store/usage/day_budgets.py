@@ -6,13 +6,13 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, case, select, update
 
 from lodger.engine.policy.budget_table import Used, exhausted
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.scheduling import actions, is_startable, tenants, usage_days
 from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage.usage import DAY_US
 
 #: Most waiting actions that one claim ends for a tenant.
-MOST = 1000
+MAX_ROWS = 1000
 
 _of_day = (
     select(tenants.c.id, tenants.c.limits, usage_days.c.runs, usage_days.c.cpu_us)
@@ -22,7 +22,7 @@ _of_day = (
 _spent = PerDriver(lambda driver: _of_day.where(driver.among(tenants.c.id, "tenants")))
 
 
-def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
+def used_up(context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
     """Give the reason for each of these tenants that may start nothing more on this UTC day."""
     wanted = sorted(set(tenant_ids))
     if not wanted:
@@ -30,7 +30,7 @@ def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now
     rows = connection.execute(_spent.of(connection), {"day": now_us // DAY_US, "tenants": wanted}).all()
     found = {}
     for tenant, limits, runs, cpu_us in rows:
-        reason = exhausted(books.sources.allowance(limits), Used(runs, cpu_us))
+        reason = exhausted(context.sources.allowance(limits), Used(runs, cpu_us))
         if reason is not None:
             found[tenant] = reason
     return found
@@ -39,7 +39,7 @@ def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now
 _waiting = (
     select(actions.c.id)
     .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
-    .limit(MOST)
+    .limit(MAX_ROWS)
 )
 _ended: dict[str, Any] = {
     # What has begun, a retry or a later step, has failed; what has not was skipped.
@@ -63,8 +63,8 @@ _end_behind = (
 
 def end_waiting(connection: Connection, tenant_id: str, reason: str, now_us: int) -> None:
     """End what of this tenant is due and waits, and what waits behind that; the caller derives its turn anew."""
-    told = {"why": reason, "now": now_us}
-    rows = connection.execute(_end, told | {"tenant": tenant_id}).all()
-    behind = [told | {"schedule": schedule} for schedule in sorted({row[0] for row in rows if row[0] is not None})]
+    details = {"why": reason, "now": now_us}
+    rows = connection.execute(_end, details | {"tenant": tenant_id}).all()
+    behind = [details | {"schedule": schedule} for schedule in sorted({row[0] for row in rows if row[0] is not None})]
     if behind:
         connection.execute(_end_behind, behind)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from lodger.engine.store.bulk import add_many
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
 from lodger.engine.store.schema.script_data import outbox, storage
 from lodger.engine.store.stores import driver_of
@@ -60,12 +60,12 @@ class Excess:
     audit: bool = False
 
 
-def excess(books: Books, connection: Connection, tenant_id: str) -> Excess:
+def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Excess:
     """Compare a tenant's bytes with its limit."""
     row = connection.execute(_limited, {"tenant": tenant_id}).first()
     if row is None:
-        return Excess(books.settings.storage_bytes)
-    limit = books.sources.allowance(row.limits).storage_bytes
+        return Excess(context.settings.storage_bytes)
+    limit = context.sources.allowance(row.limits).storage_bytes
     return Excess(limit, row.kept_bytes > limit, row.kept_bytes + row.history_bytes > limit, row.audit_bytes > limit)
 
 
@@ -75,18 +75,18 @@ def kept(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
     return {row.tenant_id: row.kept_bytes for row in connection.execute(found)}
 
 
-def too_heavy(books: Books, connection: Connection, number: int = 100) -> list[str]:
+def too_heavy(context: StoreContext, connection: Connection, number: int = 100) -> list[str]:
     """Give tenants that take more bytes than they may, of the heaviest so many; those whose own limit is lower wait for their turn."""
     total = _c.kept_bytes + _c.history_bytes
     found = (
         select(_c.tenant_id, total.label("total"), tenants.c.limits)
         .join(tenants, tenants.c.id == _c.tenant_id)
-        .where(total > books.settings.storage_bytes, _c.history_bytes > 0)
+        .where(total > context.settings.storage_bytes, _c.history_bytes > 0)
         .order_by(total.desc(), _c.tenant_id)
         .limit(number)
     )
     rows = connection.execute(found)
-    return [row.tenant_id for row in rows if row.total > books.sources.allowance(row.limits).storage_bytes]
+    return [row.tenant_id for row in rows if row.total > context.sources.allowance(row.limits).storage_bytes]
 
 
 def grow(connection: Connection, bytes_of: Mapping[str, int]) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, select
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budget_table import BY_NAME, NAMES, Allowance, crossed
 from lodger.engine.store.bulk import add_many
-from lodger.engine.store.context import Books
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import tenants, usage_days
 
@@ -96,18 +96,18 @@ _today = (
 )
 
 
-def of_day(books: Books, connection: Connection, tenant_ids: Iterable[str], day: int) -> dict[str, Today]:
+def of_day(context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int) -> dict[str, Today]:
     """Give what these tenants are allowed and have used on a day, counted since 1970."""
     rows = connection.execute(_today, {"day": day, "tenants": sorted(set(tenant_ids))})
-    return {row.id: today(books, row) for row in rows}
+    return {row.id: today(context, row) for row in rows}
 
 
-def today(books: Books, row: AnyRow) -> Today:
+def today(context: StoreContext, row: AnyRow) -> Today:
     """Give it of a row of a tenant's limits and what it has used; of nothing where there is no such day."""
-    return Today(books.sources.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
+    return Today(context.sources.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
 
 
-def charge(books: Books, connection: Connection, used: Charges) -> list[Warned]:
+def charge(context: StoreContext, connection: Connection, used: Charges) -> list[Warned]:
     """Add to what tenants have used; give whom that has brought to four fifths of a budget, each once a day.
 
     The caller holds the tenants' locks: nobody else adds to these rows meanwhile.
@@ -120,14 +120,14 @@ def charge(books: Books, connection: Connection, used: Charges) -> list[Warned]:
     if not rows:
         return []
     add_many(connection, usage_days, ("tenant_id", "day"), rows)
-    return _warned(books, connection, used)
+    return _warned(context, connection, used)
 
 
-def _warned(books: Books, connection: Connection, used: Charges) -> list[Warned]:
+def _warned(context: StoreContext, connection: Connection, used: Charges) -> list[Warned]:
     """Give who has just passed four fifths; two questions for all tenants of a batch, mostly one."""
-    whose = {tenant for tenant, _day in used}
-    limits = connection.execute(select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_(whose)))
-    allowed = {row.id: books.sources.allowance(row.limits) for row in limits}
+    tenant_ids = {tenant for tenant, _day in used}
+    limits = connection.execute(select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_(tenant_ids)))
+    allowed = {row.id: context.sources.allowance(row.limits) for row in limits}
     watched = {
         (tenant, day): near
         for (tenant, day), counts in used.items()

@@ -95,7 +95,7 @@ _FILES = (("canary", '"CANARY_PATH"', "the canary file"), ("passwd", '"/etc/pass
 
 _TELL = "(drop (call ${sizes} (i32.const 100) (i32.const 104))) (call $say (i32.add (i32.load (i32.const 100)) (i32.load (i32.const 104))))"
 _TEXT = "(drop (call ${get} (i32.const 1024) (i32.const 2048))) (call $say (i32.load8_u (i32.const 2048)))"
-TOLD = (
+REPORTED = (
     ("arguments", "how many arguments there are", _TELL.format(sizes="args_sizes_get")),
     ("environment", "how large the environment is", _TELL.format(sizes="environ_sizes_get")),
     ("arguments-text", "the text of the arguments", _TEXT.format(get="args_get")),
@@ -326,7 +326,7 @@ CASES = [
             runtimes=COMMANDS,
             wasm=_wasm(body),
         )
-        for name, mechanism, body in TOLD
+        for name, mechanism, body in REPORTED
     ),
     *(
         Case(

@@ -42,7 +42,7 @@ ERRORS = (
 _HIT = (Outcome.CRASHED, Outcome.OK, Outcome.SCRIPT_ERROR, Outcome.MEMORY_LIMIT)
 
 _FAR = "(i32.const 0x7fff0000)"
-_LETTERS = data(16, "sadlethr")
+_LITERALS = data(16, "sadlethr")
 
 
 def _call(letter: str, count: int = 1, arguments: str = "(i32.const 2048)") -> str:
@@ -124,7 +124,7 @@ _FORGED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 
 
 def _owned(attack: str, answers: dict[str, str]) -> Callable[[], bytes]:
-    extra = _LETTERS + "(global $owned (mut i32) (i32.const 0))"
+    extra = _LITERALS + "(global $owned (mut i32) (i32.const 0))"
     return lambda: guest(f"(global.set $owned (i32.const 1)) {attack}", answers=answers, extra=extra)
 
 
@@ -172,7 +172,7 @@ def _said(letter: str, text: str) -> Callable[[], bytes]:
     escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
     # An answer leaves at its second word: the first says that the script has returned.
     return lambda: guest(
-        _call(letter) * (2 if letter == "d" else 1), answers=answers, extra=_LETTERS + data(512, escaped)
+        _call(letter) * (2 if letter == "d" else 1), answers=answers, extra=_LITERALS + data(512, escaped)
     )
 
 

@@ -3,7 +3,7 @@
 import json
 
 from lodger.escape.case import GUEST, Case
-from lodger.escape.cases.scripts.engine_breaks import _LETTERS, _call
+from lodger.escape.cases.scripts.engine_breaks import _LITERALS, _call
 from lodger.escape.evidence import answers, both, ends_as, host_saw
 from lodger.escape.modules import data
 from lodger.escape.owned_guest import guest
@@ -62,7 +62,7 @@ def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
             "qjs_last_ptr": f"(select (i32.const 768) (i32.const 512) {after})",
             "qjs_last_len": f"(select (i32.const {len(texts[1])}) (i32.const {len(texts[0])}) {after})",
         },
-        extra=f"(global $after (mut i32) (i32.const 0)) {_LETTERS} {data(512, escaped[0])} {data(768, escaped[1])}",
+        extra=f"(global $after (mut i32) (i32.const 0)) {_LITERALS} {data(512, escaped[0])} {data(768, escaped[1])}",
     )
 
 

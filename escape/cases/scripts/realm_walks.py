@@ -224,10 +224,10 @@ def _own_frames(trial: Trial) -> str:
 
 def _no_foreign_place(trial: Trial) -> str:
     error = trial.report.error
-    told = "" if error is None else f"{error.stack} {error.file}"
-    if "/etc/shadow" in told or "lodger:" in told:
-        raise Escaped(f"the error names a place that is not the script's: {told[:200]}")
-    return f"the error names {told[:100]!r}"
+    shown = "" if error is None else f"{error.stack} {error.file}"
+    if "/etc/shadow" in shown or "lodger:" in shown:
+        raise Escaped(f"the error names a place that is not the script's: {shown[:200]}")
+    return f"the error names {shown[:100]!r}"
 
 
 CASES = [

@@ -125,14 +125,14 @@ _FLOODS = (
 )
 
 
-def spends(most: int) -> Check:
+def spends(maximum: int) -> Check:
     """Not one call more was answered than the budget has."""
 
     def check(trial: Trial) -> str:
         found = int(trial.facts.get("answered", "0"))
-        if found > most:
-            raise Escaped(f"{found} calls were answered, the budget has {most}")
-        return f"{found} of at most {most} calls were answered; {within_limits(trial)}"
+        if found > maximum:
+            raise Escaped(f"{found} calls were answered, the budget has {maximum}")
+        return f"{found} of at most {maximum} calls were answered; {within_limits(trial)}"
 
     return check
 
@@ -243,9 +243,9 @@ CASES = [
             "budgets",
             mechanism,
             script,
-            spends(most),
+            spends(maximum),
             "Budgets are counted by the host, one call after the other.",
         )
-        for name, mechanism, script, most in _FLOODS
+        for name, mechanism, script, maximum in _FLOODS
     ),
 ]

@@ -40,7 +40,7 @@ async def by_the_rules(request: Request) -> Answer:
     import ssl
     import time
 
-    from lodger.engine.egress.address import Address, Door
+    from lodger.engine.egress.address import Address, AddressPolicy
     from lodger.engine.egress.client import Rules, send
     from lodger.engine.egress.host_rate import Pace
 
@@ -51,7 +51,7 @@ async def by_the_rules(request: Request) -> Answer:
             return [ip_address("127.0.0.1" if host.lower().startswith("localhost") else host)]
 
     pace = Pace(1000.0, 1000, time.monotonic)
-    rules = Rules(Door(()), Hosts(), frozenset(range(1, 65_536)), ssl.create_default_context(), pace, pace)
+    rules = Rules(AddressPolicy(()), Hosts(), frozenset(range(1, 65_536)), ssl.create_default_context(), pace, pace)
     return await send(rules, request)
 
 

@@ -25,10 +25,10 @@ def figures(**facts: Any) -> Report:
 def _timed(ask: Callable[[], Any]) -> Report:
     started = time.thread_time()  # of the processor: what else the host does is no matter
     try:
-        told = ask()
+        found = ask()
     except Exception as problem:  # noqa: BLE001 - that anything is raised is the finding
         return figures(finished=False, why=type(problem).__name__)
-    return figures(finished=True, ms=(time.thread_time() - started) * 1000, answer=told)
+    return figures(finished=True, ms=(time.thread_time() - started) * 1000, answer=found)
 
 
 def _in_time(trial: Trial) -> str:
@@ -39,9 +39,9 @@ def _in_time(trial: Trial) -> str:
     return f"answered in {found['ms']:.1f} ms: {str(found['answer'])[:120]}"
 
 
-def _short(told: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
-    error = told.get("error")
-    return error["code"] if error else told["reason"] or told["next"][:1]
+def _short(found: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    error = found.get("error")
+    return error["code"] if error else found["reason"] or found["next"][:1]
 
 
 def _asked(rule: str, **more: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -174,8 +174,8 @@ class ModuleRealm:
         """Add to the result. Raises Stopped when it grows too large."""
         self._output += data
         if len(self._output) > self._limits["result_bytes"]:
-            most = self._limits["result_bytes"]
-            raise Stopped("output_limit", "LimitExceeded", f"the result has more than {most} bytes of JSON")
+            maximum = self._limits["result_bytes"]
+            raise Stopped("output_limit", "LimitExceeded", f"the result has more than {maximum} bytes of JSON")
 
     def write_log(self, data: bytes) -> None:
         """Add to the log; each line leaves at its end, and its beginning at once: what was written before a limit is kept."""
@@ -265,8 +265,8 @@ class ModuleRealm:
         return self.size() * 5 // 4 > self._limits["memory_bytes"]
 
     def _out_of_memory(self) -> Stopped:
-        most = self._limits["memory_bytes"] >> 20
-        return Stopped("memory_limit", "LimitExceeded", f"the module needs more than its {most} MiB of memory")
+        maximum = self._limits["memory_bytes"] >> 20
+        return Stopped("memory_limit", "LimitExceeded", f"the module needs more than its {maximum} MiB of memory")
 
     @staticmethod
     def _place(frames: "list[tuple[str, int, int]]") -> bytes:

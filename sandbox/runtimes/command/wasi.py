@@ -61,9 +61,9 @@ SUCCESS, BADF, FAULT, INVAL, NOSYS, NOTSOCK, SPIPE = 0, 8, 21, 28, 52, 57, 70
 
 _MASKS = {"i": 0xFFFFFFFF, "I": 0xFFFFFFFFFFFFFFFF}
 _RIGHT_READ, _RIGHT_WRITE = 1 << 1, 1 << 6
-_MOST_VECTORS = 1024
-_MOST_SUBSCRIPTIONS = 64
-_MOST_AT_ONCE = 1 << 20
+_MAX_VECTORS = 1024
+_MAX_SUBSCRIPTIONS = 64
+_MAX_AT_ONCE = 1 << 20
 _MILLISECOND_NS = 1_000_000
 _CLOCK, _READABLE, _WRITABLE = range(3)
 _ABSOLUTE = 1
@@ -198,12 +198,12 @@ class Wasi:
         command = self._behind()
         if descriptor != 0:
             return BADF
-        if count > _MOST_VECTORS:
+        if count > _MAX_VECTORS:
             return INVAL
         command.poke(out, bytes(4))
         total = 0
         for address, size in self._vectors(at, count):
-            size = min(size, _MOST_AT_ONCE)
+            size = min(size, _MAX_AT_ONCE)
             command.poke(address + size, b"")  # before anything is taken
             data = command.read_input(size)
             command.poke(address, data)
@@ -217,7 +217,7 @@ class Wasi:
         command = self._behind()
         if descriptor not in (1, 2):
             return BADF
-        if count > _MOST_VECTORS:
+        if count > _MAX_VECTORS:
             return INVAL
         command.poke(out, bytes(4))
         write = command.write_output if descriptor == 1 else command.write_log
@@ -225,7 +225,7 @@ class Wasi:
         for address, size in self._vectors(at, count):
             command.poke(address + size, b"")
             while size:
-                some = min(size, _MOST_AT_ONCE)
+                some = min(size, _MAX_AT_ONCE)
                 write(command.peek(address, some))
                 address, size, total = address + some, size - some, total + some
         command.poke(out, pack("<I", total & 0xFFFFFFFF))
@@ -261,7 +261,7 @@ class Wasi:
     def _poll(self, given: int, out: int, count: int, found: int) -> int:
         """Sleep until the first clock, or not at all when a stream is asked for: streams are always ready."""
         command = self._behind()
-        if not 0 < count <= _MOST_SUBSCRIPTIONS:
+        if not 0 < count <= _MAX_SUBSCRIPTIONS:
             return INVAL
         table = command.peek(given, 48 * count)
         streams, clocks = [], []
@@ -325,6 +325,6 @@ _SERVED: "dict[str, Callable[..., int]]" = {
 }
 
 
-def unsigned(letters: str, values: "list[int]") -> "list[int]":
+def unsigned(formats: str, values: "list[int]") -> "list[int]":
     """Give raw slots as the unsigned numbers that WASI means."""
-    return [value & _MASKS[letter] for letter, value in zip(letters, values, strict=True)]
+    return [value & _MASKS[letter] for letter, value in zip(formats, values, strict=True)]

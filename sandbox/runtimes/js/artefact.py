@@ -67,8 +67,8 @@ class Artefact:
 
     def settings(self) -> dict[str, str]:
         """Give what :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs`` wants."""
-        told = {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
-        return told | ({"fuel_artefact": str(self.metered)} if self.metered else {})
+        settings = {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
+        return settings | ({"fuel_artefact": str(self.metered)} if self.metered else {})
 
 
 def find_library() -> Path:

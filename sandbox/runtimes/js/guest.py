@@ -89,7 +89,7 @@ class Guest:
     def __init__(self, machine: "Machine", pre: c_void_p, memory_bytes: int) -> None:
         self.machine = machine
         self.host = Host()
-        self.most = 1 << 20  # longest text that is copied out, bytes
+        self.maximum = 1 << 20  # longest text that is copied out, bytes
         at = machine.lib.at
         self._store = at["wasmtime_store_new"](machine.engine, None, None)
         self._context = c_void_p(at["wasmtime_store_context"](self._store))
@@ -240,7 +240,7 @@ class Guest:
     def text(self, handle: int) -> bytes | None:
         """Read a string; None when it is longer than ``most``: it is never copied then."""
         size = self.text_size(handle)
-        data = None if size > self.most else self.peek(self.call("qjs_last_ptr"), size) if size else b""
+        data = None if size > self.maximum else self.peek(self.call("qjs_last_ptr"), size) if size else b""
         self.call("qjs_result_free")
         return data
 

@@ -42,7 +42,7 @@ class QuickRealm(Host):
         self._modules = self.modules_type(b"")
         self._pending: set[int] = set()
         self._backlog: list[bytes] = []
-        self._wakes: int | None = None
+        self._wake_at_us: int | None = None
         self._last_call = ""
         self._halting = False
         self._waited = 0
@@ -65,7 +65,7 @@ class QuickRealm(Host):
             self.guest.fuel(limits["fuel"])
             self.reseed()
         self.guest.limit(max(limits["memory_bytes"], self.guest.size()))
-        self.guest.most = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
+        self.guest.maximum = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
         self._epoch_us = limits["now_us"] or time.time_ns() // 1000
         self._epoch = time.monotonic_ns()
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
@@ -115,7 +115,7 @@ class QuickRealm(Host):
                 self._apply("settle", self._backlog.pop(0))
             elif not (over := self._returned and not self._pending) and self._full():
                 raise self._out_of_memory()  # whatever failed for want of memory could not even say so
-            elif not over and self._wakes is not None:
+            elif not over and self._wake_at_us is not None:
                 self._sleep()
             elif self._pending:
                 self._receive()
@@ -139,12 +139,12 @@ class QuickRealm(Host):
 
     def _sleep(self) -> None:
         # A timer is set: wait for it, or for an answer, whichever comes first.
-        wait_ms = max(0, -(-((self._wakes or 0) - self._now_us()) // 1000))
+        wait_ms = max(0, -(-((self._wake_at_us or 0) - self._now_us()) // 1000))
         assert self._channel is not None
         if self._channel.wait(wait_ms):
             self._receive()
-        elif self._wakes is not None and self._now_us() >= self._wakes:
-            self._wakes = None
+        elif self._wake_at_us is not None and self._now_us() >= self._wake_at_us:
+            self._wake_at_us = None
             self._apply("tick", b"")
 
     def _receive(self) -> None:
@@ -277,9 +277,9 @@ class QuickRealm(Host):
 
     def _timer(self, text: bytes | None) -> None:
         if text is None or text == b"-":
-            self._wakes = None
+            self._wake_at_us = None
         else:
-            self._wakes = self._now_us() // 1000 * 1000 + int(text) * 1000
+            self._wake_at_us = self._now_us() // 1000 * 1000 + int(text) * 1000
 
     def _halt(self, text: bytes | None) -> None:
         dropped, _, about = (text or b"0 ").partition(b" ")
@@ -312,11 +312,11 @@ class QuickRealm(Host):
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
 
     def _out_of_memory(self) -> Stopped:
-        most = self._limits["memory_bytes"] >> 20
+        maximum = self._limits["memory_bytes"] >> 20
         return Stopped(
             "memory_limit",
             "LimitExceeded",
-            f"the script needs more than its {most} MiB of memory" + self._hint(),
+            f"the script needs more than its {maximum} MiB of memory" + self._hint(),
         )
 
     def _broken(self) -> Stopped:
@@ -338,12 +338,12 @@ class QuickRealm(Host):
                 "LimitExceeded",
                 f"the script used its {self._limits['fuel']} units of fuel" + self._hint(),
             )
-        size, most = self.guest.size(), self._limits["memory_bytes"]
+        size, maximum = self.guest.size(), self._limits["memory_bytes"]
         # The guest's allocator gives up by a trap; and the engine has paths that use what could not be allocated (quickjs-ng 0.15:
         # promises), which ends outside of a memory that is full.
-        if trap.code == TRAP_UNREACHABLE and size >= most // 4:
+        if trap.code == TRAP_UNREACHABLE and size >= maximum // 4:
             return self._out_of_memory()
-        if trap.code == TRAP_OUT_OF_BOUNDS and size + _WASM_PAGE > most:
+        if trap.code == TRAP_OUT_OF_BOUNDS and size + _WASM_PAGE > maximum:
             return self._out_of_memory()
         raise trap
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DEEP_BYTES = 65536
 ENTRIES = ("start", "settle", "tick", "stuck", "halted", "warm", "touch")
-_DOOR = ("entered", "refused", "clock", "seed")
+_NATIVE_NAMES = ("entered", "refused", "clock", "seed")
 
 
 class NativeHost(Host):
@@ -41,7 +41,7 @@ class NativeGuest:
     def __init__(self, engine: "ModuleType", sources: "list[str]", stack_bytes: int, stack_end: int) -> None:
         self._deepest = stack_end - stack_bytes
         self.host: Host = NativeHost()
-        self.most = 1 << 20  # longest text that is taken out, in letters
+        self.maximum = 1 << 20  # longest text that is taken out, in letters
         self._refusal: type[Exception] = engine.JSException
         self.context = engine.Context()
         self.context.set_max_stack_size(stack_bytes)
@@ -49,8 +49,8 @@ class NativeGuest:
         self._evaluate(_joined(sources))
         self._rejections = Rejections(engine, self.context, "$n")
         self.entries: dict[str, Any] = self._take("$lodger.host", ENTRIES)
-        door = self._take("$native", _DOOR)
-        self._entered, self._refused, self._clock, self.seed = (door[name] for name in _DOOR)
+        native = self._take("$native", _NATIVE_NAMES)
+        self._entered, self._refused, self._clock, self.seed = (native[name] for name in _NATIVE_NAMES)
         self._evaluate("delete globalThis.$lodger; delete globalThis.$native; delete globalThis.$n;")
         self._wanted: bytes | None = None
         self._resident = 0
@@ -118,9 +118,9 @@ class NativeGuest:
             self._go_in(self._entered, evaluation)
         return done + 1
 
-    def _go_in(self, door: "Any", given: "Any") -> None:  # noqa: ANN401 - the binding has no types
+    def _go_in(self, native: "Any", given: "Any") -> None:  # noqa: ANN401 - the binding has no types
         try:
-            door(given)
+            native(given)
         except self._refusal:
             raise Thrown("the way in threw: there was no memory left for it") from None
 
@@ -137,14 +137,14 @@ class NativeGuest:
             self.host.starved()
             return None
         words = text.encode()
-        answer = self.host.call(ord(letter), words if len(words) <= self.most else None)
+        answer = self.host.call(ord(letter), words if len(words) <= self.maximum else None)
         return None if answer is None else answer.decode()
 
 
 def _joined(sources: "list[str]") -> str:
     """Give the library as one text at lines of its own: the door, the bootstrap, then the body of a function each."""
-    door, bootstrap, *files = sources
-    parts = ["\n" * OURS_LINE, door, "\n;globalThis.$lodger = ", bootstrap]
+    native, bootstrap, *files = sources
+    parts = ["\n" * OURS_LINE, native, "\n;globalThis.$lodger = ", bootstrap]
     for file in files:
         parts += ['\n(function ($) { "use strict";', file, "\n})(globalThis.$lodger);"]
     return "".join(parts)

@@ -61,12 +61,12 @@ class Rejections:
         world = library.JS_GetGlobalObject(place)
         self._function = library.JS_GetPropertyStr(place, world, function.encode())
         library.JS_FreeValue(place, world)
-        self._callback = _Tracker(self._told)
+        self._callback = _Tracker(self._on_rejection)
         _callbacks.append(self._callback)
         self._arguments = (_Value * 3)()
         library.JS_SetHostPromiseRejectionTracker(runtime, self._callback, None)
 
-    def _told(self, context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int | None) -> None:
+    def _on_rejection(self, context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int | None) -> None:
         arguments = self._arguments
         arguments[0], arguments[1], arguments[2] = promise, reason, _Value(handled, _TAG_BOOL)
         answer = self._library.JS_Call(context, self._function, self._undefined, 3, arguments)

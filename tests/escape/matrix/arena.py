@@ -29,11 +29,11 @@ def weak_settings(runtime: str, case: Case, weak: Weakening) -> dict[str, str]:
     if case.guest is not None:
         settings |= owned_guest.settings(case.guest())
     limits = promised(case)
-    told = {name: getattr(limits, name) for name in weak.parent} | dict(weak.header)
-    if weak.worker or told:
+    reported = {name: getattr(limits, name) for name in weak.parent} | dict(weak.header)
+    if weak.worker or reported:
         settings["runtime_path"] = str(Path(__file__).with_name(_WEAKENED[runtime]))
         settings["escape_worker"] = " ".join(sorted(weak.worker))
-        settings["escape_header"] = " ".join(f"{name}={value}" for name, value in sorted(told.items()))
+        settings["escape_header"] = " ".join(f"{name}={value}" for name, value in sorted(reported.items()))
         settings["escape_excess"] = str(EXCESS_BYTES)
     return settings
 

@@ -16,7 +16,7 @@ from lodger.sandbox.child import boot, launch, zygote
 from lodger.sandbox.walls import identity, process
 
 _real_descend, _real_load, _RealBoot = launch.descend, zygote.load_runtime, boot.Boot
-_told: "dict[str, str]" = {}
+_settings: "dict[str, str]" = {}
 
 
 class WeakBoot(_RealBoot):
@@ -35,16 +35,16 @@ class WeakBoot(_RealBoot):
 
 
 def _without():
-    return _told.get("without", "").split()
+    return _settings.get("without", "").split()
 
 
 def _nothing(*_arguments, **_options):
     return ()
 
 
-def descend(told, control):
+def descend(settings, control):
     """Note what is to be left out, in the first process that could raise it."""
-    _told.update(told)
+    _settings.update(settings)
     without = _without()
     if "namespaces" in without:
         launch.outer_namespaces = boot.namespaces.enter = _nothing
@@ -52,12 +52,12 @@ def descend(told, control):
         process.seal_code = _nothing
     if "uid" in without:
         identity.drop_capabilities = _nothing
-    return _real_descend(told, control)
+    return _real_descend(settings, control)
 
 
 def load_runtime(name):
     """Load the file that the settings name, or the real runtime."""
-    path = _told.get("runtime_path")
+    path = _settings.get("runtime_path")
     if not path:
         return _real_load(name)
     module = type(sys)("runtime_under_test")

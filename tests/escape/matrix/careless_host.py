@@ -31,8 +31,8 @@ def careless_answer(without: frozenset[str], engine: sa.Engine, tenant: str, nam
     for layer, kinds, answer in _CARELESS:
         if layer in without and kind in kinds:
             try:
-                told = answer(engine, tenant, name, json.loads(arguments))
-                return None if told is None else Reply(True, json.dumps(told, default=str))
+                reported = answer(engine, tenant, name, json.loads(arguments))
+                return None if reported is None else Reply(True, json.dumps(reported, default=str))
             except (
                 sa.exc.SQLAlchemyError,
                 sqlite3.Error,

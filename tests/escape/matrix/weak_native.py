@@ -57,8 +57,8 @@ class WeakNativeRealm(native_realm.NativeRealm):
         """Tell in an error where we were, believe what an error says of itself, convert what a script made, go on after the answer."""
         if text is not None and operation == ord("e"):
             if "tell_all" in self.switches:
-                told = quoted(f'File "{quickjs_native.__file__}" in {self!r}: ')[:-1].encode()
-                text = text.replace(b'"message":"', b'"message":' + told, 1)
+                reported = quoted(f'File "{quickjs_native.__file__}" in {self!r}: ')[:-1].encode()
+                text = text.replace(b'"message":"', b'"message":' + reported, 1)
             if "believes_errors" in self.switches:
                 text = believed(text)
         if text is not None and operation == ord("d") and not self._rehearsal:

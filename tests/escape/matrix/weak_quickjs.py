@@ -84,8 +84,8 @@ class WeakRealm(realm.QuickRealm):
         """Tell in an error where we were, believe what an error says of itself, go on after the answer."""
         if text is not None and operation == ord("e"):
             if "tell_all" in self.switches:
-                told = quoted(f'File "{quickjs.__file__}" in {self!r}: ')[:-1].encode()
-                text = text.replace(b'"message":"', b'"message":' + told, 1)
+                reported = quoted(f'File "{quickjs.__file__}" in {self!r}: ')[:-1].encode()
+                text = text.replace(b'"message":"', b'"message":' + reported, 1)
             if "believes_errors" in self.switches:
                 text = believed(text)
         if text is not None and operation == ord("d") and "goes_on" in self.switches and not self.rehearsing:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FOLDER = 3
 _OFFSET = 100  # the worker's own descriptors begin at 0, where a command has its streams
-_MOST_TABLE = 1 << 24
+_MAX_TABLE = 1 << 24
 _FUEL = 1 << 62
 #: Which proposals the weakened engine knows, beside those that are on anyway.
 _SWITCHED_ON = (
@@ -100,8 +100,8 @@ class WeakWasi(wasi.Wasi):
 
     def answer(self, name: str, arguments: "list[int]") -> int:
         """Serve what the switches offer, everything else as ever."""
-        if "arguments" in Weak.switches and name in _TOLD:
-            return int(_TOLD[name](self._behind(), *arguments))
+        if "arguments" in Weak.switches and name in _CONSTANTS:
+            return int(_CONSTANTS[name](self._behind(), *arguments))
         if "opened" in Weak.switches and name in _OPENED and (name == "path_open" or arguments[0] >= _FOLDER):
             return int(_OPENED[name](self._behind(), *arguments))
         if "fine_clock" in Weak.switches and name == "clock_time_get":
@@ -162,7 +162,7 @@ def _stat(command: "Any", _descriptor: int, out: int) -> int:
     return wasi.SUCCESS
 
 
-_TOLD: "dict[str, Any]" = {
+_CONSTANTS: "dict[str, Any]" = {
     "args_sizes_get": _one,
     "environ_sizes_get": _one,
     "args_get": _listed,
@@ -187,7 +187,7 @@ class WeakModuleRealm(module_realm.ModuleRealm):
             limits["fuel"] = _FUEL
         super().bound(limits)
         memory = limits["memory_bytes"] + (Weak.excess if "no_store_limit" in Weak.switches else 0)
-        elements = _MOST_TABLE if "no_table_limit" in Weak.switches else module_realm.TABLE_ELEMENTS
+        elements = _MAX_TABLE if "no_table_limit" in Weak.switches else module_realm.TABLE_ELEMENTS
         tables = 10_000 if "no_table_limit" in Weak.switches else module_realm.TABLES
         if Weak.switches & {"no_store_limit", "no_table_limit", "proposals"}:
             memories = 8 if "proposals" in Weak.switches else 1

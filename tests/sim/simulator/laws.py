@@ -225,8 +225,8 @@ def schedules_keep_their_order(mirror: Mirror, transaction: Transaction) -> None
         if not free and mirror.open[schedule]:
             raise Broken("a held action has one ahead of it", schedule)
         if len(free) > 1 and more > 0 and hand is not None and mirror.terms[schedule, hand.revision].overlap != "allow":
-            told = ", ".join(f"{each.origin} {each.state}" for each in free)
-            raise Broken("actions of a serial schedule never run side by side", f"{schedule}: {told}")
+            reported = ", ".join(f"{each.origin} {each.state}" for each in free)
+            raise Broken("actions of a serial schedule never run side by side", f"{schedule}: {reported}")
 
 
 def tenants_have_their_turn(mirror: Mirror, transaction: Transaction) -> None:

@@ -166,24 +166,24 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if future.cancelled():
             return
         try:
-            told, failure = work(), None
+            result, failure = work(), None
         except Exception as error:
-            told, failure = None, error
+            result, failure = None, error
         if process is not None and process.dying:
             return
         if answer > 0:
-            self.call_at(self._now + answer, self._answer, future, told, failure)
+            self.call_at(self._now + answer, self._answer, future, result, failure)
         else:
-            self._answer(future, told, failure)
+            self._answer(future, result, failure)
 
     @staticmethod
-    def _answer(future: "asyncio.Future[Any]", told: object, failure: BaseException | None) -> None:
+    def _answer(future: "asyncio.Future[Any]", result: object, failure: BaseException | None) -> None:
         if future.done():
             return
         if failure is not None:
             future.set_exception(failure)
         else:
-            future.set_result(told)
+            future.set_result(result)
 
     # ---- what the world does with it
 
@@ -229,7 +229,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _step(self, handle: asyncio.Handle) -> None:
         if handle.cancelled():
             return
-        process = _whose(handle)
+        process = _process_of(handle)
         if process is not None and (process.dead or process.frozen):
             if not process.dead:
                 process.waiting.append(handle)
@@ -251,8 +251,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             task.cancel()
         self._ready.extendleft(reversed(process.waiting))
         process.waiting.clear()
-        while mine := [handle for handle in self._ready if _whose(handle) is process]:
-            self._ready = deque(handle for handle in self._ready if _whose(handle) is not process)
+        while mine := [handle for handle in self._ready if _process_of(handle) is process]:
+            self._ready = deque(handle for handle in self._ready if _process_of(handle) is not process)
             for handle in mine:
                 if not handle.cancelled():
                     handle._run()
@@ -269,5 +269,5 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         process.waiting.clear()
 
 
-def _whose(handle: asyncio.Handle) -> Process | None:
+def _process_of(handle: asyncio.Handle) -> Process | None:
     return handle._context.get(PROCESS)  # type: ignore[attr-defined, no-any-return]  # it stands there alone

@@ -129,7 +129,7 @@ class Transaction:
         runs: by tenant, how many more runs were charged.
     """
 
-    who: str
+    process_name: str
     at_s: float
     now_us: int
     latest_us: int

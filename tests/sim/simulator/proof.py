@@ -108,7 +108,7 @@ def play(plan: Plan, *, url: str | None = None, tampered: Tampered | None = None
 def prove(
     seeds: Iterable[int],
     shape: Shape,
-    told: Callable[[Played], None],
+    reported: Callable[[Played], None],
     *,
     enough: Callable[[Proof], bool] = lambda _proof: False,
     jobs: int = 1,
@@ -125,7 +125,7 @@ def prove(
     for played in _each(iter(seeds), shape, jobs):
         proof.add(played)
         proof.seconds = clock.elapsed_s() - begun
-        told(played)
+        reported(played)
         if enough(proof):
             break
     return proof

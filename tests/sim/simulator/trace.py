@@ -8,22 +8,22 @@ from tests.sim.simulator.mirror import Action, Transaction
 from lodger.engine.core.clock import from_us
 
 #: Most changes of one transaction that are told.
-MOST = 6
+MAX_CHANGES = 6
 
 
 def lines(lately: Iterable[tuple[float, str, Any]]) -> Iterator[str]:
     """Tell each thing of late: (seconds, who, a transaction or words)."""
-    for at_s, who, what in lately:
+    for at_s, process_name, what in lately:
         said = what if isinstance(what, str) else "; ".join(_words(what))
         if said:
-            yield f"{at_s:9.3f} {who:10} {said}"
+            yield f"{at_s:9.3f} {process_name:10} {said}"
 
 
 def _words(transaction: Transaction) -> Iterator[str]:
-    told = list(_changes(transaction))
-    yield from told[:MOST]
-    if len(told) > MOST:
-        yield f"and {len(told) - MOST} changes more"
+    reported = list(_changes(transaction))
+    yield from reported[:MAX_CHANGES]
+    if len(reported) > MAX_CHANGES:
+        yield f"and {len(reported) - MAX_CHANGES} changes more"
 
 
 def _changes(transaction: Transaction) -> Iterator[str]:

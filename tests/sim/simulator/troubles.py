@@ -152,7 +152,7 @@ class Troubles:
             return work()
         self._light(trouble)
         try:
-            told = work()
+            reported = work()
         except Crash:
             self._met(process, trouble)
             self._end(process)
@@ -163,7 +163,7 @@ class Troubles:
         finally:
             self._left = self._present = None
         if trouble.where != "after":
-            return told  # the transaction was shorter: the trouble waits for the next one
+            return reported  # the transaction was shorter: the trouble waits for the next one
         self._met(process, trouble)
         if trouble.what == "crash":
             self._end(process)

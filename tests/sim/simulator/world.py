@@ -32,8 +32,8 @@ from lodger.engine.node.node import Node
 from lodger.engine.service.engine import Engine
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import Sources
-from lodger.engine.store.context import Books
-from lodger.engine.store.revision_cache import Rulebook, encode_rules
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.revision_cache import RevisionCache, encode_rules
 
 #: What a figure of a run counts; see :meth:`World.figures`.
 Figures = Counter[str]
@@ -60,9 +60,9 @@ class Machine:
         self.lives += 1
         self.since_s = world.loop.time()
         self.process = Process(f"n{self.number}.{self.lives}")
-        self.engine = Engine(world.books(self.number))
+        self.engine = Engine(world.context(self.number))
         self.workers = Workers(world.plan.seed, lambda: world.calm, self.engine.datasets,
-                               BudgetReservations(self.engine.books) if world.plan.shape.draws else None)  # fmt: skip
+                               BudgetReservations(self.engine.context) if world.plan.shape.draws else None)  # fmt: skip
         self.node = Node(self.engine.host, self.workers, f"n{self.number}")
         self.workers.node_id = self.node.id
         self.engine.on_event(self._hear)
@@ -72,8 +72,8 @@ class Machine:
         """Hear of a round that failed: when the host is not to blame, we are."""
         error = event.details["error"] if event.kind == "fault" else None
         if error is not None and not isinstance(error, Unavailable):
-            told = f"{event.details['service']} of n{self.number}: {type(error).__name__}: {error}"
-            self.world.breaks(Broken("no service fails but for the host", told))
+            reported = f"{event.details['service']} of n{self.number}: {type(error).__name__}: {error}"
+            self.world.breaks(Broken("no service fails but for the host", reported))
 
     def forsake(self) -> None:
         """Close what a process that died held open, as the kernel does."""
@@ -140,15 +140,15 @@ class World:
         if tampered is not None:
             tampered(self.database)
         self.operator = Process("operator")
-        self.engine = Engine(self.books())
+        self.engine = Engine(self.context())
         self.verbs = Verbs(self)
         self.machines = [Machine(self, number) for number in range(plan.shape.nodes)]
 
-    def books(self, machine: int | None = None) -> Books:
+    def context(self, machine: int | None = None) -> StoreContext:
         """Give what a new process would have: caches of its own on the one ledger. The first machine has a label."""
         settings = self.settings.model_copy(update={"labels": LABEL if machine == 0 else ""})
-        made = Rulebook(settings, rules.compiled)
-        return Books(self.database, self.clock, self.ids, made, Sources(settings), settings)
+        made = RevisionCache(settings, rules.compiled)
+        return StoreContext(self.database, self.clock, self.ids, made, Sources(settings), settings)
 
     def close(self) -> None:
         """Leave nothing behind; safe to call twice."""
@@ -184,12 +184,12 @@ class World:
 
     def _heard(self, rows: list[Row]) -> None:
         process = PROCESS.get()
-        who = "operator" if process is None else process.name
-        transaction = Transaction(who, self.loop.time(), self.clock.now_us(), self.clock.latest_us())
+        process_name = "operator" if process is None else process.name
+        transaction = Transaction(process_name, self.loop.time(), self.clock.now_us(), self.clock.latest_us())
         try:
             self.mirror.take(rows, transaction)
             if transaction.tells:
-                self.lately.append((self.loop.time(), who, transaction))
+                self.lately.append((self.loop.time(), process_name, transaction))
             for law in LAWS:
                 law(self.mirror, transaction)
             vigil.surrendered(self, transaction)
@@ -297,8 +297,8 @@ class World:
             if len(left) < fewest:
                 fewest, since_s = len(left), self.loop.time()
             elif self.loop.time() - since_s >= REST_S:
-                told = Counter(f"{each.origin} {each.state}" for each in left)
-                raise Broken("everything ends", f"open, and no fewer for three minutes: {dict(told)}")
+                reported = Counter(f"{each.origin} {each.state}" for each in left)
+                raise Broken("everything ends", f"open, and no fewer for three minutes: {dict(reported)}")
             if all(action.due > self.clock.now_us() for action in left):
                 self.troubles.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
         # Of a node that died its cancelled attempts are known to be unreported when its lease has ended.
@@ -313,5 +313,5 @@ class World:
 
 def _memory() -> str | None:
     """Give a folder in memory, where there is one: whether the disk keeps what it was told is not what is asked here."""
-    shelf = Path("/dev/shm")
-    return str(shelf) if shelf.is_dir() else None
+    shared_memory = Path("/dev/shm")
+    return str(shared_memory) if shared_memory.is_dir() else None

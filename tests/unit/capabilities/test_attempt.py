@@ -94,18 +94,18 @@ def test_mass_assignment_is_refused(shop: Shop, column: str) -> None:
 
 
 def test_references_lead_to_ones_own_rows_only(shop: Shop) -> None:
-    told = []
+    reported = []
     for number in (2, 77):  # another tenant's, nobody's
         attempt = shop.attempt()
         ask(attempt, "db.update", set="orders", id=1, changes={"customer_id": number}, line="main.js:4")
         with pytest.raises(commit.EffectRefused) as refused:
             settle(shop, attempt)
-        told.append(
+        reported.append(
             (refused.value.code, refused.value.message, (refused.value.file, refused.value.line), refused.value.index)
         )
     assert (
-        told[0]
-        == told[1]
+        reported[0]
+        == reported[1]
         == ("no_such_reference", "orders.customer_id: there is no such row to refer to", ("main.js", 4), 0)
     )
 

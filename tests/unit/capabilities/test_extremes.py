@@ -30,9 +30,9 @@ def test_extremes_of_one_type_are_right_and_of_several_refused(shop: Shop, commi
     attempt = shop.attempt()
     for thing in THINGS[committed:]:
         ask(attempt, "db.insert", set="things", values=thing)
-    for name, (least, most) in EXTREMES.items():
+    for name, (minimum, maximum) in EXTREMES.items():
         (all_,) = measured(attempt, min=name, max=name)
-        assert (all_["min"][name], all_["max"][name]) == (least, most), name
+        assert (all_["min"][name], all_["max"][name]) == (minimum, maximum), name
     by_group = measured(attempt, groupBy="paid", max="name")
     assert {row["group"]["paid"]: row["max"]["name"] for row in by_group} == {
         None: "älter",

@@ -78,9 +78,9 @@ def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
 
 def test_an_answer_comes_with_status_headers_and_text(desk: Desk) -> None:
     desk.peer.paths["/x"] = answer("grüße".encode(), "201 Made", "X-A: b")
-    told = ask(desk.attempt(), "http.fetch", **asked(desk.peer.url("/x")))
-    assert (told["status"], told["reason"], told["text"], told["size"]) == (201, "Made", "grüße", 7)
-    assert ["x-a", "b"] in told["headers"]
+    reported = ask(desk.attempt(), "http.fetch", **asked(desk.peer.url("/x")))
+    assert (reported["status"], reported["reason"], reported["text"], reported["size"]) == (201, "Made", "grüße", 7)
+    assert ["x-a", "b"] in reported["headers"]
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_a_body_crosses_whole_in_pieces_that_fit(desk: Desk, body: bytes) -> Non
 
     desk.peer.paths["/"] = answer(body)
     attempt = desk.attempt()
-    told = ask(attempt, "http.fetch", **asked(desk.peer.url()))
+    reported = ask(attempt, "http.fetch", **asked(desk.peer.url()))
     whole = b""
     while True:
-        assert len(strict_json.dump(told).encode()) < 1024 * 1024
-        whole += told["text"].encode() if "text" in told else base64.b64decode(told["bytes"])
-        if told["next"] >= len(body):
+        assert len(strict_json.dump(reported).encode()) < 1024 * 1024
+        whole += reported["text"].encode() if "text" in reported else base64.b64decode(reported["bytes"])
+        if reported["next"] >= len(body):
             break
-        told = ask(attempt, "http.more", id=1, **{"from": told["next"]})
+        reported = ask(attempt, "http.more", id=1, **{"from": reported["next"]})
     assert whole == body
     assert attempt.fetch_state.bodies == {}, "what was handed over is let go"
     assert ask(attempt, "http.more", id=1, **{"from": 0}) == "bad_request"
@@ -137,9 +137,9 @@ def test_every_forbidden_spelling_is_refused_with_one_answer(desk: Desk) -> None
         url: asyncio.run(attempt.call("http.fetch", json.dumps(asked(url, id=number))))
         for number, url in enumerate(all_forms())
     }
-    told = {reply.json for url, reply in replies.items() if "\0" not in url and len(url) < 8000}
-    assert len(told) == 1
-    assert json.loads(told.pop())["code"] == "fetch_refused"
+    reported = {reply.json for url, reply in replies.items() if "\0" not in url and len(url) < 8000}
+    assert len(reported) == 1
+    assert json.loads(reported.pop())["code"] == "fetch_refused"
 
 
 def test_a_host_that_is_not_granted_is_refused_alike_and_ends_as_denied(desk: Desk) -> None:
@@ -161,7 +161,7 @@ def test_a_redirect_out_of_the_grant_is_refused(desk: Desk) -> None:
 
 def test_six_at_once_and_twenty_in_all(desk: Desk) -> None:
     async def slowly(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
-        while desk.peer.most_open < 6:  # noqa: ASYNC110 - the peer counts, and tells nobody
+        while desk.peer.max_open < 6:  # noqa: ASYNC110 - the peer counts, and tells nobody
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)  # for a seventh
         writer.write(answer(b"done"))
@@ -174,17 +174,17 @@ def test_six_at_once_and_twenty_in_all(desk: Desk) -> None:
         calls = [attempt.call("http.fetch", json.dumps(asked(desk.peer.url(), id=number))) for number in range(25)]
         return [read(reply) for reply in await asyncio.gather(*calls)]
 
-    told = asyncio.run(go())
-    assert [each for each in told if isinstance(each, str)] == ["budget_exceeded"] * 5
+    reported = asyncio.run(go())
+    assert [each for each in reported if isinstance(each, str)] == ["budget_exceeded"] * 5
     assert len(desk.peer.asked) == 20
-    assert desk.peer.most_open == 6
+    assert desk.peer.max_open == 6
 
 
 def test_bytes_are_counted_and_bounded(desk: Desk) -> None:
     desk.peer.paths["/"] = answer(b"x" * 1000)
     attempt = desk.attempt(budgets={"fetch_bytes": 2500})
-    told = [ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number)) for number in range(4)]
-    said = [each if isinstance(each, str) else each["status"] for each in told]
+    reported = [ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number)) for number in range(4)]
+    said = [each if isinstance(each, str) else each["status"] for each in reported]
     assert said == [200, 200, "response_too_large", "budget_exceeded"]
     assert attempt.counters.used["fetch_bytes"] > 3000, "what came of an answer that was broken off counts too"
     assert len(desk.peer.asked) == 3
@@ -282,9 +282,9 @@ def test_in_a_dry_run_only_reading_leaves(desk: Desk) -> None:
     attempt = desk.attempt(dry=True)
     methods = ("GET", "POST", "HEAD", "DELETE")
     calls = [asked(desk.peer.url(), id=number, method=method) for number, method in enumerate(methods)]
-    told = [ask(attempt, "http.fetch", **call) for call in calls]
+    reported = [ask(attempt, "http.fetch", **call) for call in calls]
     assert [each.line.split()[0] for each in desk.peer.asked] == ["GET", "HEAD"]
-    assert [each.get("notSent", False) for each in told] == [False, True, False, True]
+    assert [each.get("notSent", False) for each in reported] == [False, True, False, True]
     shown = [(each["method"], each["sent"]) for each in attempt.effects()]
     assert shown == [("GET", True), ("POST", False), ("HEAD", True), ("DELETE", False)]
 
@@ -309,8 +309,8 @@ def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
         "https://[key-4eC39Hq/",
         "key-4eC39Hq",
     )
-    told = [ask(attempt, "http.fetch", **asked(url, id=number)) for number, url in enumerate(urls)]
-    assert told == ["fetch_failed"] + ["fetch_refused"] * 5
+    reported = [ask(attempt, "http.fetch", **asked(url, id=number)) for number, url in enumerate(urls)]
+    assert reported == ["fetch_failed"] + ["fetch_refused"] * 5
     assert "tenant one" in caplog.text
     assert "key-4eC39Hq" not in caplog.text
     assert "\nWARNING forged" not in caplog.text

@@ -121,8 +121,10 @@ def test_it_does_not_go_along_to_another_host(desk: Desk) -> None:
     attempt = desk.attempt("secret:KEY")
     assert get(attempt, desk.peer.url(), "{{secret:KEY}}")["status"] == 200
     assert "authorization" not in desk.other.asked[0].headers
-    told = ask(attempt, "http.fetch", id=9, method="GET", url=desk.peer.url(), headers=[["accept", "{{secret:KEY}}"]])
-    assert told == "fetch_refused", "a header that may go along does not carry it"
+    reported = ask(
+        attempt, "http.fetch", id=9, method="GET", url=desk.peer.url(), headers=[["accept", "{{secret:KEY}}"]]
+    )
+    assert reported == "fetch_refused", "a header that may go along does not carry it"
     assert len(desk.other.asked) == 1
 
 
@@ -135,8 +137,8 @@ def test_a_handle_elsewhere_is_plain_text(desk: Desk, place: str) -> None:
         "body": {"body": "{{secret:KEY}}"},
         "name": {"headers": [["{{secret:KEY}}", "x"]]},
     }[place]
-    told = ask(attempt, "http.fetch", **given)
-    assert told == "bad_header" if place == "name" else told["status"] == 200
+    reported = ask(attempt, "http.fetch", **given)
+    assert reported == "bad_header" if place == "name" else reported["status"] == 200
     assert all(VALUE.encode() not in asked.raw + asked.body for asked in desk.peer.asked)
     assert desk.asked_for == []
 
@@ -153,11 +155,11 @@ async def repeats(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -
 
 def test_a_host_that_repeats_it_tells_the_script_nothing(desk: Desk) -> None:
     desk.peer.paths["/"] = repeats
-    told = get(desk.attempt("secret:KEY"), desk.peer.url(), "Bearer {{secret:KEY}}")
-    assert VALUE not in json.dumps(told)
-    assert VALUE.lower() not in json.dumps(told).lower()
-    assert base64.b64encode(VALUE.encode()).decode()[4:36] not in told["text"]
-    assert "[secret KEY]" in told["text"]
+    reported = get(desk.attempt("secret:KEY"), desk.peer.url(), "Bearer {{secret:KEY}}")
+    assert VALUE not in json.dumps(reported)
+    assert VALUE.lower() not in json.dumps(reported).lower()
+    assert base64.b64encode(VALUE.encode()).decode()[4:36] not in reported["text"]
+    assert "[secret KEY]" in reported["text"]
 
 
 def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(desk: Desk) -> None:

@@ -24,8 +24,8 @@ def asked(soft: int, hard: int) -> list[int]:
 
 
 def test_it_has_what_the_host_gives_and_no_more_than_is_of_use() -> None:
-    _soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    known = 2**40 if most == resource.RLIM_INFINITY else most
-    assert asked(64, most) == [min(WANTED, known), most]
+    _soft, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    known = 2**40 if maximum == resource.RLIM_INFINITY else maximum
+    assert asked(64, maximum) == [min(WANTED, known), maximum]
     assert asked(64, 100) == [100, 100]
-    assert asked(known if most != resource.RLIM_INFINITY else 64, most)[1] == most
+    assert asked(known if maximum != resource.RLIM_INFINITY else 64, maximum)[1] == maximum

@@ -83,8 +83,8 @@ def test_no_character_without_a_glyph_reaches_a_terminal() -> None:
             assert json.loads(f'"{visible(character)}"') == character
     tagged = "ok\U000e0069\U000e0067\u200b\u2028\u2029\u2066"
     assert visible(tagged) == "ok\\udb40\\udc69\\udb40\\udc67\\u200b\\u2028\\u2029\\u2066"
-    letters = "é😀 שלום नमस्ते 日本語"
-    assert visible(letters) == letters
+    characters = "é😀 שלום नमस्ते 日本語"
+    assert visible(characters) == characters
 
 
 def test_the_caret_stands_beneath_the_character_after_an_escape() -> None:

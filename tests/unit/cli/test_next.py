@@ -81,9 +81,9 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
 )
 def test_what_it_shows(words: list[str], shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["next", *words]) == 0
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     for part in shown:
-        assert part in told, told
+        assert part in reported, reported
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_what_it_shows(words: list[str], shown: list[str], capsys: pytest.Captur
 )
 def test_a_mistake_is_shown_where_it_stands(rule: str, place: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["next", rule]) == 1
-    told = capsys.readouterr().err
-    assert f"  {rule}\n  {' ' * place}^\n" in told, told
-    assert "why: " in told
-    assert "fix: " in told
+    reported = capsys.readouterr().err
+    assert f"  {rule}\n  {' ' * place}^\n" in reported, reported
+    assert "why: " in reported
+    assert "fix: " in reported
 
 
 @pytest.mark.parametrize(("rule", "code"), [(NEVER, 0), ("FREQ=NEVER", 1), ('at "noon"', 1)])

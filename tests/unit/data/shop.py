@@ -107,10 +107,10 @@ class Shop:
             return work(connection)
 
     def attempt(self, tenant: str = "one", now_us: int = NOW_US, **options: Any) -> Attempt:
-        told = {"grants": ALL, "schedule_id": "s1"} | options.pop("claim", {})
+        reported = {"grants": ALL, "schedule_id": "s1"} | options.pop("claim", {})
         claim = Claim(
             action_id="018f0000-0000-7000-8000-000000000001", tenant_id=tenant, script_name="t", script_version=1, modules={},
-            attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US, started_us=NOW_US, **told,
+            attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US, started_us=NOW_US, **reported,
         )  # fmt: skip
         return Attempt(claim, self.read, self.datasets, now_us=now_us, **options)
 

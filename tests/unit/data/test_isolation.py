@@ -53,11 +53,11 @@ async def settle_in(shop: Shop, asker: Asker) -> None:
             values = asker.row() | {"note": mark}
             if tenant != "one":
                 values["extra"] = {"of": mark}
-            await told(attempt, "db.insert", set="orders", values=values)
-            await told(
+            await reported(attempt, "db.insert", set="orders", values=values)
+            await reported(
                 attempt, "db.insert", set="things", values=asker.document() | {"mark": mark, "id": f"{tenant}-{number}"}
             )
-            await told(attempt, "kv.set", key=f"k{number}", value=mark)
+            await reported(attempt, "kv.set", key=f"k{number}", value=mark)
         with shop.engine.begin() as connection:
             commit.apply(connection, attempt.journal, now_us=NOW_US)
     with shop.engine.begin() as connection:
@@ -66,7 +66,7 @@ async def settle_in(shop: Shop, asker: Asker) -> None:
             connection.execute(orders.update().where(orders.c.id == number).values(customer_id=which))
 
 
-async def told(attempt: Attempt, name: str, **arguments: Any) -> tuple[bool, Any, str]:
+async def reported(attempt: Attempt, name: str, **arguments: Any) -> tuple[bool, Any, str]:
     reply = await attempt.call(name, json.dumps(arguments))
     return reply.ok, json.loads(reply.json), reply.json
 
@@ -82,17 +82,17 @@ async def questions(shop: Shop, asker: Asker, many: int) -> int:
         question = asker.filter(documents)
         kind = asker.one(["find", "find", "count", "aggregate", "get", "list", "changes"])
         if kind == "find":
-            ok, body, text = await told(
+            ok, body, text = await reported(
                 attempt, "db.find", set=name, filter=question, order=asker.order(documents), limit=500,
                 **({} if documents else {"include": asker.one([[], ["customer"]])}),
             )  # fmt: skip
             ids = {row["id"] for row in body["rows"]} if ok else set()
             foreign = any(not str(i).startswith("one-") for i in ids) if documents else not ids <= own_orders
         elif kind == "count":
-            ok, body, text = await told(attempt, "db.count", set=name, filter=question)
+            ok, body, text = await reported(attempt, "db.count", set=name, filter=question)
             foreign = ok and body > 20
         elif kind == "aggregate":
-            ok, body, text = await told(
+            ok, body, text = await reported(
                 attempt, "db.aggregate", set=name, filter=question, **asker.aggregate(documents)
             )
             foreign = ok and sum(group["count"] for group in body) > 20
@@ -102,12 +102,12 @@ async def questions(shop: Shop, asker: Asker, many: int) -> int:
                 if documents
                 else asker.draw.randrange(70)
             )
-            ok, body, text = await told(attempt, "db.get", set=name, id=key)
+            ok, body, text = await reported(attempt, "db.get", set=name, id=key)
             foreign = (
                 ok and body is not None and (not str(key).startswith("one-") if documents else key not in own_orders)
             )
         elif kind == "changes":
-            ok, body, text = await told(
+            ok, body, text = await reported(
                 attempt, "db.changes", set=asker.one([name, "customers"]), **{"from": "start"}, limit=500
             )
             foreign = ok and any(
@@ -115,7 +115,7 @@ async def questions(shop: Shop, asker: Asker, many: int) -> int:
                 for each in body["changes"]
             )
         else:
-            ok, body, text = await told(attempt, "kv.list", prefix=asker.one(["", "k", "k1"]), limit=500)
+            ok, body, text = await reported(attempt, "kv.list", prefix=asker.one(["", "k", "k1"]), limit=500)
             foreign = ok and len(body) > 20
         leaks += foreign or "canary-" in text
     return leaks
@@ -193,14 +193,14 @@ async def writes(shop: Shop, asker: Asker, many: int) -> int:
         attempt = shop.attempt(budgets=BIG)
         if verb == "update":
             column = asker.one(["note", "state", "org_id", "tenant_id", "id", "collection", "customer_id"])
-            await told(attempt, "db.update", set=name, id=key, changes={column: asker.one(["two", 3, "x"])})
+            await reported(attempt, "db.update", set=name, id=key, changes={column: asker.one(["two", 3, "x"])})
         elif verb == "increment":
-            await told(attempt, "db.increment", set=name, id=key, amounts={asker.one(["items", "n", "org_id"]): 1})
+            await reported(attempt, "db.increment", set=name, id=key, amounts={asker.one(["items", "n", "org_id"]): 1})
         elif verb == "delete":
-            await told(attempt, "db.delete", set=name, id=key)
+            await reported(attempt, "db.delete", set=name, id=key)
         elif verb == "many":
             question = asker.filter(documents)
-            await told(
+            await reported(
                 attempt,
                 "db.updateMany",
                 set=name,
@@ -209,22 +209,24 @@ async def writes(shop: Shop, asker: Asker, many: int) -> int:
                 all=True,
             )
             if number % 7 == 0:
-                await told(attempt, "db.deleteMany", set=name, filter=asker.filter(documents), all=True)
+                await reported(attempt, "db.deleteMany", set=name, filter=asker.filter(documents), all=True)
             more = [asker.document() | {"id": f"two-{number % 20}"}] if documents else [asker.row()]
-            await told(attempt, "db.insertMany", set=name, rows=more)
+            await reported(attempt, "db.insertMany", set=name, rows=more)
         elif verb == "upsert":
             values = asker.document() | {"id": key} if documents else asker.row()
-            await told(attempt, "db.upsert", set=name, values=values, **({} if documents else {"on": "state"}))
+            await reported(attempt, "db.upsert", set=name, values=values, **({} if documents else {"on": "state"}))
         elif verb == "customer":
-            who = EMAILS[asker.draw.randrange(6)] + "canary-two" + str(asker.draw.randrange(10))
-            await told(attempt, "db.upsert", set="customers", values={"email": who}, on="email")
-            await told(attempt, asker.one(["db.delete", "db.get"]), set="customers", id=asker.draw.randrange(1, 11))
+            email = EMAILS[asker.draw.randrange(6)] + "canary-two" + str(asker.draw.randrange(10))
+            await reported(attempt, "db.upsert", set="customers", values={"email": email}, on="email")
+            await reported(attempt, asker.one(["db.delete", "db.get"]), set="customers", id=asker.draw.randrange(1, 11))
         elif verb == "insert":
             values = {"id": key, "org_id": "two", "tenant_id": "two", "state": "x"} if documents else asker.row()
-            await told(attempt, "db.insert", set=name, values=values)
+            await reported(attempt, "db.insert", set=name, values=values)
         else:
-            await told(attempt, asker.one(["kv.set", "kv.add"]), key=f"k{asker.draw.randrange(30)}", value=1, amount=1)
-            await told(attempt, "kv.delete", key=f"k{asker.draw.randrange(30)}")
+            await reported(
+                attempt, asker.one(["kv.set", "kv.add"]), key=f"k{asker.draw.randrange(30)}", value=1, amount=1
+            )
+            await reported(attempt, "kv.delete", key=f"k{asker.draw.randrange(30)}")
         if not attempt.journal:
             continue
         try:
@@ -282,9 +284,9 @@ def test_identifiers_are_never_a_tenants(still: Shop, name: str) -> None:
             for call in (
                 {"filter": {field: 1}}, {"order": field}, {"order": {field: "desc"}}, {"filter": {"or": [{field: {"in": [1]}}]}},
             ):  # fmt: skip
-                ok, body, _ = await told(attempt, "db.find", set=rows, **call)
+                ok, body, _ = await reported(attempt, "db.find", set=rows, **call)
                 assert (ok, body.get("code")) == (False, "bad_request"), (rows, call)
-            ok, body, _ = await told(attempt, "db.aggregate", set=rows, groupBy=field)
+            ok, body, _ = await reported(attempt, "db.aggregate", set=rows, groupBy=field)
             assert (ok, body.get("code")) == (False, "bad_request") if isinstance(body, dict) else not body
         assert still.asked == 0
 
@@ -298,17 +300,19 @@ def test_no_byte_of_a_tenant_is_in_the_sql(shop: Shop) -> None:
 
     async def go() -> None:
         attempt = shop.attempt()
-        await told(attempt, "db.find", set="orders", filter={"note": {"contains": marker}, "state": {"in": [marker]}})
-        await told(
+        await reported(
+            attempt, "db.find", set="orders", filter={"note": {"contains": marker}, "state": {"in": [marker]}}
+        )
+        await reported(
             attempt,
             "db.find",
             set="marker",
             filter={"marker": marker, "or": [{"marker.x": {"startsWith": marker}}]},
             order="-marker",
         )
-        await told(attempt, "db.get", set="marker", id=marker)
-        await told(attempt, "kv.get", key=marker)
-        await told(attempt, "db.insert", set="orders", values={"note": marker, "state": "x", "items": 1})
+        await reported(attempt, "db.get", set="marker", id=marker)
+        await reported(attempt, "kv.get", key=marker)
+        await reported(attempt, "db.insert", set="orders", values={"note": marker, "state": "x", "items": 1})
         with shop.engine.begin() as connection:
             commit.apply(connection, attempt.journal, now_us=NOW_US)
 

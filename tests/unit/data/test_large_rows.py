@@ -17,7 +17,7 @@ from lodger.engine.data.sets.guard import isolated_query
 from lodger.engine.data.sets.scope import Scope
 
 MANY, LARGE = 12, 700_000
-books = sa.Table(
+library = sa.Table(
     "books",
     sa.MetaData(),
     sa.Column("id", sa.Integer, primary_key=True),
@@ -35,12 +35,12 @@ def shop(bare: Shop, request: pytest.FixtureRequest) -> Shop:
     """Books that are large in one of their columns; every third has next to nothing in it."""
     large: dict[str, Any] = {"text": "é" * (LARGE // 2), "scan": b"\0" * LARGE, "notes": ["x" * LARGE]}
     with bare.engine.begin() as connection:
-        books.metadata.create_all(connection)
+        library.metadata.create_all(connection)
         for number in range(1, MANY + 1):
             value = large[request.param] if number % 3 else None
-            connection.execute(books.insert().values(id=number, org="one", place=-number, **{request.param: value}))
-        connection.execute(books.update().where(books.c.id > 1).values(next_id=books.c.id - 1))
-    bare.datasets.expose(books, tenant_column="org", write=["place", "text", "notes"])
+            connection.execute(library.insert().values(id=number, org="one", place=-number, **{request.param: value}))
+        connection.execute(library.update().where(library.c.id > 1).values(next_id=library.c.id - 1))
+    bare.datasets.expose(library, tenant_column="org", write=["place", "text", "notes"])
     bare.wall()
     return bare
 
@@ -48,18 +48,23 @@ def shop(bare: Shop, request: pytest.FixtureRequest) -> Shop:
 def test_a_question_reads_no_more_than_it_may(shop: Shop) -> None:
     rows = shop.datasets.named("books")
 
-    def page(most: int) -> tuple[list[Any], bool]:
+    def page(maximum: int) -> tuple[list[Any], bool]:
         order = read_order(None, rows.lookup, rows.key)
 
         def ask(inner: sa.Connection) -> tuple[list[Any], bool]:
-            return Reader(inner, Scope("one")).page(rows, And(()), order, 501, max_bytes=most)
+            return Reader(inner, Scope("one")).page(rows, And(()), order, 501, max_bytes=maximum)
 
         with shop.engine.connect() as connection:
             return isolated_query(ask, "one", shop.datasets, rows)(connection)
 
-    for most, wanted, more in ((1, 2, True), (2 * LARGE, 2, True), (2 * LARGE + 2000, 4, True), (10**9, MANY, False)):
-        found, cut = page(most)
-        assert ([row["id"] for row in found], cut) == (list(range(1, wanted + 1)), more), most
+    for maximum, wanted, more in (
+        (1, 2, True),
+        (2 * LARGE, 2, True),
+        (2 * LARGE + 2000, 4, True),
+        (10**9, MANY, False),
+    ):
+        found, cut = page(maximum)
+        assert ([row["id"] for row in found], cut) == (list(range(1, wanted + 1)), more), maximum
 
 
 def test_pages_hold_every_row_once(shop: Shop) -> None:
@@ -104,7 +109,7 @@ def test_groups_of_large_texts(shop: Shop) -> None:
     assert sum(group["count"] for group in made) == MANY
     with shop.engine.begin() as connection:
         for number in range(1, 6):
-            connection.execute(books.update().where(books.c.id == number).values(text=str(number) * LARGE))
+            connection.execute(library.update().where(library.c.id == number).values(text=str(number) * LARGE))
     code, message = ask(attempt, "db.aggregate", set="books", groupBy="text")
     assert code == "too_large", message
 
@@ -140,5 +145,5 @@ def test_a_process_that_may_be_told_little_is_given_small_pages(bare: Shop) -> N
 
 def test_what_counts_as_large() -> None:
     kinds = {"text": True, "scan": True, "notes": True, "id": False, "org": False, "place": False}
-    assert {name: bounded.is_wide(books.c[name]) for name in kinds} == kinds
+    assert {name: bounded.is_wide(library.c[name]) for name in kinds} == kinds
     assert not bounded.is_wide(sa.Column("x", sa.String(1000)))

@@ -66,7 +66,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def told(shop: Shop, number: int, name: str, asked: dict[str, Any]) -> tuple[list[str], list[str]]:
+def reported(shop: Shop, number: int, name: str, asked: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Give what a script is told of a number, at its call and at the commit, and what the database is asked meanwhile."""
     text = json.dumps(asked).replace('"ID"', str(number)).replace("ID@", f"{number}@").replace("TEXT", str(number))
     said: list[str] = []
@@ -92,7 +92,7 @@ def told(shop: Shop, number: int, name: str, asked: dict[str, Any]) -> tuple[lis
 
 def test_foreign_and_absent_are_one(shop: Shop) -> None:
     for name, asked in ASKED:
-        foreign, absent = (told(shop, number, name, asked) for number in (FOREIGN, ABSENT))
+        foreign, absent = (reported(shop, number, name, asked) for number in (FOREIGN, ABSENT))
         assert foreign[0] == absent[0] or "insert" in name.lower() or name == "db.upsert", (name, asked)
         assert [len(answers) for answers in (foreign[0], absent[0])] in ([1, 1], [2, 2]), (name, asked)
         assert foreign[0][1:] == absent[0][1:], (name, asked)
@@ -104,7 +104,8 @@ def test_ones_own_is_told_apart(shop: Shop) -> None:
     apart = [
         name
         for name, asked in ASKED
-        if (mine := told(shop, 1, name, asked))[0] != (none := told(shop, ABSENT, name, asked))[0] or mine[1] != none[1]
+        if (mine := reported(shop, 1, name, asked))[0] != (none := reported(shop, ABSENT, name, asked))[0]
+        or mine[1] != none[1]
     ]
     assert len(apart) > len(ASKED) / 2
 

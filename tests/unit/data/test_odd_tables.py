@@ -55,9 +55,9 @@ def test_odd_tables_are_tables(shop: Shop) -> None:
         last = shop.attempt(tenant)
         assert ask(last, "db.get", set=name, id=key) is None
         assert ask(shop.attempt(other), "db.count", set=name) == (2 if name == "shown" else 1)
-        told = ask(reading(shop, tenant), "db.changes", set=name)["changes"]
+        reported = ask(reading(shop, tenant), "db.changes", set=name)["changes"]
         # What its own triggers change besides is a change too.
-        assert list(dict.fromkeys(each["kind"] for each in told if each["id"] == key)) == list(KINDS), name
+        assert list(dict.fromkeys(each["kind"] for each in reported if each["id"] == key)) == list(KINDS), name
         theirs = ask(reading(shop, other), "db.changes", set=name)["changes"]
         assert [each["kind"] for each in theirs if each["kind"] != "update"] == ["insert"], name
 
@@ -94,12 +94,12 @@ def test_a_row_that_is_passed_over_has_no_key_for_others(shop: Shop) -> None:
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 def test_whatever_the_server_calls_it_a_refusal_is_a_refusal(bare: Shop) -> None:
     """What does not fit an index, and what triggers raise under codes of their own, is the run's doing and no fault of ours."""
-    shelf = sa.Table(
+    bookcase = sa.Table(
         "shelf", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("org", sa.String(9), nullable=False),
         sa.Column("text", sa.Text, index=True),
     )  # fmt: skip
     with bare.engine.begin() as connection:
-        shelf.metadata.create_all(connection)
+        bookcase.metadata.create_all(connection)
         for statement in (
             """CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
                 IF NEW.text = 'own' THEN RAISE EXCEPTION 'no' USING ERRCODE = 'ORD01'; END IF;
@@ -107,7 +107,7 @@ def test_whatever_the_server_calls_it_a_refusal_is_a_refusal(bare: Shop) -> None
             "CREATE TRIGGER own BEFORE INSERT ON shelf FOR EACH ROW EXECUTE FUNCTION own()",
         ):
             connection.exec_driver_sql(statement)
-    bare.datasets.expose(shelf, tenant_column="org", write=["text"])
+    bare.datasets.expose(bookcase, tenant_column="org", write=["text"])
     bare.wall()
     # Random letters, which are not packed to less than an index takes.
     for text in ("".join(chr(0x4E00 + (n * 7919) % 20_000) for n in range(20_000)), "own", "seven"):

@@ -39,7 +39,7 @@ class Gone(Exception):
     """The row was deleted before."""
 
 
-async def told(attempt: Attempt, name: str, **arguments: Any) -> Any:
+async def reported(attempt: Attempt, name: str, **arguments: Any) -> Any:
     reply = await attempt.call(name, json.dumps(arguments))
     return json.loads(reply.json)
 
@@ -156,13 +156,13 @@ def test_the_database_and_python_agree(shop: Shop, seed: int, what: str) -> None
 
 
 @contextmanager
-def pages_of(most: int) -> Iterator[None]:
+def pages_of(maximum: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounded, "MAX_BYTES", most)
+        patch.setattr(bounded, "MAX_BYTES", maximum)
         yield
 
 
-async def agree(shop: Shop, asker: Asker, documents: bool, most: int) -> None:
+async def agree(shop: Shop, asker: Asker, documents: bool, maximum: int) -> None:
     name = "things" if documents else "orders"
     await fill(shop, asker, name, documents)
     attempt = shop.attempt(budgets=BIG)
@@ -185,7 +185,7 @@ async def agree(shop: Shop, asker: Asker, documents: bool, most: int) -> None:
     for _ in range(QUERIES):
         question, sort, limit = asker.filter(documents), asker.order(documents), asker.draw.randrange(1, 20)
         try:
-            with pages_of(most):
+            with pages_of(maximum):
                 page = await ask(attempt, "db.find", set=name, filter=question, order=sort, limit=limit)
         except Refused:
             continue
@@ -196,21 +196,21 @@ async def agree(shop: Shop, asker: Asker, documents: bool, most: int) -> None:
         counted += 1
         seen = len(page["rows"])
         assert page["rows"] == wanted_rows[:seen], question
-        assert seen == min(limit, len(wanted_rows)) or (most == 300 and 0 < seen < limit)
+        assert seen == min(limit, len(wanted_rows)) or (maximum == 300 and 0 < seen < limit)
         assert (page["cursor"] is None) is (seen == len(wanted_rows)), question
         if page["cursor"] is not None:
-            with pages_of(most):
+            with pages_of(maximum):
                 following = await ask(
                     attempt, "db.find", set=name, filter=question, order=sort, limit=limit, cursor=page["cursor"]
                 )
             more = len(following["rows"])
             assert following["rows"] == wanted_rows[seen : seen + more], (question, sort)
-            assert more == min(limit, len(wanted_rows) - seen) or (most == 300 and 0 < more < limit)
+            assert more == min(limit, len(wanted_rows) - seen) or (maximum == 300 and 0 < more < limit)
         assert await ask(attempt, "db.count", set=name, filter=question) == len(wanted_rows)
         asked = asker.aggregate(documents)
         wanted = aggregate.read_wanted(
             {m: asked[m] for m in ("sum", "avg", "min", "max")}, asked.get("groupBy"), rows.lookup
         )
-        in_sql = await told(attempt, "db.aggregate", set=name, filter=question, **asked)
+        in_sql = await reported(attempt, "db.aggregate", set=name, filter=question, **asked)
         assert close(in_sql, in_python(wanted, chosen)), (question, asked)
     assert counted > QUERIES / 2, "most questions are answered, not refused"

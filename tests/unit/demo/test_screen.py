@@ -23,7 +23,7 @@ def _run(**changes: Any) -> Run:
     return replace(_PLAIN, **changes)
 
 
-def _told() -> Story:
+def _story() -> Story:
     story = Story(begun=NOW - timedelta(seconds=7), ends=NOW + timedelta(seconds=23))
     story.upcoming = (
         Upcoming("bluebird", "cart-reminders", "every 5 seconds (UTC)", NOW + timedelta(seconds=3), "armed"),
@@ -50,13 +50,13 @@ def _drawn(story: Story, width: int, height: int) -> str:
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (200, 60), (60, 20)])
 def test_fits_the_terminal(width: int, height: int) -> None:
-    lines = _drawn(_told(), width, height).removesuffix("\n").split("\n")
+    lines = _drawn(_story(), width, height).removesuffix("\n").split("\n")
     assert len(lines) == height
     assert max(map(len, lines)) <= width
 
 
 def test_says_what_a_person_wants_to_see() -> None:
-    text = _drawn(_told(), 160, 45)
+    text = _drawn(_story(), 160, 45)
     for wanted in (
         "every 5 seconds (UTC)", "in 3 s", "4 ms late", "missed 80 d", "confirmed 5, left 640",
         "missed while the engine was off", "return { report: total.padLeft(12) };", "stopped by the cpu limit after 304 ms",
@@ -66,7 +66,7 @@ def test_says_what_a_person_wants_to_see() -> None:
 
 
 def test_live_runs_fold_into_one_row_and_push_nothing_away() -> None:
-    story = _told()
+    story = _story()
     for _ in range(50):
         story.tell(_run())
     text = _drawn(story, 120, 40)

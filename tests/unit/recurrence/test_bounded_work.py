@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from tests.effort import least_cpu_s
+from tests.effort import min_cpu_s
 from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, local_of, naive_of
@@ -86,7 +86,7 @@ def test_the_longest_texts_are_read_soon() -> None:
         "dates(" + " ".join(f"19{n % 100:02d}/1/1..2200/12/{n % 31 + 1}%{n + 1}" for n in range(150)) + ")",
         " ".join(f"{{dates(!20{n:02d}/1/1..2100/1/1)h({n % 24})}}" for n in range(64)),
     ):
-        assert least_cpu_s(lambda text=text: parse_schyntax(text).text()) < 1
+        assert min_cpu_s(lambda text=text: parse_schyntax(text).text()) < 1
     with pytest.raises(RuleInvalid, match="more than 64 groups"):
         parse_schyntax("{h(1)}" * 65)
 

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from tests.effort import least_cpu_s
+from tests.effort import min_cpu_s
 
 from lodger.engine.recurrence.parse import LONGEST_RRULE_SET, LONGEST_TEXT, parse_rule
 from lodger.engine.recurrence.rule import RuleSpec
@@ -113,5 +113,5 @@ def test_a_text_eight_times_as_long_is_at_most_about_eight_times_the_work(name: 
     longest = LONGEST_TEXT if name in SHORT else MAX_DATES if "-dates" in name else LONGEST_RRULE_SET // 3
     shape = SHORT.get(name) or LONG[name]
     assert lines(shape(longest)) <= 10 * lines(shape(longest // 8)) + 200
-    cost = least_cpu_s(lambda: read(shape(longest)), 2)
+    cost = min_cpu_s(lambda: read(shape(longest)), 2)
     assert cost < 0.5, "twenty times and more what it takes"

@@ -91,7 +91,7 @@ def read(end: socket.socket, count: int) -> bytes:
 
 
 @dataclass
-class Told:
+class Reports:
     """Everything a worker said."""
 
     outcome: str = ""
@@ -137,7 +137,7 @@ def run(
     now_us: int = 0,
     before: Callable[[], None] | None = None,
     **limits: int,
-) -> Told:
+) -> Reports:
     """Fork a worker from this process, which plays the zygote, and see it through."""
     ours, theirs = socket.socketpair()
     numbers = asdict(Limits(**limits)) | {"fuel": fuel, "now_us": now_us}
@@ -152,8 +152,8 @@ def run(
         code = 1
         try:
             ours.close()
-            most_s = numbers["cpu_ms"] // 1000 + 2  # no wall stands here: what would never end ends by this
-            resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s))
+            max_s = numbers["cpu_ms"] // 1000 + 2  # no wall stands here: what would never end ends by this
+            resource.setrlimit(resource.RLIMIT_CPU, (max_s, max_s))
             if before is not None:
                 before()
             realm = runtime.fresh()
@@ -165,16 +165,16 @@ def run(
         finally:
             os._exit(code)
     theirs.close()
-    told = Told()
+    reported = Reports()
     try:
-        listen(ours, told, answer or (lambda name, arguments: (True, {"name": name, "arguments": arguments})))
+        listen(ours, reported, answer or (lambda name, arguments: (True, {"name": name, "arguments": arguments})))
     finally:
         ours.close()
-        told.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return told
+        reported.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return reported
 
 
-def listen(end: socket.socket, told: Told, answer: Answer) -> None:
+def listen(end: socket.socket, reported: Reports, answer: Answer) -> None:
     end.settimeout(120)
     while True:
         try:
@@ -182,19 +182,19 @@ def listen(end: socket.socket, told: Told, answer: Answer) -> None:
             payload = read(end, size)
         except EOFError:
             return
-        assert not told.outcome, "nothing may follow the answer"
+        assert not reported.outcome, "nothing may follow the answer"
         if kind == frames.LOG:
-            told.logs.append((frames.LEVELS[payload[0]], payload[1:].decode()))
+            reported.logs.append((frames.LEVELS[payload[0]], payload[1:].decode()))
         elif kind == frames.DROPPED:
-            told.dropped = frames.CALL_ID.unpack(payload)[0]
+            reported.dropped = frames.CALL_ID.unpack(payload)[0]
         elif kind == frames.DONE:
-            told.outcome, told.text = "ok", payload.decode()
+            reported.outcome, reported.text = "ok", payload.decode()
         elif kind == frames.FAIL:
-            told.outcome, told.text = payload[1 : 1 + payload[0]].decode(), payload[1 + payload[0] :].decode()
+            reported.outcome, reported.text = payload[1 : 1 + payload[0]].decode(), payload[1 + payload[0] :].decode()
         elif kind == frames.CALL:
             name = payload[5 : 5 + payload[4]].decode()
             arguments = json.loads(payload[5 + payload[4] :])
-            told.calls.append((name, arguments))
+            reported.calls.append((name, arguments))
             ok, value = answer(name, arguments)
             reply = payload[:4] + bytes((ok,)) + json.dumps(value).encode()
             end.sendall(frames.HEAD.pack(len(reply), frames.REPLY) + reply)

@@ -9,9 +9,9 @@ ASK = "export default async ({ echo }) => "
 
 
 def test_an_answer_is_a_value(run) -> None:
-    told = run(ASK + "(await echo.ask({ deep: [1, 'ä', null] })).arguments.value")
-    assert told.result == {"deep": [1, "ä", None]}
-    assert told.calls == [("echo.ask", {"value": {"deep": [1, "ä", None]}})]
+    reported = run(ASK + "(await echo.ask({ deep: [1, 'ä', null] })).arguments.value")
+    assert reported.result == {"deep": [1, "ä", None]}
+    assert reported.calls == [("echo.ask", {"value": {"deep": [1, "ä", None]}})]
 
 
 def test_the_context_reaches_the_factory(run) -> None:
@@ -49,9 +49,9 @@ def refuse(name: str, arguments: object) -> tuple[bool, object]:
 
 
 def test_a_refusal_is_an_error_with_the_callers_line(run) -> None:
-    told = run("export default async ({ echo }) => {\n  await echo.ask(1)\n}", answer=refuse)
-    error = told.error
-    assert told.outcome == "script_error"
+    reported = run("export default async ({ echo }) => {\n  await echo.ask(1)\n}", answer=refuse)
+    error = reported.error
+    assert reported.outcome == "script_error"
     assert (error["name"], error["message"], error["code"], error["line"]) == ("Denied", "no", "not_granted", 2)
 
 
@@ -66,15 +66,15 @@ def test_a_refusal_can_be_caught(run) -> None:
 
 def test_call_limit_ends_the_run_whatever_the_script_catches(run) -> None:
     source = ASK + "{ for (;;) { try { await echo.ask(1) } catch {} } }"
-    told = run(source, answer=lambda name, arguments: (False, {"code": "call_limit", "message": "200 calls"}))
-    assert told.outcome == "call_limit"
-    assert len(told.calls) == 1
+    reported = run(source, answer=lambda name, arguments: (False, {"code": "call_limit", "message": "200 calls"}))
+    assert reported.outcome == "call_limit"
+    assert len(reported.calls) == 1
 
 
 def test_a_forgotten_await_still_counts(run) -> None:
-    told = run("export default ({ echo }) => {\n  echo.ask(1)\n  return 2\n}", answer=refuse)
-    assert told.outcome == "script_error"
-    assert told.error["line"] == 2
+    reported = run("export default ({ echo }) => {\n  echo.ask(1)\n  return 2\n}", answer=refuse)
+    assert reported.outcome == "script_error"
+    assert reported.error["line"] == 2
     assert run("export default ({ echo }) => { echo.ask(1); return 2 }").result == 2
 
 
@@ -85,15 +85,15 @@ def test_a_handled_failure_is_none(run, handling: str) -> None:
 
 @pytest.mark.parametrize("value", ["10n", "(() => { const a = {}; a.a = a; return a })()"])
 def test_arguments_that_are_no_json(run, value: str) -> None:
-    told = run(ASK + f"echo.ask({value})")
-    assert told.outcome == "script_error"
-    assert told.calls == []
+    reported = run(ASK + f"echo.ask({value})")
+    assert reported.outcome == "script_error"
+    assert reported.calls == []
 
 
 def test_arguments_beyond_a_frame(run) -> None:
-    told = run(ASK + "echo.ask('x'.repeat(5000))", frame_bytes=4096)
-    assert told.outcome == "script_error"
-    assert "4096" in told.error["message"]
+    reported = run(ASK + "echo.ask('x'.repeat(5000))", frame_bytes=4096)
+    assert reported.outcome == "script_error"
+    assert "4096" in reported.error["message"]
     assert run(ASK + "echo.ask('ä'.repeat(3000))", frame_bytes=4096).outcome == "output_limit"
 
 

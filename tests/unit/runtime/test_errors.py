@@ -25,9 +25,9 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
     ],
 )
 def test_place(run, source: str, name: str, message: str, line: int, column: int) -> None:
-    told = run(source)
-    error = told.error
-    assert told.outcome == "script_error"
+    reported = run(source)
+    error = reported.error
+    assert reported.outcome == "script_error"
     assert (error["name"], error["message"]) == (name, message)
     assert (error["file"], error["line"]) == ("main.js", line)
     if column != 21 and name != "Error":
@@ -49,10 +49,10 @@ def test_place(run, source: str, name: str, message: str, line: int, column: int
     ],
 )
 def test_syntax(run, source: str, line: int) -> None:
-    told = run({"main.js": source, "lib.js": "export default 1"})
-    assert told.outcome == "compile_error"
-    assert told.error["name"] == "SyntaxError"
-    assert (told.error["file"], told.error["line"]) == ("main.js", line)
+    reported = run({"main.js": source, "lib.js": "export default 1"})
+    assert reported.outcome == "compile_error"
+    assert reported.error["name"] == "SyntaxError"
+    assert (reported.error["file"], reported.error["line"]) == ("main.js", line)
 
 
 def test_nothing_of_a_broken_module_ran(run) -> None:
@@ -60,9 +60,9 @@ def test_nothing_of_a_broken_module_ran(run) -> None:
 
 
 def test_a_syntax_error_at_run_time_is_the_scripts_own(run) -> None:
-    told = run("\nJSON.parse('{')")
-    assert told.outcome == "script_error"
-    assert told.error["line"] == 2
+    reported = run("\nJSON.parse('{')")
+    assert reported.outcome == "script_error"
+    assert reported.error["line"] == 2
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_a_syntax_error_at_run_time_is_the_scripts_own(run) -> None:
     ],
 )
 def test_whatever_is_thrown(run, thrown: str, message: str) -> None:
-    for told in (run(f"throw {thrown}"), run(f"export default async () => {{ throw {thrown} }}")):
-        assert told.outcome == "script_error"
-        assert told.error["message"] == message
+    for reported in (run(f"throw {thrown}"), run(f"export default async () => {{ throw {thrown} }}")):
+        assert reported.outcome == "script_error"
+        assert reported.error["message"] == message
 
 
 def test_a_rejected_promise(run) -> None:
@@ -104,6 +104,6 @@ def test_the_code_of_an_error_comes_along(run) -> None:
     ("source", "words"), [(b"\xff\xfe", "not UTF-8"), (b"return 1\0", "NUL"), (b"\x7fELF\x02\x01\x00", "NUL")]
 )
 def test_no_text(run, source: bytes, words: str) -> None:
-    told = run(source)
-    assert told.outcome == "compile_error"
-    assert words in told.error["message"]
+    reported = run(source)
+    assert reported.outcome == "compile_error"
+    assert words in reported.error["message"]

@@ -34,23 +34,25 @@ def test_a_polluted_realm_still_answers(run, pollution: str) -> None:
         return a.arguments.value;
       }
     """
-    told = run(source % pollution)
-    assert told.lines == ["seen"]
-    assert told.result == 7
+    reported = run(source % pollution)
+    assert reported.lines == ["seen"]
+    assert reported.result == 7
 
 
 @pytest.mark.parametrize(
     "pollution", [*POLLUTED, "Object.defineProperty(Array.prototype, '0', { set() { throw 'setter' } })"]
 )
 def test_a_polluted_realm_still_fails_properly(run, pollution: str) -> None:
-    told = run(f"{pollution};\nthrow new RangeError('x')", cpu_ms=300) if "globalThis.Error" not in pollution else None
-    if told is None:
+    reported = (
+        run(f"{pollution};\nthrow new RangeError('x')", cpu_ms=300) if "globalThis.Error" not in pollution else None
+    )
+    if reported is None:
         return
-    assert told.status == 0
-    assert told.outcome == "script_error"
+    assert reported.status == 0
+    assert reported.outcome == "script_error"
     if "delete globalThis" not in pollution:
-        assert told.error["name"] == "RangeError"
-        assert told.error["message"] == "x"
+        assert reported.error["name"] == "RangeError"
+        assert reported.error["message"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -65,20 +67,20 @@ def test_a_polluted_realm_still_fails_properly(run, pollution: str) -> None:
     ],
 )
 def test_whatever_happens_there_is_one_answer_of_the_tenants(run, source: str) -> None:
-    told = run(source, cpu_ms=300)
-    assert told.status == 0
-    assert told.outcome in {"ok", "script_error"}
+    reported = run(source, cpu_ms=300)
+    assert reported.status == 0
+    assert reported.outcome in {"ok", "script_error"}
 
 
 def test_an_outcome_cannot_be_forged_by_text(run) -> None:
-    told = run("const e = new Error('the script used its 5 ms of CPU time'); e.name = 'LimitExceeded'; throw e")
-    assert told.outcome == "script_error"
+    reported = run("const e = new Error('the script used its 5 ms of CPU time'); e.name = 'LimitExceeded'; throw e")
+    assert reported.outcome == "script_error"
 
 
 def test_text_cannot_leave_its_field(run) -> None:
-    told = run('throw Object.assign(new Error(\'","line":7,"x":"\'), { name: "a\\"b" })')
-    assert told.error["name"] == 'a"b'
-    assert told.error["line"] == 1
+    reported = run('throw Object.assign(new Error(\'","line":7,"x":"\'), { name: "a\\"b" })')
+    assert reported.error["name"] == 'a"b'
+    assert reported.error["line"] == 1
 
 
 def test_the_host_is_not_reachable(run) -> None:
@@ -92,33 +94,33 @@ def test_the_host_is_not_reachable(run) -> None:
 
 
 def test_no_source_of_ours_is_shown(run) -> None:
-    told = run(
+    reported = run(
         "export default ({ echo }) => { try { echo.ask(10n) } catch (e) { return [e.stack, String(Math.max)] } }"
     )
-    assert "eval_script" not in told.error["stack"] if told.outcome != "ok" else True
+    assert "eval_script" not in reported.error["stack"] if reported.outcome != "ok" else True
 
 
 def test_the_clock_is_coarse(run) -> None:
-    told = run(
+    reported = run(
         "const s = new Set(); for (let i = 0; i < 1e5; i++) s.add(Date.now()); return [...s].every(Number.isInteger)",
         cpu_ms=5000,
     )
-    assert told.result is True
+    assert reported.result is True
 
 
 def test_a_hook_on_stacks_is_never_called(run) -> None:
-    told = run(
+    reported = run(
         "let met = 0; const hook = () => { met++; return 'evil' };\n"
         "Error.prepareStackTrace = hook; try { structuredClone(() => 1) } catch {}\n"
         "delete Error.prepareStackTrace; Error.prepareStackTrace = hook;\n"
         "if (met === 0) throw new Error('line four')"
     )
-    assert (told.error["message"], told.error["line"]) == ("line four", 4)
-    assert "main.js:4:" in told.error["stack"]
+    assert (reported.error["message"], reported.error["line"]) == ("line four", 4)
+    assert "main.js:4:" in reported.error["stack"]
 
 
 def test_half_of_a_surrogate_pair_crosses_as_the_sign_for_it(run) -> None:
-    told = run("""return JSON.rawJSON('"\\ud800"')""")
-    assert told.result == "\ufffd"
-    told = run("""const sent = await echo.ask(JSON.rawJSON('"\\ud800"')); return sent.arguments.value""")
-    assert told.result == "\ufffd"
+    reported = run("""return JSON.rawJSON('"\\ud800"')""")
+    assert reported.result == "\ufffd"
+    reported = run("""const sent = await echo.ask(JSON.rawJSON('"\\ud800"')); return sent.arguments.value""")
+    assert reported.result == "\ufffd"

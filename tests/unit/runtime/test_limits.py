@@ -22,21 +22,21 @@ SECOND = 1_000_000_000
 )
 def test_cpu(run, source: str) -> None:
     start = time.monotonic_ns()
-    told = run("console.log('before')\n" + source, cpu_ms=50, memory_bytes=256 << 20)
-    assert told.outcome == "cpu_limit"
-    assert "50 ms" in told.error["message"]
-    assert told.lines == ["before"]
+    reported = run("console.log('before')\n" + source, cpu_ms=50, memory_bytes=256 << 20)
+    assert reported.outcome == "cpu_limit"
+    assert "50 ms" in reported.error["message"]
+    assert reported.lines == ["before"]
     assert time.monotonic_ns() - start < 20 * SECOND
 
 
 def test_cpu_says_where_and_what_came_last(run) -> None:
-    told = run(
+    reported = run(
         "async function spin(echo) {\n  await echo.ask(1)\n  for (;;) Math.abs(1)\n}\nexport default ({ echo }) => spin(echo)",
         cpu_ms=50,
     )
-    assert "spin" in told.error["stack"]
-    assert "echo.ask" in told.error["message"]
-    assert told.error["line"] == 3
+    assert "spin" in reported.error["stack"]
+    assert "echo.ask" in reported.error["message"]
+    assert reported.error["line"] == 3
 
 
 def test_a_quick_script_is_not_stopped(run) -> None:
@@ -50,8 +50,8 @@ def test_fuel(run) -> None:
 
 
 def test_fuel_stops_a_built_in_that_never_polls(run) -> None:
-    told = run("Array.prototype.reverse.call({ length: 2 ** 53 - 1 })", fuel=50_000_000, cpu_ms=20_000)
-    assert told.outcome == "cpu_limit"
+    reported = run("Array.prototype.reverse.call({ length: 2 ** 53 - 1 })", fuel=50_000_000, cpu_ms=20_000)
+    assert reported.outcome == "cpu_limit"
 
 
 def test_fuel_is_deterministic(run) -> None:
@@ -75,9 +75,9 @@ def test_fuel_is_deterministic(run) -> None:
     ],
 )
 def test_memory(run, source: str) -> None:
-    told = run(source, memory_bytes=24 << 20, cpu_ms=20_000)
-    assert told.outcome in {"memory_limit", "output_limit" if "repeat(20e6)" in source else ""}
-    assert told.status == 0
+    reported = run(source, memory_bytes=24 << 20, cpu_ms=20_000)
+    assert reported.outcome in {"memory_limit", "output_limit" if "repeat(20e6)" in source else ""}
+    assert reported.status == 0
 
 
 def test_memory_below_the_limit(run) -> None:
@@ -87,24 +87,24 @@ def test_memory_below_the_limit(run) -> None:
 
 
 def test_memory_can_be_caught_and_the_run_goes_on(run) -> None:
-    told = run("try { new ArrayBuffer(1e9) } catch (e) { return e.message }")
-    assert told.result == "out of memory"
+    reported = run("try { new ArrayBuffer(1e9) } catch (e) { return e.message }")
+    assert reported.result == "out of memory"
 
 
 def test_memory_so_short_that_the_failure_cannot_be_said(run) -> None:
-    told = run("for (;;) setTimeout(() => {}, 1e6)", memory_bytes=16 << 20, cpu_ms=20_000)
-    assert told.outcome == "memory_limit"
-    assert "16 MiB" in told.error["message"]
+    reported = run("for (;;) setTimeout(() => {}, 1e6)", memory_bytes=16 << 20, cpu_ms=20_000)
+    assert reported.outcome == "memory_limit"
+    assert "16 MiB" in reported.error["message"]
 
 
 def test_memory_given_back_is_room_to_go_on(run) -> None:
-    told = run(
+    reported = run(
         "let all = []; try { for (;;) all.push({}) } catch {} all = null;"
         "await new Promise((wake) => setTimeout(wake, 1)); return 1",
         memory_bytes=16 << 20,
         cpu_ms=20_000,
     )
-    assert told.result == 1
+    assert reported.result == 1
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_memory_given_back_is_room_to_go_on(run) -> None:
     ],
 )
 def test_stack(run, source: str) -> None:
-    told = run(source, cpu_ms=20_000)
-    assert told.outcome == "stack_limit"
-    assert "nested" in told.error["message"]
+    reported = run(source, cpu_ms=20_000)
+    assert reported.outcome == "stack_limit"
+    assert "nested" in reported.error["message"]
 
 
 def test_a_deep_but_finite_recursion(run) -> None:
@@ -130,17 +130,17 @@ def test_a_deep_but_finite_recursion(run) -> None:
 
 
 def test_log_lines(run) -> None:
-    told = run("for (let i = 0; i < 500; i++) console.log(i)", log_lines=3)
-    assert told.lines == ["0", "1", "2"]
-    assert told.dropped == 497
+    reported = run("for (let i = 0; i < 500; i++) console.log(i)", log_lines=3)
+    assert reported.lines == ["0", "1", "2"]
+    assert reported.dropped == 497
     assert run("console.log(1)", log_lines=3).dropped == 0
 
 
 def test_log_lines_before_an_error_are_counted_too(run) -> None:
-    told = run("for (let i = 0; i < 5; i++) console.log(i); throw new Error('x')", log_lines=2)
-    assert (len(told.logs), told.dropped) == (2, 3)
-    told = run("for (let i = 0; i < 5; i++) console.log(i); for (;;);", log_lines=2, cpu_ms=50)
-    assert (len(told.logs), told.dropped) == (2, 3)
+    reported = run("for (let i = 0; i < 5; i++) console.log(i); throw new Error('x')", log_lines=2)
+    assert (len(reported.logs), reported.dropped) == (2, 3)
+    reported = run("for (let i = 0; i < 5; i++) console.log(i); for (;;);", log_lines=2, cpu_ms=50)
+    assert (len(reported.logs), reported.dropped) == (2, 3)
 
 
 def test_log_line_bytes(run) -> None:
@@ -151,14 +151,14 @@ def test_log_line_bytes(run) -> None:
 
 
 def test_log_bytes(run) -> None:
-    told = run("for (let i = 0; i < 50; i++) console.log('x'.repeat(100))", log_bytes=1000)
-    assert (len(told.logs), told.dropped) == (10, 40)
+    reported = run("for (let i = 0; i < 50; i++) console.log('x'.repeat(100))", log_bytes=1000)
+    assert (len(reported.logs), reported.dropped) == (10, 40)
 
 
 def test_a_huge_log_line_does_not_hurt(run) -> None:
-    told = run("console.log('x'.repeat(20e6)); return 1", cpu_ms=20_000)
-    assert told.result == 1
-    assert len(told.lines[0]) < 10_000
+    reported = run("console.log('x'.repeat(20e6)); return 1", cpu_ms=20_000)
+    assert reported.result == 1
+    assert len(reported.lines[0]) < 10_000
 
 
 def test_the_smallest_limits_still_run_a_trivial_script(run) -> None:

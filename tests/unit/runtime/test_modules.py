@@ -54,10 +54,10 @@ def test_unknown_names(run, name: str) -> None:
 
 
 def test_a_missing_export_names_both(run) -> None:
-    told = run({"main.js": "import { q } from './a.js'; export default () => q", "a.js": "export const z = 1"})
-    assert told.outcome == "compile_error"
-    assert "'q'" in told.error["message"]
-    assert "a.js" in told.error["message"]
+    reported = run({"main.js": "import { q } from './a.js'; export default () => q", "a.js": "export const z = 1"})
+    assert reported.outcome == "compile_error"
+    assert "'q'" in reported.error["message"]
+    assert "a.js" in reported.error["message"]
 
 
 def test_a_name_with_quotes(run) -> None:
@@ -65,18 +65,18 @@ def test_a_name_with_quotes(run) -> None:
 
 
 def test_no_code_of_ours_is_importable(run) -> None:
-    told = run(
+    reported = run(
         "export default async () => { const m = await import('lodger:module'); return [Object.keys(m), typeof $begin] }"
     )
-    assert told.result == [["default"], "undefined"]
+    assert reported.result == [["default"], "undefined"]
 
 
 def test_the_file_of_an_imported_module(run) -> None:
-    told = run(
+    reported = run(
         {
             "main.js": "import { f } from './lib/a.js'\nexport default () => f()",
             "lib/a.js": "export function f() {\n  throw new Error('there')\n}",
         }
     )
-    assert (told.error["file"], told.error["line"]) == ("lib/a.js", 2)
-    assert "main.js:2" in told.error["stack"]
+    assert (reported.error["file"], reported.error["line"]) == ("lib/a.js", 2)
+    assert "main.js:2" in reported.error["stack"]

@@ -53,15 +53,15 @@ def test_lone_surrogates_stay_escaped(run) -> None:
     ],
 )
 def test_no_value(run, source: str, words: str) -> None:
-    told = run(source)
-    assert told.outcome == "script_error"
-    assert words in told.error["message"]
+    reported = run(source)
+    assert reported.outcome == "script_error"
+    assert words in reported.error["message"]
 
 
 def test_a_large_result_is_refused_before_it_is_copied(run) -> None:
-    told = run("return 'x'.repeat(2000)", result_bytes=1000)
-    assert told.outcome == "output_limit"
-    assert "2002" in told.error["message"]
+    reported = run("return 'x'.repeat(2000)", result_bytes=1000)
+    assert reported.outcome == "output_limit"
+    assert "2002" in reported.error["message"]
     assert run("return 'x'.repeat(998)", result_bytes=1000).result == "x" * 998
 
 
@@ -71,6 +71,6 @@ def test_the_bound_counts_bytes(run) -> None:
 
 
 def test_one_run_one_answer(run) -> None:
-    told = run("let n = 0; const f = () => { if (n++ < 50) queueMicrotask(f) }; f(); return n")
-    assert told.status == 0
-    assert told.outcome == "ok"
+    reported = run("let n = 0; const f = () => { if (n++ < 50) queueMicrotask(f) }; f(); return n")
+    assert reported.status == 0
+    assert reported.outcome == "ok"

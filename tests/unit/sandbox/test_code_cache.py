@@ -12,7 +12,7 @@ from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
 
 @pytest.fixture
 def cache() -> Iterator[CodeCache]:
-    cache = CodeCache(b"k" * 32, most_bytes=1000, most=3)
+    cache = CodeCache(b"k" * 32, max_bytes=1000, maximum=3)
     yield cache
     cache.close()
 

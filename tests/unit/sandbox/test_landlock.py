@@ -55,6 +55,6 @@ def test_this_kernel() -> None:
         pytest.skip("NOT TESTED: no Landlock here")
     found = tuple(landlock.widest().values())
     known = KNOWN[min(abi, max(KNOWN))]
-    assert all(got >= least for got, least in zip(found, known, strict=True))
+    assert all(got >= minimum for got, minimum in zip(found, known, strict=True))
     if abi in KNOWN:
         assert found == known

@@ -44,10 +44,10 @@ def size(place: Path) -> int:
 
 def keys_at_once(folder: Path) -> list[bytes]:
     found: list[bytes] = []
-    gate = threading.Barrier(8)
+    barrier = threading.Barrier(8)
 
     def ask() -> None:
-        gate.wait()
+        barrier.wait()
         found.append(lasting_key(folder))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -71,9 +71,9 @@ def test_the_same_key_for_everybody_who_comes_at_once(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "other")], stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    told = {process.communicate()[0].strip() for process in processes}
-    assert len(set(found)) == len(told) == 1
-    assert found[0].hex() not in told
+    reported = {process.communicate()[0].strip() for process in processes}
+    assert len(set(found)) == len(reported) == 1
+    assert found[0].hex() not in reported
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["key"], "no torn file stays"
 
 
@@ -126,7 +126,7 @@ def test_two_engines_share_what_either_compiled(tmp_path: Path) -> None:
 
 
 def test_all_together_are_bounded_and_the_latest_used_stay(tmp_path: Path) -> None:
-    folder = DiskCache(KEY, tmp_path, most_bytes=8000)
+    folder = DiskCache(KEY, tmp_path, max_bytes=8000)
     for number in range(12):
         put(folder, f"tenant{number}", "m", 900)
         for path in tmp_path.rglob("*"):
@@ -139,7 +139,7 @@ def test_all_together_are_bounded_and_the_latest_used_stay(tmp_path: Path) -> No
 
 
 def test_one_tenant_never_drives_out_the_others(tmp_path: Path) -> None:
-    folder = DiskCache(KEY, tmp_path, most_bytes=80_000)
+    folder = DiskCache(KEY, tmp_path, max_bytes=80_000)
     put(folder, "quiet", "m", 5000)
     for number in range(40):
         put(folder, "loud", f"m{number}", 4000)
@@ -178,7 +178,7 @@ def sealed_beforehand(hard: int) -> SealedCode:
 
 
 def test_what_a_killed_engine_left_half_written_is_thrown_away(tmp_path: Path) -> None:
-    folder = DiskCache(KEY, tmp_path, most_bytes=80_000)
+    folder = DiskCache(KEY, tmp_path, max_bytes=80_000)
     put(folder, "acme", "m", 4000)
     torn = folder.place("acme", b"m").parent / "tmpabc"
     torn.write_bytes(b"x" * 4000)

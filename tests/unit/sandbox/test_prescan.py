@@ -186,11 +186,11 @@ def count(value: Any) -> int:
     return 1 + sum(map(count, value)) if isinstance(value, list) else 1
 
 
-def holds(text: bytes, **most: int) -> bool:
+def holds(text: bytes, **maximum: int) -> bool:
     try:
-        require(text, **{"max_depth": 1 << 20, **most})
+        require(text, **{"max_depth": 1 << 20, **maximum})
     except JsonRefused as refused:
-        return refused.code != ("too_many_values" if "max_values" in most else "too_deep")
+        return refused.code != ("too_many_values" if "max_values" in maximum else "too_deep")
     return True
 
 

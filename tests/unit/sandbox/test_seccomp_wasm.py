@@ -6,7 +6,7 @@ from tests.unit.sandbox.test_seccomp import MACHINES, run
 from lodger.sandbox.walls import seccomp
 from lodger.sandbox.walls.syscalls import AUDIT, table
 
-MOST = 30
+MAX_INSTRUCTIONS = 30
 READ, WRITE, EXECUTE = 1, 2, 4
 
 
@@ -23,7 +23,7 @@ def test_list_is_short_and_adds_nothing_but_a_barrier(machine: str, runtime: str
 
     more = allowed(runtime) - allowed("quickjs")
     assert more == ({table(machine)["membarrier"]} if machine == "aarch64" else set())
-    assert len(allowed(runtime)) + len(seccomp.UNTIL_ARMED) <= MOST
+    assert len(allowed(runtime)) + len(seccomp.UNTIL_ARMED) <= MAX_INSTRUCTIONS
 
 
 @pytest.mark.parametrize("machine", MACHINES)

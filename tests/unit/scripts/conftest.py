@@ -17,5 +17,5 @@ def runtime(request: pytest.FixtureRequest) -> Runtime | NativeRuntime:
 
 
 @pytest.fixture
-def run(runtime: Runtime | NativeRuntime) -> Callable[..., harness.Told]:
+def run(runtime: Runtime | NativeRuntime) -> Callable[..., harness.Reports]:
     return partial(harness.run, runtime)

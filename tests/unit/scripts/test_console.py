@@ -45,8 +45,8 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
     ],
 )
 def test_line(run, call: str, level: str, text: str) -> None:
-    told = run(f"console.{call}")
-    assert told.logs == [(level, text)], told.text
+    reported = run(f"console.{call}")
+    assert reported.logs == [(level, text)], reported.text
 
 
 def test_cycles_and_depth(run) -> None:
@@ -72,11 +72,11 @@ def test_many_entries_are_counted(run) -> None:
 
 
 def test_a_wide_object_is_bounded(run) -> None:
-    told = run(
+    reported = run(
         "const o = {}; for (let i = 0; i < 5000; i++) o['k' + i] = 'v'.repeat(100); console.log(o)",
         log_line_bytes=65536,
     )
-    assert len(told.lines[0]) < 30_000
+    assert len(reported.lines[0]) < 30_000
 
 
 def test_errors_show_the_authors_stack(run) -> None:
@@ -107,6 +107,6 @@ def test_counts_and_timers(run) -> None:
 
 
 def test_trace_has_frames(run) -> None:
-    told = run("function f() { console.trace('here') }\nf()")
-    assert told.logs[0][0] == "debug"
-    assert "at f (main.js:1:" in told.lines[0]
+    reported = run("function f() { console.trace('here') }\nf()")
+    assert reported.logs[0][0] == "debug"
+    assert "at f (main.js:1:" in reported.lines[0]

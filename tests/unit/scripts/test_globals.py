@@ -117,8 +117,8 @@ def test_a_result_does_not_wait_for_timers(run) -> None:
 
 
 def test_an_error_in_a_timer_ends_the_run(run) -> None:
-    told = run("setTimeout(() => {\n  throw new Error('late')\n}, 1)\nawait new Promise(() => {})")
-    assert (told.outcome, told.error["message"], told.error["line"]) == ("script_error", "late", 2)
+    reported = run("setTimeout(() => {\n  throw new Error('late')\n}, 1)\nawait new Promise(() => {})")
+    assert (reported.outcome, reported.error["message"], reported.error["line"]) == ("script_error", "late", 2)
 
 
 @pytest.mark.parametrize("delay", ["1e300", "Infinity", "-5", "NaN", "'2'", "{}", "2 ** 53"])

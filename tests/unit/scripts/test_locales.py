@@ -53,7 +53,7 @@ def test_english_is_right(run) -> None:
 
 def test_every_other_locale_is_refused(run) -> None:
     tries = ", ".join(f"() => {call}" for call in REFUSED)
-    told = run(
+    reported = run(
         f"return [{tries}].map((call) => {{ try {{ return call() }} catch (error) {{ return [error.name, error.code] }} }})"
     )
-    assert told.result == [["RangeError", "locale_unknown"]] * len(REFUSED)
+    assert reported.result == [["RangeError", "locale_unknown"]] * len(REFUSED)

@@ -28,13 +28,13 @@ def failing(name: str, arguments: Any) -> tuple[bool, Any]:
     ],
 )
 def test_a_rejection_that_nothing_handles_fails_the_run(run, body: str, message: str, line: int | None) -> None:
-    told = run(
+    reported = run(
         f"export default async ({{ echo }}) => {{\n  // the third line\n  {body};\n  return 'green';\n}}",
         answer=failing,
     )
-    assert told.outcome == "script_error"
-    assert (told.error["message"], told.error["line"]) == (message, line)
-    assert any("nothing handled it" in text for level, text in told.logs if level == "error")
+    assert reported.outcome == "script_error"
+    assert (reported.error["message"], reported.error["line"]) == (message, line)
+    assert any("nothing handled it" in text for level, text in reported.logs if level == "error")
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_a_rejection_that_nothing_handles_fails_the_run(run, body: str, message:
     ],
 )
 def test_a_rejection_that_is_handled_in_time_does_not(run, body: str) -> None:
-    told = run(f"export default async ({{ echo }}) => {{ {body}; return 1 }}", answer=failing)
-    assert told.result == 1
-    assert not [text for level, text in told.logs if level == "error"]
+    reported = run(f"export default async ({{ echo }}) => {{ {body}; return 1 }}", answer=failing)
+    assert reported.result == 1
+    assert not [text for level, text in reported.logs if level == "error"]
 
 
 def test_more_than_are_kept_still_fail_the_run(run) -> None:
-    told = run("for (let i = 0; i < 1000; i++) Promise.reject(new Error(`n${i}`)); return 1")
-    assert told.error["message"] == "n0"
+    reported = run("for (let i = 0; i < 1000; i++) Promise.reject(new Error(`n${i}`)); return 1")
+    assert reported.error["message"] == "n0"
 
 
 def test_what_is_pending_at_the_return_is_told(run) -> None:
@@ -79,8 +79,8 @@ def test_what_is_pending_at_the_return_is_told(run) -> None:
 
 
 def test_what_was_begun_before_the_return_runs_before_the_answer(run) -> None:
-    told = run("(async () => { await null; await null; console.log('done') })(); return 1")
-    assert (told.result, told.lines) == (1, ["done"])
+    reported = run("(async () => { await null; await null; console.log('done') })(); return 1")
+    assert (reported.result, reported.lines) == (1, ["done"])
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_what_was_begun_before_the_return_runs_before_the_answer(run) -> None:
     ],
 )
 def test_a_module_that_exports_nothing_to_call_does_not_run(run, source: str, line: int) -> None:
-    told = run(source)
-    assert (told.outcome, told.error["line"], told.lines) == ("compile_error", line, [])
-    assert "export default" in told.error["message"]
+    reported = run(source)
+    assert (reported.outcome, reported.error["line"], reported.lines) == ("compile_error", line, [])
+    assert "export default" in reported.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_a_snippet_that_only_speaks_of_exports_runs(run, source: str) -> None:
     ],
 )  # fmt: skip
 def test_a_result_that_json_would_empty_is_an_error(run, value: str, words: str) -> None:
-    told = run(f"return {value}")
-    assert told.outcome == "script_error"
-    assert words in told.error["message"]
+    reported = run(f"return {value}")
+    assert reported.outcome == "script_error"
+    assert words in reported.error["message"]
 
 
 def test_empty_results_are_results(run) -> None:

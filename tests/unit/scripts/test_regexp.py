@@ -37,12 +37,12 @@ UNCHANGED = {
 @pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 @pytest.mark.parametrize("code", WITH_FLAG_V)
 def test_the_flag_v_is_carried_out_or_refused(run, request: pytest.FixtureRequest, code: str) -> None:
-    told = run(f"const flag = String('v'); return {code};")
+    reported = run(f"const flag = String('v'); return {code};")
     if request.node.callspec.params["runtime"] == "quickjs-native":
-        assert told.result is WITH_FLAG_V[code]
+        assert reported.result is WITH_FLAG_V[code]
     else:
-        assert told.error["name"] == "SyntaxError"
-        assert told.error["message"].startswith(REFUSED)
+        assert reported.error["name"] == "SyntaxError"
+        assert reported.error["message"].startswith(REFUSED)
 
 
 @pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
@@ -52,13 +52,13 @@ def test_other_expressions_are_made_as_ever(run, code: str) -> None:
 
 
 def test_a_script_cannot_take_the_check_away(run) -> None:
-    told = run("""
+    reported = run("""
       Reflect.construct = () => /a/;
       Object.defineProperty(RegExp.prototype, "unicodeSets", { value: false });
       Array.prototype[Symbol.iterator] = null;
       return new RegExp("a", String("v")).flags;
     """)
-    assert told.error["message"].startswith(REFUSED)
+    assert reported.error["message"].startswith(REFUSED)
 
 
 def test_what_the_engine_does_not_know_is_a_syntax_error(run) -> None:

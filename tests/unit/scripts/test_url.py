@@ -67,9 +67,9 @@ def test_href(run, text: str, base: str | None, href: str) -> None:
     ],
 )
 def test_no_url(run, text: str) -> None:
-    told = run(f"new URL({json.dumps(text)})")
-    assert told.error["name"] == "TypeError"
-    assert told.error["line"] == 1
+    reported = run(f"new URL({json.dumps(text)})")
+    assert reported.error["name"] == "TypeError"
+    assert reported.error["line"] == 1
     assert run(f"return [URL.canParse({json.dumps(text)}), URL.parse({json.dumps(text)})]").result == [False, None]
 
 

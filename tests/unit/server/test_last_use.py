@@ -13,14 +13,14 @@ from lodger.engine.sync import Engine
 
 def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> None:
     with Engine.open(f"sqlite:///{tmp_path / 'l.db'}") as engine:
-        before = engine.books.database.written
+        before = engine.context.database.written
         wrote: list[tuple[str, int]] = []
 
         async def play() -> None:
-            last_use = LastUse(engine.books)
+            last_use = LastUse(engine.context)
 
             def of(name: str) -> Any:
-                return lambda _connection: wrote.append((name, engine.books.database.written))
+                return lambda _connection: wrote.append((name, engine.context.database.written))
 
             for _ in range(50):
                 for name in ("a", "b", "c"):
@@ -31,13 +31,13 @@ def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> Non
 
         asyncio.run(play())
         assert [name for name, _ in wrote] == ["a", "b", "c"]
-        assert engine.books.database.written == before + 1
+        assert engine.context.database.written == before + 1
 
 
 def test_what_is_on_its_way_is_not_written_again() -> None:
     async def play() -> None:
         wrote: list[str] = []
-        last_use = LastUse(Books(wrote, begin=lambda: last_use.note("a", lambda _c: wrote.append("again"))))
+        last_use = LastUse(StoreContext(wrote, begin=lambda: last_use.note("a", lambda _c: wrote.append("again"))))
         last_use.note("a", lambda _connection: wrote.append("a"))
         await last_use.write()
         await last_use.write()
@@ -48,7 +48,7 @@ def test_what_is_on_its_way_is_not_written_again() -> None:
 
 def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
-        last_use = LastUse(Books([], begin=full))
+        last_use = LastUse(StoreContext([], begin=full))
         last_use.note("a", lambda _connection: None)
         await last_use.write()
         assert last_use.pending == 0
@@ -60,7 +60,7 @@ def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pyt
     assert "the disk is full" in caplog.text
 
 
-class Books:
+class StoreContext:
     """A ledger whose transactions begin with something of the test's."""
 
     def __init__(self, wrote: list[str], begin: Any) -> None:

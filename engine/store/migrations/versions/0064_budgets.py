@@ -92,7 +92,7 @@ def _on_sqlite(table: str, columns: tuple[str, ...], counter: str, changed: bool
 
 
 def _on_postgresql(table: str, columns: tuple[str, ...], counter: str, changed: bool) -> list[str]:
-    # Once per statement. As the tables' owner: who writes may be a role that sees nothing of Lodger's books.
+    # Once per statement. As the tables' owner: who writes may be a role that sees nothing of the ledger.
     size = "sum(" + " + ".join(f"octet_length({column})" for column in columns) + ")"
     more = (
         f"INSERT INTO lodger_storage (tenant_id, kept_bytes, history_bytes) SELECT tenant_id, {_values(counter, size)} FROM added "

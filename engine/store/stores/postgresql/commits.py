@@ -19,7 +19,7 @@ class Snapshot:
     @classmethod
     def of(cls, text: str) -> "Snapshot":
         """Parse what PostgreSQL writes: ``xmin:xmax:number,number,…``."""
-        _least, end, under_way = text.split(":")
+        _minimum, end, under_way = text.split(":")
         return cls(int(end), frozenset(map(int, filter(None, under_way.split(",")))))
 
     def sees_beyond(self, before: "Snapshot", own: Collection[int]) -> bool:

@@ -27,97 +27,97 @@ def once(tried: Callable[[], bool]) -> None:
     assert any(tried() for _ in range(20))
 
 
-def witness_of(database: Database) -> FileWatcher | ServerWatcher:
-    witness = database.file_watcher() or database.server_watcher()
-    assert isinstance(witness, FileWatcher | ServerWatcher)
-    return witness
+def watcher_of(database: Database) -> FileWatcher | ServerWatcher:
+    watcher = database.file_watcher() or database.server_watcher()
+    assert isinstance(watcher, FileWatcher | ServerWatcher)
+    return watcher
 
 
 def test_every_commit_is_seen_and_nothing_else(bench: Bench, url: str) -> None:
     bench.tenant()
-    database = bench.engine.books.database
-    witness = witness_of(database)
+    database = bench.engine.context.database
+    watcher = watcher_of(database)
 
     def read() -> bool:
-        before = witness.version()
+        before = watcher.version()
         with database.read() as connection:
             connection.execute(text("SELECT * FROM lodger_tenants")).all()
-        return witness.version() == before
+        return watcher.version() == before
 
     once(read)
-    seen = [witness.version()]
+    seen = [watcher.version()]
     marked(database)
-    seen.append(witness.version())
+    seen.append(watcher.version())
     other = Database(url)
     marked(other)
     other.close()
-    seen.append(witness.version())
+    seen.append(watcher.version())
     assert len(set(seen)) == 3
-    witness.close()
-    witness.close()
+    watcher.close()
+    watcher.close()
 
 
 def test_what_is_begun_before_a_look_and_ends_after_it_is_seen(bench: Bench, kind: str) -> None:
     if kind == "sqlite":
         pytest.skip("SQLite has one writer, and shows nothing of it before the end")
     bench.tenant()
-    database = bench.engine.books.database
-    witness = witness_of(database)
+    database = bench.engine.context.database
+    watcher = watcher_of(database)
 
     def two() -> bool:
         with database.write() as first, database.write() as second:
             first.execute(text("SELECT pg_current_xact_id()"))
             second.execute(text("SELECT pg_current_xact_id()"))
-            begun = witness.version()
-            still = witness.version()
+            begun = watcher.version()
+            still = watcher.version()
             second.commit()
-            between = witness.version()
+            between = watcher.version()
             assert between != begun
-        assert witness.version() != between, "the one that began first has ended last"
+        assert watcher.version() != between, "the one that began first has ended last"
         return begun == still
 
     once(two)
-    witness.close()
+    watcher.close()
 
 
 def test_what_is_to_be_overlooked_is_alone(bench: Bench, kind: str) -> None:
     if kind == "sqlite":
         pytest.skip("SQLite does not number transactions")
     bench.tenant()
-    database = bench.engine.books.database
-    witness = witness_of(database)
-    assert isinstance(witness, ServerWatcher)
+    database = bench.engine.context.database
+    watcher = watcher_of(database)
+    assert isinstance(watcher, ServerWatcher)
 
     def overlooked(others: int) -> bool:
-        before = witness.version()
+        before = watcher.version()
         with database.write() as connection:
             connection.execute(text(MARK))
-            witness.overlook(connection)
-            midst = witness.version()
+            watcher.overlook(connection)
+            midst = watcher.version()
         for _ in range(others):
             marked(database)
-        return before == midst == witness.version()
+        return before == midst == watcher.version()
 
     for _ in range(3):
         once(lambda: overlooked(0))
         assert not overlooked(1)
-    witness.close()
+    watcher.close()
 
 
 def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) -> None:
     if kind == "sqlite":
         pytest.skip("a file is always there")
-    database = bench.engine.books.database
-    witness = witness_of(database)
-    assert isinstance(witness, ServerWatcher)
-    assert witness.version() is not None
+    database = bench.engine.context.database
+    watcher = watcher_of(database)
+    assert isinstance(watcher, ServerWatcher)
+    assert watcher.version() is not None
     with database.read() as connection:
         connection.execute(text(
             "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         ))  # fmt: skip
-    assert witness.version() is None
-    assert witness.version() is not None, "it comes back by itself"
-    witness.close()
+    assert watcher.version() is None
+    assert watcher.version() is not None, "it comes back by itself"
+    watcher.close()
 
 
 def test_a_replica_that_takes_over_is_another_server_whatever_its_numbers() -> None:
@@ -134,8 +134,8 @@ def test_a_replica_that_takes_over_is_another_server_whatever_its_numbers() -> N
         def close(self) -> None:
             pass
 
-    witness = ServerWatcher(Connection)
-    assert [witness.version() for _ in range(4)] == [1, 1, 2, 2]
+    watcher = ServerWatcher(Connection)
+    assert [watcher.version() for _ in range(4)] == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -160,14 +160,14 @@ def test_a_snapshot_sees_what_another_does_not(before: str, after: str, own: tup
 def test_a_file_that_cannot_be_read_looks_changed_every_time(tmp_path: Path) -> None:
     place = tmp_path / "no.db"
     place.write_bytes(b"this is no database" * 100)
-    witness = FileWatcher(str(place))
-    assert witness.version() != witness.version()
-    witness.close()
+    watcher = FileWatcher(str(place))
+    assert watcher.version() != watcher.version()
+    watcher.close()
 
 
 def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
     bench.tenant()
-    database, asked = bench.engine.books.database, []
+    database, asked = bench.engine.context.database, []
 
     def ask(connection: Connection) -> str:
         asked.append(1)
@@ -194,7 +194,7 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
 
 def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench, url: str) -> None:
     bench.tenant()
-    database = bench.engine.books.database
+    database = bench.engine.context.database
 
     def ask(connection: Connection) -> str:
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
@@ -216,7 +216,7 @@ def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench,
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    database, going = bench.engine.books.database, threading.Event()
+    database, going = bench.engine.context.database, threading.Event()
     if database.driver.name == "sqlite":
         pytest.skip("a file always answers")
 
