@@ -1,4 +1,4 @@
-"""The one way to know the time and to wait: everything else in the engine is given a Clock.
+"""The clock: the only source of time and waiting in the engine, always injected.
 
 Instants are aware UTC datetimes; the ledger keeps integer microseconds since 1970 (:func:`to_us`).
 Durations are measured by CLOCK_BOOTTIME, which goes on while a machine is suspended.
@@ -20,7 +20,7 @@ def to_us(instant: datetime) -> int:
 
 
 def from_us(us: int) -> datetime:
-    """Give the aware UTC instant of microseconds since 1970."""
+    """Return the aware UTC instant of microseconds since 1970."""
     return EPOCH + timedelta(microseconds=us)
 
 
@@ -50,6 +50,6 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long."""
-        import asyncio  # who asks for the time alone does not pay for it
+        import asyncio  # imported at the first wait: reading the time needs none of it
 
         await asyncio.sleep(max(0.0, seconds))

@@ -1,4 +1,4 @@
-"""The mistakes a caller can make, each with a code, what happened, why, and how to fix it.
+"""Errors that callers see, each with a code, what happened, why, and how to fix it.
 
 One object is rendered by the command line, the HTTP API and the dashboard. How a *run* ended is never an
 exception: see :class:`lodger.sandbox.outcome.Outcome`.
@@ -31,7 +31,7 @@ class InputError(ValueError):
         self.details = details
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the error as the object that ``--json`` and the API show."""
+        """Return the error as the object that ``--json`` and the API show."""
         body: dict[str, Any] = {"code": self.code, "message": self.what}
         if self.why:
             body["why"] = self.why
@@ -64,6 +64,6 @@ class Unavailable(RuntimeError):
         self.fix = fix
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the error as the object that ``--json`` and the API show."""
+        """Return the error as the object that ``--json`` and the API show."""
         body = {"code": self.code, "message": self.what, "why": self.why, "fix": self.fix}
         return {name: text for name, text in body.items() if text}

@@ -53,7 +53,7 @@ class Claim:
         slot_us: the slot, microseconds UTC; None for requests without one.
         due_us: when it should start, jitter included.
         params: the schedule's or request's input value (JSON-able).
-        previous_slot_us, upcoming_us, last_result, last_start_us, last_node: what the script is told about its schedule.
+        previous_slot_us, upcoming_us, last_result, last_start_us, last_node: the script's view of its schedule.
         attempt: number over all steps and tries of the action; part of the fence.
         grants: what the run holds.
         tries: which try of its step this is, from 1.
@@ -126,7 +126,7 @@ class Finished:
 
 
 class Stopped(asyncio.CancelledError):
-    """The attempt was killed by the cancellation of its task; ``remains`` is what it had logged and used till then."""
+    """The attempt was killed by the cancellation of its task; ``finished`` is what it had logged and used until then."""
 
     def __init__(self, finished: Finished) -> None:
         super().__init__()

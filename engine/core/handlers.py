@@ -22,7 +22,7 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a handler is told.
+    """Argument of a handler: one run.
 
     Attributes:
         params: as they were bound, with the defaults of the handler's fields.
@@ -30,7 +30,7 @@ class Call:
         attempt: which try this is, from 1.
         action_id: the same for every try: use it as an idempotency key, because what a handler does is done at least once.
         node: name of the node that runs it.
-        cancelled: set once the run is cancelled or its deadline has passed; nobody waits for the handler after that.
+        cancelled: set once the run is cancelled or its deadline has passed; the engine no longer waits for the handler then.
         log: writes a line to the action's log.
     """
 
@@ -108,12 +108,12 @@ class Handlers:
         self._known = {**self._known, handler.name: handler}
 
     def get(self, name: str) -> Handler | None:
-        """Give the handler of this name."""
+        """Return the handler of this name."""
         return self._known.get(name)
 
     @property
     def labels(self) -> frozenset[str]:
-        """What a node of this process carries by them."""
+        """Labels that these handlers give to a node of this process."""
         return frozenset(HOST + name for name in self._known)
 
 

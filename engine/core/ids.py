@@ -33,7 +33,7 @@ class Identities:
         self._lock = threading.Lock()
 
     def new(self) -> str:
-        """Give a fresh id: 36 characters, lower case."""
+        """Return a fresh id: 36 characters, lower case."""
         ms, us = divmod(self._now_us(), 1000)
         stamp = ms << 12 | (us << 12) // 1000
         with self._lock:
@@ -41,7 +41,7 @@ class Identities:
         return _text(stamp, self._entropy(8))
 
     def some(self, number: int) -> list[str]:
-        """Give so many fresh ids, ascending.
+        """Return so many fresh ids, ascending.
 
         Randomness is asked for once: each time it is, the thread lets others go first, and waits to get on.
         """

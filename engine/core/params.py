@@ -1,6 +1,6 @@
-"""Typed params: what a script that the platform owns, or a handler, wants to be told; declared once, checked wherever it is bound.
+"""Typed params of platform scripts and handlers: declared once, checked wherever a value is bound.
 
-``{"days": {"type": "integer", "min": 1, "max": 30, "default": 7, "help": "how far back"}}``. A form can be made from it.
+``{"days": {"type": "integer", "min": 1, "max": 30, "default": 7, "help": "how far back"}}``. Enough to build a form from.
 """
 
 import math
@@ -89,7 +89,7 @@ def _undeclared(what: str, why: str) -> InputError:
 
 
 def dump_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
-    """Give fields as they can be declared again, without what is not said."""
+    """Return the declaration of fields, without attributes that have their default."""
     if fields is None:
         return None
     return {
@@ -101,7 +101,7 @@ def dump_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
 
 
 def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
-    """Give params with their defaults, when they satisfy the fields; without fields anything does.
+    """Return params with their defaults, when they satisfy the fields; without fields anything does.
 
     Raises:
         InputError: params_invalid, with the ``param`` that is wrong.

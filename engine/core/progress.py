@@ -1,7 +1,7 @@
-"""How far work is that takes long: whoever waits for a verb may listen; a verb that nobody listens to tells nobody.
+"""Progress of long operations, reported to a listener of the current task or thread, if there is one.
 
-It holds for the present task or thread and what the engine does on its behalf, as
-:mod:`lodger.engine.core.access.audit_context` does; a server tells its clients nothing of it.
+Applies to what the engine does for that task or thread, as :mod:`lodger.engine.core.access.audit_context` does; a server
+does not pass it on to its clients.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _listener: ContextVar[Listener | None] = ContextVar("lodger_under_way", default=
 
 @contextmanager
 def report_progress_to(listener: Listener) -> Iterator[None]:
-    """Be told, inside the block, how many rows the verb that runs there has dealt with."""
+    """Call the listener with the number of rows that operations inside the block have processed."""
     token = _listener.set(listener)
     try:
         yield
@@ -27,7 +27,7 @@ def report_progress_to(listener: Listener) -> Iterator[None]:
 
 
 class ProgressCounter:
-    """Counts what a verb has dealt with, and tells it now and then; the listener is whoever listened when it was made."""
+    """Counts processed rows and reports the count now and then to the listener that was set when the counter was made."""
 
     def __init__(self) -> None:
         self._listener = _listener.get()

@@ -1,4 +1,4 @@
-"""What a script is told when a call of its cannot be done: a stable code and a sentence, never Python text, SQL or a path."""
+"""Refusals of host calls as scripts see them: a stable code and a sentence, never Python text, SQL or a path."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from lodger.sandbox.outcome import Outcome
 
 
 class CallRefused(Exception):
-    """One host call is not done; the script sees an error with this code and message and may go on.
+    """A refused host call; the script sees an error with this code and message and may go on.
 
     Attributes:
         code: stable machine name, ``snake_case``.
@@ -27,15 +27,15 @@ class CallRefused(Exception):
 
 
 def bad_request(message: str) -> CallRefused:
-    """Give the refusal of an argument that is not what the call takes."""
+    """Return the refusal of a wrong argument."""
     return CallRefused("bad_request", message)
 
 
 def denied(message: str) -> CallRefused:
-    """Give the refusal of something that was not granted."""
+    """Return the refusal of a call that no grant allows."""
     return CallRefused("denied", message, outcome=Outcome.DENIED)
 
 
 def not_found(what: str) -> CallRefused:
-    """Give the one answer for ids that are absent, deleted or another tenant's."""
+    """Return the one answer for ids that are absent, deleted or another tenant's."""
     return CallRefused("not_found", f"there is no such row in {what}")

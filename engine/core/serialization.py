@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 
 def to_jsonable(value: object) -> Any:  # noqa: ANN401 - any JSON value
-    """Give a value as JSON can say it: dicts, lists, text, numbers, booleans, None."""
+    """Return a value as JSON types: dicts, lists, text, numbers, booleans, None."""
     try:
         return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
     except PydanticSerializationError as error:
@@ -20,12 +20,12 @@ def to_jsonable(value: object) -> Any:  # noqa: ANN401 - any JSON value
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type or an annotation
-    """Give what reads and describes values of a type."""
+    """Return the adapter that validates and describes values of a type."""
     return TypeAdapter(kind)
 
 
 def from_jsonable(kind: Any, body: object) -> Any:  # noqa: ANN401 - a type or an annotation, and a value of it
-    """Give the value of a type back from its JSON shape.
+    """Return the value of a type back from its JSON shape.
 
     Raises:
         pydantic.ValidationError: the shape is another.

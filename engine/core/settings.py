@@ -32,7 +32,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Ask who makes them, then the environment: no file, which would be looked through field by field all the same."""
+        """Take arguments first, then the environment. Files are left out: each would be searched field by field."""
         return init_settings, env_settings
 
     slots: int = Field(
@@ -388,7 +388,7 @@ class Row:
     help: str
 
     def as_dict(self) -> dict[str, str]:
-        """Give the row for ``--json``."""
+        """Return the row for ``--json``."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 

@@ -1,4 +1,4 @@
-"""JSON as it crosses the wall, read strictly: no duplicate keys, no NaN, bounded depth and size, no NUL, no half characters.
+"""Strict JSON between sandbox and host: no duplicate keys, no NaN, bounded depth and size, no NUL, no lone surrogates.
 
 Values that JSON lacks are objects with one key: ``{"$instant": "2026-11-21T09:00:00.000000Z"}`` (always UTC, always six
 digits, so that text order is time order) and ``{"$bytes": "<base64>"}``. An object of the author's own that has a key
@@ -75,12 +75,12 @@ def read_instant(value: Any) -> datetime:
 
 
 def tag_instant(instant: datetime) -> dict[str, str]:
-    """Give the wire form of an instant."""
+    """Return the wire form of an instant."""
     return {INSTANT: instant_text(instant)}
 
 
 def tag_bytes(value: bytes) -> dict[str, str]:
-    """Give the wire form of bytes."""
+    """Return the wire form of bytes."""
     return {BYTES: base64.b64encode(value).decode()}
 
 
@@ -100,10 +100,10 @@ def read_bytes(value: Any) -> bytes:
 
 
 def normal(value: Any) -> Any:
-    """Give a document's value as it is kept: tags in their one spelling, numbers as JavaScript's doubles.
+    """Return a document's value as it is stored: tags in canonical spelling, numbers as JavaScript doubles.
 
     Raises:
-        CallRefused: an unknown tag, or a tag whose value is not one.
+        CallRefused: an unknown tag, or a tag with a value of the wrong form.
     """
     if isinstance(value, list):
         return [normal(item) for item in value]
@@ -117,7 +117,7 @@ def normal(value: Any) -> Any:
 
 
 def _tag(value: dict[str, Any]) -> Any:
-    """Give a tagged value in its one spelling; an object with a key that begins with $ is always a tag."""
+    """Return a tagged value in its one spelling; an object with a key that begins with $ is always a tag."""
     if len(value) == 1:
         ((key, inner),) = value.items()
         if key == INSTANT:
@@ -195,7 +195,7 @@ _LOOKING = json.JSONDecoder(
 
 
 def _characters(value: Any) -> None:
-    """Refuse NUL and half surrogates wherever they stand; PostgreSQL keeps neither."""
+    """Refuse NUL and lone surrogates in any text; PostgreSQL stores neither."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -215,7 +215,7 @@ def _characters(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Give a value for readers that know no tags: instants and bytes as their texts, wrapped objects as they are."""
+    """Return a value for readers that know no tags: instants and bytes as their texts, wrapped objects as they are."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, dict):

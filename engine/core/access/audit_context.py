@@ -1,11 +1,11 @@
-"""On whose behalf the verbs are carried out: who, by which way, why. The audit log writes it beside every change.
+"""The actor, channel and reason of the operations carried out now; the audit log records them with every change.
 
-An embedding platform says it around its calls::
+An embedding platform sets them around its calls::
 
     with acting("alice@example.com", why="ticket 4711"):
         engine.schedules.pause("acme", "nightly")
 
-What says nothing acts as the user that the process runs as.
+Without such a block the actor is the operating system's user of the process.
 """
 
 import getpass
@@ -24,7 +24,7 @@ MAX_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """Who does what is done now.
+    """Actor and channel of the operations carried out now, with checks that belong to one request.
 
     Attributes:
         actor: a person, a token, a user of the operating system.
@@ -56,15 +56,15 @@ def _user() -> str:
 
 
 def current_audit_context() -> AuditContext:
-    """Give who acts in this context."""
+    """Return the audit context of the current task or thread."""
     return _present.get() or AuditContext(_user(), "python")
 
 
 @contextmanager
 def audit_as(actor: str | None = None, *, via: str | None = None, why: str | None = None) -> Iterator[AuditContext]:
-    """Say who acts inside the block, and why; what is not given stays as it is outside.
+    """Set actor and reason for the block; arguments that are not given keep their outer values.
 
-    It holds for the present task or thread and for what the engine does on its behalf.
+    Applies to the current task or thread, and to what the engine does for it.
     """
     outer = current_audit_context()
     act = replace(outer, actor=_cut(actor) or outer.actor, via=via or outer.via, why=_cut(why) or outer.why)
@@ -74,7 +74,7 @@ def audit_as(actor: str | None = None, *, via: str | None = None, why: str | Non
 
 @contextmanager
 def use_audit_context(act: AuditContext) -> Iterator[None]:
-    """Carry out the block as this act."""
+    """Make this the audit context of the block."""
     token = _present.set(act)
     try:
         yield

@@ -1,7 +1,7 @@
-"""What a run may ask for: one table of grants. Enforcement, documentation and the command line are made from it.
+"""The table of grants; enforcement, documentation and the command line are made from it.
 
-A grant is a word and what it is about: ``kv``, ``sets:write:orders``, ``fetch:api.example.com``. A tenant holds some; a version
-of a script and a schedule may each name those that they need, and a run has what all of them hold.
+A grant is a word and its object: ``kv``, ``sets:write:orders``, ``fetch:api.example.com``. Tenant, script version and schedule
+may each name grants; a run has those that all of them name.
 """
 
 import re
@@ -61,12 +61,12 @@ class Grant(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a run holds: what every one of these layers (tenant, script, schedule) holds."""
+    """The grants of a run: those that every layer (tenant, script, schedule) names."""
 
     layers: tuple[frozenset[Grant], ...]
 
     def narrowed(self, wished: "Grants | None") -> "Grants":
-        """Give what both hold."""
+        """Return the grants that both have."""
         return self if wished is None else Grants(self.layers + wished.layers)
 
     def _all(self, *any_of: Grant) -> bool:
@@ -109,7 +109,7 @@ class Grants:
         return all(any(grant.kind == kind for grant in layer) for layer in self.layers)
 
     def shown(self) -> tuple[str, ...]:
-        """Give the grants of the first layer (the tenant's) as they are written, in the table's order."""
+        """Return the grants of the first layer (the tenant's) as they are written, in the table's order."""
         return tuple(sorted((written(grant) for grant in self.layers[0]), key=_rank))
 
 
@@ -142,7 +142,7 @@ def written(grant: Grant) -> str:
 
 
 def meaning(text: str) -> str:
-    """Give the table's words on a grant as it is written."""
+    """Return the table's sentence about a grant."""
     kind, *rest = text.split(":", 2 if text.startswith(_ROWS) else 1)
     if kind == "secret":
         form = "secret:NAME:plain" if text.endswith(":plain") else "secret:NAME"

@@ -38,7 +38,7 @@ def parse_labels(wish: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def written(labels: Iterable[str]) -> str:
-    """Give labels as the ledger keeps them: sorted, each once, a space between two."""
+    """Return labels as the ledger keeps them: sorted, each once, a space between two."""
     return " ".join(sorted(set(labels)))
 
 

@@ -1,4 +1,4 @@
-"""What may be called how: ids of tenants, names of scripts and schedules, and the reasons people give."""
+"""Checks of names: ids of tenants, names of scripts and schedules, and the reasons people give."""
 
 import unicodedata
 
@@ -9,7 +9,7 @@ REASON_LENGTH = 1000
 
 
 def check(name: str, code: str, what: str, fix: str) -> None:
-    """Check what people and addresses will call something.
+    """Check a name under which something is addressed.
 
     Raises:
         InputError: ``code``.
@@ -52,12 +52,12 @@ def reason(why: str | None) -> str | None:
 
 
 def ordinal(number: int) -> int:
-    """Give the number of a version or revision as a database can compare it: what none can have becomes 0, which none has."""
+    """Return the number of a version or revision in the database's range; 0, which no version has, for a number beyond it."""
     return number if 0 < number < 2**31 and not isinstance(number, bool) else 0
 
 
 def label(name: str) -> str:
-    """Check what people call something, which nothing is addressed by.
+    """Check a name for people, under which nothing is addressed.
 
     Raises:
         InputError: name_invalid.

@@ -1,4 +1,4 @@
-"""Where requests may go: schemes, hosts and ports as people write them, and whether a request's place is among them. Pure."""
+"""Origins and origin patterns (scheme, host, port) as people write them, and whether a pattern covers an origin. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Origin:
     port: int
 
     def covers(self, other: "Origin") -> bool:
-        """Whether this pattern names the other's place."""
+        """Whether this pattern covers the other origin."""
         if (self.scheme, self.port) != (other.scheme, other.port):
             return False
         if self.host.startswith("*."):
@@ -32,7 +32,7 @@ class Origin:
         return self.host in ("*", other.host)
 
     def __str__(self) -> str:
-        """Write it in its one spelling: what goes without saying is left out."""
+        """Return the canonical spelling, without a default scheme or port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
         return (host if self.scheme == "https" else f"{self.scheme}://{host}") + port
@@ -40,7 +40,7 @@ class Origin:
 
 @lru_cache(4096)
 def parse_origin(text: str) -> Origin:
-    """Read a pattern: ``api.example.com``, ``*.example.com:8443``, ``http://10.0.0.7:8080``, ``*``. https goes without saying.
+    """Read a pattern: ``api.example.com``, ``*.example.com:8443``, ``http://10.0.0.7:8080``, ``*``. The default scheme is https.
 
     Raises:
         InputError: host_invalid.

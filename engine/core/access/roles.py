@@ -1,4 +1,4 @@
-"""What a token may do: four roles, each with all that the ones before it may. Two are a tenant's, two the platform's."""
+"""The four roles of tokens; each includes those before it. Two are for tenants, two for the platform."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ class Role(StrEnum):
         return self in {Role.OPERATOR, Role.ADMIN}
 
     def covers(self, needed: "Role") -> bool:
-        """Whether whoever has this role may do what needs the other."""
+        """Whether a caller with this role may use operations that need the other."""
         return _RANK[self] >= _RANK[needed]
 
 
@@ -35,7 +35,7 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever asks over HTTP. ``tenant_id`` is None for a token of the platform."""
+    """The owner of the token of an HTTP request. ``tenant_id`` is None for a token of the platform."""
 
     token_id: str
     name: str
@@ -44,10 +44,10 @@ class Caller:
     tenant_id: str | None
 
     def sees(self, tenant_id: str) -> bool:
-        """Whether this tenant is there at all for the caller."""
+        """Whether the caller may know that this tenant exists."""
         return self.tenant_id is None or self.tenant_id == tenant_id
 
     @property
     def called(self) -> str:
-        """Give the name that the audit log shows."""
+        """Return the name that the audit log shows."""
         return f"{self.name} ({self.prefix})"
