@@ -5,7 +5,7 @@ from time import thread_time
 
 
 def min_cpu_s(work: Callable[[], object], times: int = 3) -> float:
-    """Give the CPU seconds of the cheapest of so many times."""
+    """Return the CPU seconds of the cheapest of so many times."""
     costs = []
     for _ in range(times):
         begun = thread_time()

@@ -103,12 +103,12 @@ _MODULES = (
 
 
 def cases(runtime: str) -> tuple[Case, ...]:
-    """Give what is measured on a runtime."""
+    """Return what is measured on a runtime."""
     return _MODULES if runtime == "wasm" else _SCRIPTS
 
 
 def bundle(runtime: str, case: Case) -> Bundle:
-    """Give a case as the sandbox runs it."""
+    """Return a case as the sandbox runs it."""
     if runtime != "wasm":
         return Bundle({"main.js": case.code})
     from wasmtime import wat2wasm

@@ -40,7 +40,7 @@ class Figure:
     values: tuple[float, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
+        """Return it as JSON has it."""
         return asdict(self)
 
 

@@ -50,13 +50,13 @@ _open_6 = IPv6Network(OPEN_6)
 
 
 def plain(address: Address) -> Address:
-    """Give the IPv4 address that an IPv4-mapped one stands for, any other as it is: what the kernel would connect to."""
+    """Return the IPv4 address that an IPv4-mapped one stands for, any other as it is: what the kernel would connect to."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
 
 def closed(address: Address) -> str | None:
-    """Give the reason why nobody may go there, None when it is open."""
+    """Return the reason why nobody may go there, None when it is open."""
     address = plain(address)
     if isinstance(address, IPv4Address):
         return next((why for network, why in _closed_4 if address in network), None)
@@ -87,7 +87,7 @@ class AddressPolicy:
         self._opened = tuple(_network(text) for text in opened)
 
     def closed(self, address: Address) -> str | None:
-        """Give the reason why nobody may go there, None when it is open."""
+        """Return the reason why nobody may go there, None when it is open."""
         return None if self.opened(address) else closed(address)
 
     def opened(self, address: Address) -> bool:

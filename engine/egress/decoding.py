@@ -77,7 +77,7 @@ class Body:
         return self._taken
 
     def whole(self) -> bytes:
-        """Give the body when all of it has come."""
+        """Return the body when all of it has come."""
         if self._inflate is not None and self._taken:
             if not self._inflate.eof:
                 raise Cut("the body ends before its end")

@@ -25,7 +25,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 def checked(given: Iterable[tuple[str, str]]) -> Headers:
-    """Give headers back with lower-case names, or refuse them.
+    """Return headers back with lower-case names, or refuse them.
 
     Raises:
         CallRefused: ``bad_header``.
@@ -49,5 +49,5 @@ def is_value(text: str) -> bool:
 
 
 def elsewhere(headers: Headers) -> Headers:
-    """Give what goes along to another origin."""
+    """Return what goes along to another origin."""
     return tuple((name, value) for name, value in headers if name in KEPT_ELSEWHERE)

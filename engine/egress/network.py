@@ -19,7 +19,7 @@ class Names(Protocol):
     """Gives the addresses of a name (:class:`lodger.engine.egress.resolver.Resolver`)."""
 
     async def addresses(self, host: str) -> list[Address]:
-        """Give all of them; raises Refused."""
+        """Return all of them; raises Refused."""
         ...
 
 
@@ -142,7 +142,7 @@ class GuardedNetwork(AsyncNetworkBackend):
         raise Refused("a Unix socket")
 
     async def _judged(self) -> list[Address]:
-        """Give the target's addresses when all of them are open; one that is not closes them all."""
+        """Return the target's addresses when all of them are open; one that is not closes them all."""
         target = self._target
         found = [target.address] if target.address is not None else await self._names.addresses(target.origin.host)
         made = [plain(address) for address in found]

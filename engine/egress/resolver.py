@@ -49,7 +49,7 @@ class Resolver:
         self._resolver.lifetime = LOOKUP_S
 
     async def addresses(self, host: str) -> list[Address]:
-        """Give every address of a name, IPv4 first.
+        """Return every address of a name, IPv4 first.
 
         Raises:
             Refused: it has none, or too many, or no server answers: all alike, so that nobody learns which names exist inside.
@@ -80,7 +80,7 @@ def _server(text: str) -> tuple[str, int]:
 
 
 def extra_missing(error: ImportError) -> Unavailable:
-    """Give the error for a host on which the client's libraries are not installed."""
+    """Return the error for a host on which the client's libraries are not installed."""
     return Unavailable(
         "extra_missing", "requests of scripts need more than the base install", why=str(error),
         fix="pip install 'lodger[fetch]'",

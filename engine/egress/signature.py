@@ -26,7 +26,7 @@ def new_secret() -> str:
 
 
 def headers(keys: Iterable[str], identity: str, timestamp_s: int, body: bytes) -> tuple[tuple[str, str], ...]:
-    """Give the headers of one try; one signature for each secret, so that a receiver may change over."""
+    """Return the headers of one try; one signature for each secret, so that a receiver may change over."""
     signed = " ".join("v1," + _signature(key, identity, timestamp_s, body) for key in keys)
     return (
         ("webhook-id", identity),

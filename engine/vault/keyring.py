@@ -41,7 +41,7 @@ class Keyring:
         return self._path
 
     def keys(self) -> dict[str, bytes]:
-        """Give every key by its id, the newest first.
+        """Return every key by its id, the newest first.
 
         Raises:
             Unavailable: keys_unset, keys_missing, keys_readable, keys_invalid.
@@ -68,7 +68,7 @@ class Keyring:
         return self._keys
 
     def newest(self) -> tuple[str, bytes]:
-        """Give the key that is used for what is encrypted now, with its id."""
+        """Return the key that is used for what is encrypted now, with its id."""
         return next(iter(self.keys().items()))
 
     def add(self) -> str:

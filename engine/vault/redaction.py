@@ -35,20 +35,20 @@ class Redactor:
         return bool(self._forms)
 
     def bytes(self, data: bytes) -> bytes:
-        """Give bytes without the values."""
+        """Return bytes without the values."""
         for form, mark in self._forms:
             if form in data:
                 data = data.replace(form, mark)
         return data
 
     def text(self, text: str) -> str:
-        """Give a text without the values."""
+        """Return a text without the values."""
         return (
             self.bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass") if self._forms else text
         )
 
     def value(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
-        """Give a JSON value without the values, in keys, texts and numbers; it stays a JSON value."""
+        """Return a JSON value without the values, in keys, texts and numbers; it stays a JSON value."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
@@ -61,7 +61,7 @@ class Redactor:
         return value
 
     def json(self, text: str | None) -> str | None:
-        """Give JSON text without the values. It is parsed: a value cut out of the text itself could leave no JSON."""
+        """Return JSON text without the values. It is parsed: a value cut out of the text itself could leave no JSON."""
         if text is None or not self._forms:
             return text
         return json.dumps(self.value(json.loads(text)), ensure_ascii=False, separators=(",", ":"))

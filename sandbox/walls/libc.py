@@ -36,8 +36,8 @@ def syscall(number: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e: int 
 _bare = ctypes.PyDLL(None)  # without a copy of errno for each thread
 # Without argument types, whose converters would make two objects for each argument: what is a small int goes as it is (ctypes
 # passes it as a C int, widened with its sign), and what is larger is a pointer already.
-_syscall = _bare.syscall
-_syscall.restype = ctypes.c_long
+_raw_syscall = _bare.syscall
+_raw_syscall.restype = ctypes.c_long
 #: fork(2) of the C library, without what Python does around it: that resets threads, locks and hooks of which the zygote has none, and each
 #: worker would pay 20 page faults for it.
 fork = _bare.fork
@@ -53,7 +53,7 @@ def prepared(number: int, *arguments: int) -> Call:
 def carry_out(calls: "tuple[Call, ...]") -> None:
     """Make prepared system calls one after the other. Raises OSError at the first that fails."""
     for call in calls:
-        if _syscall(*call) < 0:
+        if _raw_syscall(*call) < 0:
             code = ctypes.c_int.from_address(_where()).value
             raise OSError(code, os.strerror(code))
 

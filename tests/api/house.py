@@ -41,14 +41,14 @@ class House:
         return int(self.url.rpartition(":")[2])
 
     def token(self, role: str, tenant_id: str | None = None) -> str:
-        """Give a token of this role, made once."""
+        """Return a token of this role, made once."""
         key = f"{role} {tenant_id}"
         if key not in self.tokens:
             self.tokens[key] = self.engine.tokens.create(key, role, tenant_id=tenant_id).text
         return self.tokens[key]
 
     def bearer(self, role: str = "admin", tenant_id: str | None = None) -> dict[str, str]:
-        """Give the header that shows such a token."""
+        """Return the header that shows such a token."""
         return {"authorization": f"Bearer {self.token(role, tenant_id)}"}
 
     def ask(
@@ -82,7 +82,7 @@ class House:
 
 
 def received(connection: socket.socket) -> bytes:
-    """Give what comes until the other side ends."""
+    """Return what comes until the other side ends."""
     parts = []
     try:
         while part := connection.recv(65536):
@@ -93,7 +93,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def body_of(answer: bytes) -> dict[str, Any]:
-    """Give the JSON body of a raw answer."""
+    """Return the JSON body of a raw answer."""
     return json.loads(answer.partition(b"\r\n\r\n")[2])
 
 

@@ -32,7 +32,7 @@ from lodger.sandbox.outcome import Outcome
 def listening(
     lodge: House, path: str, token: str | None = None, tenant: str = "acme"
 ) -> Iterator[Iterator[tuple[str, Any]]]:
-    """Give the events of a stream, from the moment that it listens."""
+    """Return the events of a stream, from the moment that it listens."""
     shown = {"authorization": f"Bearer {token or lodge.token('viewer', tenant)}"}
     with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, trust_env=False) as answer:
         if answer.status_code != 200:

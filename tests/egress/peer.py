@@ -131,7 +131,7 @@ def opened(*peers: Peer, **more: Any) -> Settings:
 
 @contextmanager
 def way_out(*peers: Peer, **more: Any) -> Iterator[Callable[..., Answer]]:
-    """Give what makes one request and waits for its answer."""
+    """Return what makes one request and waits for its answer."""
     way = WayOut(opened(*peers, **more))
 
     def send(url: str, method: str = "GET", **request: Any) -> Answer:

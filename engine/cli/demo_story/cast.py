@@ -34,7 +34,7 @@ class Part:
     limits: dict[str, int] = field(default_factory=dict)
 
     def source(self) -> str:
-        """Give the script's text."""
+        """Return the script's text."""
         return (files("lodger.engine.cli.demo_story") / "scripts" / f"{self.script}.js").read_text(encoding="utf-8")
 
 

@@ -50,7 +50,7 @@ class Summary:
     mails: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it for ``--json``."""
+        """Return it for ``--json``."""
         return asdict(self)
 
 

@@ -37,12 +37,12 @@ class Change:
 
 
 def source_of(rows: Dataset) -> str:
-    """Give the name under which changes of a set are kept: the table's, because several sets may show one table."""
+    """Return the name under which changes of a set are kept: the table's, because several sets may show one table."""
     return f"collection:{rows.name}" if isinstance(rows, Collection) else f"table:{rows.origin.fullname}"
 
 
 def owner_of(rows: Dataset, tenant_id: str) -> str:
-    """Give the tenant as the feed of a set writes it.
+    """Return the tenant as the feed of a set writes it.
 
     Raises:
         CallRefused: ``denied``: the tenant has no part in the set.
@@ -54,12 +54,12 @@ def owner_of(rows: Dataset, tenant_id: str) -> str:
 
 
 def key_text(rows: Dataset, key: Any) -> str:
-    """Give a canonical key as the feed writes it."""
+    """Return a canonical key as the feed writes it."""
     return key.isoformat() if rows.key.kind is Kind.DATE else str(key)
 
 
 def key_shown(rows: Dataset, key: str) -> Any:
-    """Give a key of a feed as scripts see keys of its set."""
+    """Return a key of a feed as scripts see keys of its set."""
     return kinds.show(rows.key.kind, int(key)) if rows.key.kind in (Kind.INT, Kind.BIGINT) else key
 
 
@@ -74,7 +74,7 @@ _NET = {
 
 
 def net(before: str | None, kind: str) -> str:
-    """Give what a change makes of a row that had been changed so before, None for not at all."""
+    """Return what a change makes of a row that had been changed so before, None for not at all."""
     return kind if before is None else _NET.get((before, kind), kind)
 
 
@@ -118,7 +118,7 @@ PAGE, PAGES = 200, 20
 def read(
     connection: Connection, source: str, owner: str, after: Position, limit: int, *, consumer: str | None = None
 ) -> Batch:
-    """Give the next changes behind a position, oldest first; none that could still be overtaken, none of the consumer's own."""
+    """Return the next changes behind a position, oldest first; none that could still be overtaken, none of the consumer's own."""
     found: list[Change] = []
     for _ in range(PAGES):
         wanted = max(limit + 1, PAGE)
@@ -146,7 +146,7 @@ def _page(connection: Connection, source: str, owner: str, after: Position, limi
 
 
 def last(connection: Connection, source: str, owner: str) -> Position:
-    """Give the position of the newest change that can be read, for whoever begins now."""
+    """Return the position of the newest change that can be read, for whoever begins now."""
     asked = select(_c.xid, _c.seq).where(_c.source == source, _c.owner == owner, _final(connection))
     row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
     return START if row is None else Position(row.xid, row.seq)
@@ -181,7 +181,7 @@ class News(NamedTuple):
 
 
 def news(connection: Connection, after: Position, limit: int = 5000) -> News:
-    """Give the feeds, (source, owner) each, that something was added to behind a position."""
+    """Return the feeds, (source, owner) each, that something was added to behind a position."""
     behind = tuple_(_c.xid, _c.seq) > tuple_(*after)
     asked = select(_c.source, _c.owner, _c.xid, _c.seq).where(behind, _final(connection))
     rows = connection.execute(asked.order_by(_c.xid, _c.seq).limit(limit)).all()
@@ -190,7 +190,7 @@ def news(connection: Connection, after: Position, limit: int = 5000) -> News:
 
 
 def end(connection: Connection) -> Position:
-    """Give the position of the newest change of all that can be read."""
+    """Return the position of the newest change of all that can be read."""
     asked = select(_c.xid, _c.seq).where(_final(connection))
     row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
     return START if row is None else Position(row.xid, row.seq)

@@ -24,14 +24,14 @@ class Prepared(Protocol):
     """A database that can be written; the ledger's, or one of the platform's."""
 
     def write(self) -> AbstractContextManager[Connection]:
-        """Give one transaction that may write."""
+        """Return one transaction that may write."""
         ...
 
 
 def statements(
     datasets: Datasets, database: ForeignDatabase | None, driver: Driver, user: str | None = None
 ) -> list[str]:
-    """Give what is to be run in a database, in order; running it again changes nothing.
+    """Return what is to be run in a database, in order; running it again changes nothing.
 
     Args:
         database: None is the ledger's own, which has its tables already.

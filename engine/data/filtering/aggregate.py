@@ -100,7 +100,7 @@ def _measurable(measure: Measure, column: ColumnField) -> None:
 
 
 def group_key(group: Iterable[OwnField], row: Row) -> tuple[Any, ...]:
-    """Give the group that a row belongs to; lists and objects count as null."""
+    """Return the group that a row belongs to; lists and objects count as null."""
     key: list[Any] = []
     for item in group:
         value = value_of(item, row)
@@ -168,7 +168,7 @@ def _end(measure: Measure, held: Any, value: Any) -> Any:
 
 
 def shown(wanted: AggregateQuery, parts: PartialAggregates) -> list[dict[str, Any]]:
-    """Give the answer in wire form, one object per group, ordered by the group's values; without groups exactly one."""
+    """Return the answer in wire form, one object per group, ordered by the group's values; without groups exactly one."""
     if not wanted.group and not parts:
         parts = {(): PartialAggregate()}
     order = tuple(Order(item) for item in wanted.group)

@@ -26,7 +26,7 @@ def matches(tree: Filter, row: Row) -> bool:
 
 
 def value_of(field: Field, row: Row) -> Any:
-    """Give a column's canonical value, or the (class, comparable) pair at a path."""
+    """Return a column's canonical value, or the (class, comparable) pair at a path."""
     if isinstance(field, ColumnField):
         return row.get(field.name)
     if isinstance(field, RelatedField):
@@ -64,7 +64,7 @@ def _ordered(held: Any, op: Op, value: Any) -> bool:
 
 
 def terms_of(order: Sequence[Order], row: Row) -> tuple[Any, ...]:
-    """Give the values by which a row is placed; a cursor is made of them."""
+    """Return the values by which a row is placed; a cursor is made of them."""
     return tuple(value_of(term.field, row) for term in order)
 
 

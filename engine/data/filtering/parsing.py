@@ -179,7 +179,7 @@ def chooses_all(tree: Filter) -> bool | None:
 
 
 def inner_of(tree: Compare | In) -> Compare | In:
-    """Give a condition on what a foreign key leads to as one that is asked of the row there."""
+    """Return a condition on what a foreign key leads to as one that is asked of the row there."""
     assert isinstance(tree.field, RelatedField)
     return replace(tree, field=tree.field.inner)
 

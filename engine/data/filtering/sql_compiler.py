@@ -36,7 +36,7 @@ class Compiler:
         self._related = related
 
     def where(self, tree: Filter) -> Clause:
-        """Give the condition of a filter."""
+        """Return the condition of a filter."""
         if isinstance(tree, And):
             return and_(true(), *(self.where(part) for part in tree.parts))
         if isinstance(tree, Or):
@@ -66,7 +66,7 @@ class Compiler:
         return self.bound(field, value)
 
     def terms(self, order: Sequence[Order]) -> list[ColumnElement[Any]]:
-        """Give the expressions of ORDER BY: nulls smallest."""
+        """Return the expressions of ORDER BY: nulls smallest."""
         made: list[ColumnElement[Any]] = []
         for term in order:
             parts = self.parts(term.field)
@@ -74,13 +74,13 @@ class Compiler:
         return made
 
     def parts(self, field: ColumnField | PathField) -> list[ColumnElement[Any]]:
-        """Give what a field is ordered and grouped by: the column, or a path's class and value."""
+        """Return what a field is ordered and grouped by: the column, or a path's class and value."""
         if isinstance(field, ColumnField):
             return [column_of(field, self.driver)]
         return [self.rank(field), *self.values(field)]
 
     def after(self, order: Sequence[Order], values: Sequence[Any]) -> Clause:
-        """Give the condition of standing after a row whose terms are these."""
+        """Return the condition of standing after a row whose terms are these."""
         ways: list[Clause] = []
         equal: list[Clause] = []
         for term, value in zip(order, values, strict=True):
@@ -128,7 +128,7 @@ class Compiler:
         return and_(field.column.is_not(None), self.equals(field, value))
 
     def equals(self, field: ColumnField, value: Any) -> Clause:
-        """Give the condition that a column holds a value that is not None."""
+        """Return the condition that a column holds a value that is not None."""
         bound = self.bound(field, value)
         if field.kind is Kind.TEXT:
             return same_text(field.column, bound)
@@ -136,7 +136,7 @@ class Compiler:
         return alike
 
     def among(self, field: ColumnField, values: Sequence[Any]) -> Clause:
-        """Give the condition that a column holds one of these values, none of which is None."""
+        """Return the condition that a column holds one of these values, none of which is None."""
         bound = [self.bound(field, value) for value in values]
         found = column_of(field, self.driver).in_(bound)
         if field.kind is not Kind.TEXT or isinstance(field.column.type, Enum):
@@ -214,11 +214,11 @@ class Compiler:
         return self.driver.json_path(documents.c.body, field.parts, strict_json.INSTANT)
 
     def rank(self, field: PathField) -> ColumnElement[Any]:
-        """Give the class of the value at a path: :mod:`lodger.engine.data.values.fields`."""
+        """Return the class of the value at a path: :mod:`lodger.engine.data.values.fields`."""
         return self._place(field).rank()
 
     def values(self, field: PathField) -> list[ColumnElement[Any]]:
-        """Give what is compared within the class, one form or several of which all but one are NULL."""
+        """Return what is compared within the class, one form or several of which all but one are NULL."""
         return self._place(field).values()
 
     def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
@@ -226,7 +226,7 @@ class Compiler:
         return self._place(field).held(rank)
 
     def numbers(self, field: PathField) -> ColumnElement[Any]:
-        """Give the numbers at a path as doubles, NULL for anything else."""
+        """Return the numbers at a path as doubles, NULL for anything else."""
         return self._place(field).numbers()
 
 

@@ -20,7 +20,7 @@ BODY = 1
 
 
 def wide(rows: Dataset) -> list[int]:
-    """Give the places, among the columns that are read of a set, of those that can make a row large."""
+    """Return the places, among the columns that are read of a set, of those that can make a row large."""
     if isinstance(rows, Collection):
         return [BODY]
     return [place for place, item in enumerate(rows.shown) if is_wide(item.column)]
@@ -36,7 +36,7 @@ def is_wide(column: Column[Any]) -> bool:
 def taken(
     connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int
 ) -> tuple[list[Any], bool]:
-    """Give the first rows of a statement, until they weigh ``max_bytes`` bytes, and whether there were more.
+    """Return the first rows of a statement, until they weigh ``max_bytes`` bytes, and whether there were more.
 
     Args:
         weighed: places of those of its columns that can be large; without any, all rows are given.

@@ -30,7 +30,7 @@ class CollectionInfo:
 
 
 def list_all(connection: Connection, tenant_id: str) -> list[CollectionInfo]:
-    """Give the collections of a tenant by name; raises NotFound."""
+    """Return the collections of a tenant by name; raises NotFound."""
     tenants.get(connection, tenant_id)
     counted = select(_d.collection, func.count()).where(_d.tenant_id == tenant_id).group_by(_d.collection)
     found: dict[str, int] = {row[0]: row[1] for row in connection.execute(counted)}

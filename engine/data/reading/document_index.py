@@ -39,13 +39,13 @@ _ENTRIES, _INDEXES = _IndexTable(document_index), _IndexTable(collection_indexes
 
 
 def paths(connection: Connection, scope: Scope, name: str, *, complete: bool) -> list[str]:
-    """Give the indexed paths of a collection, or those of them that questions may use."""
+    """Return the indexed paths of a collection, or those of them that questions may use."""
     asked = scope.select(_INDEXES, _i.path).where(_i.collection == name)
     return list(connection.scalars(asked.where(_i.complete == 1) if complete else asked))
 
 
 def entry(path: str, row: Row) -> dict[str, Any]:
-    """Give what an index has of a document."""
+    """Return what an index has of a document."""
     rank, inner = classed(PathField(path, tuple(path.split("."))).found(row))
     number = float(inner) if rank in (BOOLEAN, NUMBER) else None
     return {
@@ -70,7 +70,7 @@ def remove(connection: Connection, scope: Scope, name: str, key: str) -> None:
 
 
 def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str]) -> list[ColumnElement[bool]]:
-    """Give what the indexes say of a filter: conditions that every document it finds satisfies."""
+    """Return what the indexes say of a filter: conditions that every document it finds satisfies."""
     parts = tree.parts if isinstance(tree, And) else (tree,)
     found: list[ColumnElement[bool]] = []
     for part in parts:

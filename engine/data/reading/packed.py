@@ -15,7 +15,7 @@ from lodger.engine.data.values.stored import NAN, as_decimal
 
 
 def pack(kind: Kind, value: Any) -> Any:
-    """Give the JSON-able form of a canonical value."""
+    """Return the JSON-able form of a canonical value."""
     if value is None:
         return None
     if kind is Kind.DECIMAL:
@@ -30,7 +30,7 @@ def pack(kind: Kind, value: Any) -> Any:
 
 
 def unpack(kind: Kind, value: Any) -> Any:
-    """Give the canonical value of :func:`pack`."""
+    """Return the canonical value of :func:`pack`."""
     if value is None:
         return None
     if kind is Kind.DECIMAL:
@@ -47,17 +47,17 @@ def unpack(kind: Kind, value: Any) -> Any:
 
 
 def pack_row(rows: Dataset, row: Row) -> dict[str, Any]:
-    """Give the JSON-able form of a row, or of some of its columns."""
+    """Return the JSON-able form of a row, or of some of its columns."""
     return {name: pack(field_of(rows, name).kind, value) for name, value in row.items()} if _typed(rows) else row
 
 
 def unpack_row(rows: Dataset, row: dict[str, Any]) -> Row:
-    """Give the row of :func:`pack_row`."""
+    """Return the row of :func:`pack_row`."""
     return {name: unpack(field_of(rows, name).kind, value) for name, value in row.items()} if _typed(rows) else row
 
 
 def field_of(rows: Dataset, name: str) -> ColumnField:
-    """Give a column of a table's set.
+    """Return a column of a table's set.
 
     Raises:
         KeyError: it has none of that name (any more).

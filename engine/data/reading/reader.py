@@ -118,7 +118,7 @@ class Reader:
         without: ExcludedKeys = (),
         max_bytes: int | None = None,
     ) -> tuple[list[Row], bool]:
-        """Give the first rows in order that satisfy the filter, stand after a place, and have none of these keys.
+        """Return the first rows in order that satisfy the filter, stand after a place, and have none of these keys.
 
         Args:
             most: bytes, None is as many as a page takes; two rows are given however large they are.
@@ -137,7 +137,7 @@ class Reader:
     def rows(
         self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False, max_bytes: int | None = None
     ) -> dict[Any, Row]:
-        """Give the rows of these keys by key.
+        """Return the rows of these keys by key.
 
         Args:
             lock: they stay as they are until the transaction ends.
@@ -207,7 +207,7 @@ class Reader:
         return result
 
     def _where(self, rows: Dataset, tree: Filter) -> list[ColumnElement[bool]]:
-        """Give the condition of a filter, and what indexes say of it."""
+        """Return the condition of a filter, and what indexes say of it."""
         narrowed: list[ColumnElement[bool]] = []
         if isinstance(rows, Collection) and document_index.asks_paths(tree):
             indexed = document_index.paths(self.connection, self.scope, rows.name, complete=True)

@@ -36,7 +36,7 @@ class Relation:
 
 
 def relations(rows: Dataset, datasets: Datasets, may_read: MayRead) -> dict[str, Relation]:
-    """Give what can be followed from a set, by name: the column's without ``_id``."""
+    """Return what can be followed from a set, by name: the column's without ``_id``."""
     found: dict[str, Relation] = {}
     if not isinstance(rows, TableDataset):
         return found
@@ -48,7 +48,7 @@ def relations(rows: Dataset, datasets: Datasets, may_read: MayRead) -> dict[str,
 
 
 def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
-    """Give what finds the field of a name in a filter, related ones included."""
+    """Return what finds the field of a name in a filter, related ones included."""
     followed = 0
 
     def lookup(name: str) -> Field:
@@ -71,7 +71,7 @@ def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
 
 
 def fields_of(tree: Filter) -> Iterator[RelatedField]:
-    """Give the related fields that a filter asks of."""
+    """Return the related fields that a filter asks of."""
     if isinstance(tree, And | Or):
         for part in tree.parts:
             yield from fields_of(part)
@@ -97,10 +97,10 @@ class RelatedRows:
                 self._read.setdefault(target, {}).update(reader.rows(target, missing, max_bytes=MAX_BYTES))
 
     def of(self, target: TableDataset, key: Any) -> Row | None:
-        """Give a row, None when there is none."""
+        """Return a row, None when there is none."""
         known = self._touched(target)
         return known[key] if key in known else self._read.get(target, {}).get(key)
 
     def with_related(self, row: Row, fields: Iterable[RelatedField]) -> Row:
-        """Give a row with what its keys lead to, for a filter to be asked of it."""
+        """Return a row with what its keys lead to, for a filter to be asked of it."""
         return row | {field.hidden: self.of(field.target, row.get(field.link.name)) for field in fields}

@@ -74,7 +74,7 @@ class TableDataset:
     allow_unique: frozenset[str] = frozenset()
 
     def lookup(self, name: str) -> OwnField:
-        """Give the field that a filter or an order names.
+        """Return the field that a filter or an order names.
 
         Raises:
             CallRefused: it is not among the columns that may be read.
@@ -115,7 +115,7 @@ class Collection:
         return tenant_id
 
     def lookup(self, name: str) -> OwnField:
-        """Give the field of a path like ``address.city``.
+        """Return the field of a path like ``address.city``.
 
         Raises:
             CallRefused: it is not a path of plain names.
@@ -131,5 +131,5 @@ Dataset = TableDataset | Collection
 
 
 def database_of(rows: Dataset) -> "ForeignDatabase | None":
-    """Give the database that a set is in, None for the ledger's."""
+    """Return the database that a set is in, None for the ledger's."""
     return rows.database if isinstance(rows, TableDataset) else None

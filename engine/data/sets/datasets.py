@@ -36,7 +36,7 @@ class Datasets:
         self._elapsed_s = elapsed_s or SystemClock().elapsed_s
 
     def attach(self, source: str | URL | Engine) -> ForeignDatabase:
-        """Give the database at an address, or behind an engine of the platform's; the same one when asked again.
+        """Return the database at an address, or behind an engine of the platform's; the same one when asked again.
 
         Raises:
             InputError: database_url.
@@ -92,7 +92,7 @@ class Datasets:
                     self._twins[rows.name] = view_dataset(rows, wall.schema) if rows.name in wall.views else rows
 
     def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
-        """Give the exposed tables of a database, each with the columns that others of them refer to."""
+        """Return the exposed tables of a database, each with the columns that others of them refer to."""
         here = [rows for rows in self._tables.values() if rows.database is database]
         links = [(table, column) for rows in here for _name, table, column in rows.links.values()]
         links += [(each.table, each.column) for rows in here for each in rows.references.values()]
@@ -123,11 +123,11 @@ class Datasets:
         self._changed()
 
     def wall(self, database: ForeignDatabase | None) -> DatabaseIsolation:
-        """Give what stands there, as far as anybody has looked."""
+        """Return what stands there, as far as anybody has looked."""
         return self._walls.get(database, _NO_WALL)
 
     def pinned(self) -> "Datasets":
-        """Give these sets as they are now, whatever is exposed or found to stand while a run goes on."""
+        """Return these sets as they are now, whatever is exposed or found to stand while a run goes on."""
         if self._source is not None:
             return self
         if self._pinned is None:
@@ -139,7 +139,7 @@ class Datasets:
         return self._pinned
 
     def named(self, name: str) -> Dataset:
-        """Give the set of this name.
+        """Return the set of this name.
 
         Raises:
             CallRefused: the name cannot be one.
@@ -152,7 +152,7 @@ class Datasets:
         return Collection(name)
 
     def table(self, name: str) -> TableDataset:
-        """Give the exposed table of this name.
+        """Return the exposed table of this name.
 
         Raises:
             KeyError: none is exposed under it.
@@ -160,7 +160,7 @@ class Datasets:
         return self._twins.get(name) or self._tables[name]
 
     def of_table(self, table: Table, database: ForeignDatabase | None = None) -> TableDataset | None:
-        """Give the set through which a table of a database is exposed."""
+        """Return the set through which a table of a database is exposed."""
         for name, rows in self._tables.items():
             if rows.origin is table and rows.database is database:
                 return self.table(name)
@@ -170,7 +170,7 @@ class Datasets:
         return iter(self._tables.values())
 
     def described(self) -> dict[str, Any]:
-        """Give what a script's side needs to know: kinds of the columns by set."""
+        """Return what a script's side needs to know: kinds of the columns by set."""
         return {
             item.name: {
                 "key": item.key.name,
@@ -186,7 +186,7 @@ class Datasets:
 
 
 def _without(rows: TableDataset, columns: frozenset[str]) -> TableDataset:
-    """Give a set of which some columns are not written."""
+    """Return a set of which some columns are not written."""
     if not columns:
         return rows
     needed = rows.required | ({rows.key.name} if rows.key_source is KeySource.GIVEN else set())

@@ -231,7 +231,7 @@ def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
 def _unique_within(
     table: Table, tenant: Column[Any], by_column: dict[Column[Any], str], shown: frozenset[str]
 ) -> frozenset[frozenset[str]]:
-    """Give the sets of columns that are unique within a tenant, by their names, of those that scripts see."""
+    """Return the sets of columns that are unique within a tenant, by their names, of those that scripts see."""
     plain = [list(each.columns) for each in table.constraints if isinstance(each, sa.UniqueConstraint)]
     for index in table.indexes:
         partial = any(options.get("where") is not None for options in index.dialect_options.values())
@@ -274,7 +274,7 @@ def _references(writes: list[Column[Any]], by_column: dict[Column[Any], str]) ->
 
 
 def _links(fields: dict[str, ColumnField]) -> dict[str, tuple[str, Table, Column[Any]]]:
-    """Give the foreign keys of the columns that scripts see, by the name under which they are followed."""
+    """Return the foreign keys of the columns that scripts see, by the name under which they are followed."""
     found: dict[str, tuple[str, Table, Column[Any]]] = {}
     for name, item in fields.items():
         for link in item.column.foreign_keys:

@@ -137,6 +137,6 @@ def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
 
 
 def state_of(error: DBAPIError) -> str | None:
-    """Give the SQLSTATE that a driver says, None when it says none."""
+    """Return the SQLSTATE that a driver says, None when it says none."""
     found = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
     return str(found) if found else None

@@ -118,7 +118,7 @@ def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[s
 
 
 def _led_to(rows: TableDataset) -> set[Table]:
-    """Give the tables that a set's foreign keys lead to."""
+    """Return the tables that a set's foreign keys lead to."""
     return {each.table for each in rows.references.values()} | {table for _name, table, _column in rows.links.values()}
 
 
@@ -142,7 +142,7 @@ async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
 def isolated_query(
     work: Callable[[Connection], T], tenant_id: str, datasets: "Datasets", rows: Dataset | None = None
 ) -> Callable[[Connection], T]:
-    """Give the same question, asked as the role and for this tenant where the database has them.
+    """Return the same question, asked as the role and for this tenant where the database has them.
 
     Args:
         rows: the set that is asked; None asks of Lodger's own tables.

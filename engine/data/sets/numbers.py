@@ -20,7 +20,7 @@ class Writable(Protocol):
     """A database that hands out transactions that may write."""
 
     def write(self) -> AbstractContextManager[Connection]:
-        """Give one."""
+        """Return one."""
         ...
 
 

@@ -27,7 +27,7 @@ class Readable(Writable, Protocol):
     """An open database (:class:`lodger.engine.store.connection.database.Database`)."""
 
     def read(self) -> AbstractContextManager[Connection]:
-        """Give one consistent snapshot."""
+        """Return one consistent snapshot."""
         ...
 
 
@@ -52,7 +52,7 @@ class ThreadReads:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lodger-read", initializer=patience.adopt)
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
-        """Give what ``work`` answers.
+        """Return what ``work`` answers.
 
         Raises:
             CallRefused: ``too_slow``.

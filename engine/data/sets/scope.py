@@ -43,7 +43,7 @@ class TenantTable(Protocol):
         ...
 
     def tenant_value(self, tenant_id: str) -> Any:
-        """Give the tenant as this table writes it."""
+        """Return the tenant as this table writes it."""
         ...
 
 
@@ -54,7 +54,7 @@ class Scope:
         self.tenant_id = tenant_id
 
     def predicate(self, rows: TenantTable) -> ColumnElement[bool]:
-        """Give the tenant's predicate. Nothing else in the engine writes it for data that scripts reach."""
+        """Return the tenant's predicate. Nothing else in the engine writes it for data that scripts reach."""
         column, value = rows.tenant_column, self._value(rows)
         if isinstance(column.type, String):
             return same_text(column, literal(value, String()))

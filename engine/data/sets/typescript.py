@@ -35,7 +35,7 @@ _NOTES = {
 
 
 def declarations(sets: Iterable[TableDataset], targets: dict[str, dict[str, str]]) -> str:
-    """Give the text of a ``.d.ts`` file.
+    """Return the text of a ``.d.ts`` file.
 
     Args:
         targets: by set, the names of the sets that its foreign keys lead to, by the names under which they are followed.

@@ -66,7 +66,7 @@ def is_case_insensitive(column: Column[Any]) -> bool:
 
 
 def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableDataset]) -> dict[str, frozenset[str]]:
-    """Give the columns, by set and as scripts name them, whose uniqueness spans tenants though nobody declared it.
+    """Return the columns, by set and as scripts name them, whose uniqueness spans tenants though nobody declared it.
 
     Of an index over expressions all columns that are written count: what it compares is not known.
     """
@@ -91,7 +91,7 @@ def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableData
 
 
 def _named(rows: TableDataset) -> set[frozenset[str]]:
-    """Give the columns of declared rules that are allowed by their names, which SQLite forgets."""
+    """Return the columns of declared rules that are allowed by their names, which SQLite forgets."""
     declared = [*rows.origin.constraints, *rows.origin.indexes]
     return {
         frozenset(column.name for column in rule.columns)

@@ -45,7 +45,7 @@ class PathField:
     parts: tuple[str, ...]
 
     def found(self, document: Any) -> Any:
-        """Give the wire value at this path, None when nothing is there."""
+        """Return the wire value at this path, None when nothing is there."""
         value = document
         for part in self.parts:
             if not isinstance(value, dict) or part not in value:
@@ -82,7 +82,7 @@ Field = OwnField | RelatedField
 
 
 def classed(value: Any) -> tuple[int, Any]:
-    """Give a document value's class and what is compared within it; lists and objects compare alike."""
+    """Return a document value's class and what is compared within it; lists and objects compare alike."""
     if value is None:
         return NULL, 0
     if isinstance(value, bool):

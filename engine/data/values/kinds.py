@@ -64,7 +64,7 @@ def read(kind: Kind, value: Any, name: str) -> Any:
 
 
 def show(kind: Kind, value: Any) -> Any:
-    """Give the wire form of a canonical value."""
+    """Return the wire form of a canonical value."""
     if value is None:
         return None
     if kind is Kind.BIGINT or kind is Kind.DECIMAL:

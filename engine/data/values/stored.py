@@ -94,7 +94,7 @@ def as_decimal(raw: Any, scale: int | None) -> Decimal:
 
 
 def scaled(field: ColumnField, value: Any, name: str) -> Any:
-    """Give a value as a column shows it once it holds it: a decimal with all of the column's digits.
+    """Return a value as a column shows it once it holds it: a decimal with all of the column's digits.
 
     Raises:
         CallRefused: ``bad_request``: it has more of them.
@@ -112,5 +112,5 @@ def at_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
 
 
 def floor_ceiling(value: Decimal, scale: int) -> tuple[Decimal, Decimal]:
-    """Give the neighbours of a value among those that a column of this scale can hold; both are the value when it can."""
+    """Return the neighbours of a value among those that a column of this scale can hold; both are the value when it can."""
     return at_scale(value, scale, ROUND_FLOOR), at_scale(value, scale, ROUND_CEILING)

@@ -32,7 +32,7 @@ async def staff(_tenant_id: str, addresses: Collection[str]) -> Collection[str]:
 
 
 def ask(attempt: Attempt, name: str, arguments: dict[str, Any]) -> str:
-    """Give the code of the refusal, or ok."""
+    """Return the code of the refusal, or ok."""
     reply = asyncio.run(attempt.call(name, json.dumps(arguments)))
     return "ok" if reply.ok else str(json.loads(reply.json)["code"])
 

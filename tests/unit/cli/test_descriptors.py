@@ -17,7 +17,7 @@ print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 
 
 def asked(soft: int, hard: int) -> list[int]:
-    """Give the limits of a process that had these and asked."""
+    """Return the limits of a process that had these and asked."""
     command = [sys.executable, "-c", CODE.format(soft=soft, hard=hard)]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     return [int(word) for word in said.split()]

@@ -97,7 +97,7 @@ class Asker:
         return values or {"a": 0}
 
     def related(self) -> dict[str, Any]:
-        """Give a condition on the customer that an order belongs to."""
+        """Return a condition on the customer that an order belongs to."""
         if self.draw.random() < 0.5:
             return {"customer.email": self.one([None, {"ne": self.one(EMAILS)}, self.one(EMAILS), {"in": self.draw.sample(EMAILS, 2)},
                                                 {"lt": self.one(EMAILS)}, {"contains": "@"}, {"startsWith": self.one(TEXTS)}])}  # fmt: skip

@@ -135,7 +135,7 @@ def test_by_the_columns_own_equality_one_tenant_would_read_anothers(
 
 
 def parts_type(shop: Shop) -> Any:
-    """Give the column's type as its database knows it."""
+    """Return the column's type as its database knows it."""
     if shop.dialect == "sqlite":
         return sa.String()
     with shop.engine.connect() as connection:

@@ -88,7 +88,7 @@ SORTED = [
 
 
 def cursors(seed: int, many: int) -> Iterator[tuple[str, Any]]:
-    """Give real-looking cursors with one member replaced, for a set and an order of each kind."""
+    """Return real-looking cursors with one member replaced, for a set and an order of each kind."""
     draw = random.Random(seed)
     odd: list[Any] = [
         None, True, 0, -1, 2**70, 1.5, 1e300, "", "x", "2026-01-01T00:00:00.000000Z", [], {}, [0, 0], [1, 7], [1, True],

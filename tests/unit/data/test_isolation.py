@@ -30,7 +30,7 @@ BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
 
 
 async def settle_in(shop: Shop, asker: Asker) -> None:
-    """Give three tenants rows that look alike; those of two and three say so in every text column that tells nothing else.
+    """Return three tenants rows that look alike; those of two and three say so in every text column that tells nothing else.
 
     Foreign keys lead anywhere, as the platform may write them: to one's own customers and to others'.
     """

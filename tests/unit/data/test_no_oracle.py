@@ -67,7 +67,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 
 
 def reported(shop: Shop, number: int, name: str, asked: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Give what a script is told of a number, at its call and at the commit, and what the database is asked meanwhile."""
+    """Return what a script is told of a number, at its call and at the commit, and what the database is asked meanwhile."""
     text = json.dumps(asked).replace('"ID"', str(number)).replace("ID@", f"{number}@").replace("TEXT", str(number))
     said: list[str] = []
 

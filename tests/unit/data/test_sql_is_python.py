@@ -77,7 +77,7 @@ async def fill(shop: Shop, asker: Asker, name: str, documents: bool, many: int =
 
 
 def people(shop: Shop) -> None:
-    """Give two tenants some customers."""
+    """Return two tenants some customers."""
     shop.add(
         customers,
         *(
@@ -116,7 +116,7 @@ async def scribble(attempt: Attempt, asker: Asker, name: str, documents: bool) -
 
 
 def dressed(shop: Shop, attempt: Attempt) -> Any:
-    """Give what adds the customer to an order, by looking through all of the tenant's customers as the run sees them."""
+    """Return what adds the customer to an order, by looking through all of the tenant's customers as the run sees them."""
     rows = shop.datasets.named("customers")
     with shop.engine.connect() as connection:
         everybody = connection.execute(sa.select(customers).where(customers.c.org_id == "one"))

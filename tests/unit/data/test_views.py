@@ -48,7 +48,7 @@ def settle(shop: Shop, attempt: Any) -> None:
 
 
 def seen(shop: Shop) -> tuple[list[str], list[str], list[str]]:
-    """Give what tenant one finds of documents, keys and orders."""
+    """Return what tenant one finds of documents, keys and orders."""
     attempt = shop.attempt("one")
     things = sorted(row["of"] for row in ask(attempt, "db.find", set="things")["rows"])
     keys = sorted(each["value"] for each in ask(attempt, "kv.list", prefix="of-"))
@@ -56,7 +56,7 @@ def seen(shop: Shop) -> tuple[list[str], list[str], list[str]]:
 
 
 def everything(shop: Shop) -> list[Any]:
-    """Give what belongs to tenant two."""
+    """Return what belongs to tenant two."""
     with shop.engine.connect() as connection:
         return [
             [tuple(row) for row in connection.execute(sa.select(*columns).where(owner == "two"))]

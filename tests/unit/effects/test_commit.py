@@ -77,7 +77,7 @@ def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
 
 
 def busy(book: Book, number: int = 1) -> Attempt:
-    """Give an attempt with one effect of every kind."""
+    """Return an attempt with one effect of every kind."""
     attempt = book.attempt(number)
     ask(attempt, "db.find", set="orders")
     customer = ask(attempt, "db.insert", set="customers", values={"email": f"new{number}@one.example"})
