@@ -69,7 +69,6 @@ def test_a_stray_file_is_seen(wheel: Path) -> None:
         ("bench", "attempts", "--runtime", "quickjs-native", "--seconds", "0.1", "--json"),
         ("bench", "walls", "--runtime", "quickjs-native", "--samples", "1", "--json"),
         ("bench", "frames", "--frames", "1000", "--json"),
-        ("bench", "rules", "--json"),
         ("escape", "--case", "A3-array-constructor", "--runtime", "quickjs-native", "--json"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),

@@ -38,7 +38,7 @@ OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0, "drain_s": 60.0},
     # Long enough that a busy machine loses no lease by itself, short enough to wait for its end.
     "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
-    "relief": {"lease_s": 60.0},
+    "relief": {"lease_s": 12.0},
     "hold": {"database_patience_s": 600.0, "lease_s": 3.0},
 }
 

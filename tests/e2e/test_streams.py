@@ -142,7 +142,12 @@ def test_a_service_goes_on_when_nobody_reads_its_lines_any_more(tmp_path: Path) 
     # Any port: the usual one may be somebody else's on this machine.
     command = [sys.executable, "-m", "lodger.engine.cli", "up", "--port", "0", "--db", str(place)]
     service = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT | {"LODGER_MIN_INTERVAL_S": "1"},
     )
     try:
         assert service.stdout is not None
