@@ -1,1 +1,1 @@
-"""What scripts may touch: exposed tables, collections and the filter language. It must never leave its tenant."""
+"""Data that scripts may use: exposed tables, collections and the filter language. It must never leave its tenant."""

@@ -1,4 +1,4 @@
-"""A platform's own writes, reported to the feed of changes: row by row on its own connection, or all that a session flushes."""
+"""Reports of a platform's own writes to the change feed: row by row on its own connection, or all that a session flushes."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ def record_changed(
     keys: Any,
     kind: str = feed.UPDATE,
 ) -> None:
-    """Write changes down in the caller's transaction; see :meth:`lodger.engine.sync.Engine.record_changed`."""
+    """Record changes in the caller's transaction; see :meth:`lodger.engine.sync.Engine.record_changed`."""
     rows = _exposed(datasets, what)
     if kind not in feed.KINDS:
         raise InputError("change_kind", f"{kind!r} is no kind of change", fix="one of: " + ", ".join(feed.KINDS))
@@ -50,7 +50,7 @@ def _exposed(datasets: Datasets, what: Any) -> TableDataset:
     table = what if isinstance(what, Table) else None
     mapper = None if isinstance(what, str | Table) else inspect(what, raiseerr=False)
     if mapper is not None:
-        # Whose class is mapped has imported it already; a table or a name does without.
+        # A mapped class comes with it imported; tables and names do not need it.
         from sqlalchemy.orm import Mapper
 
         if isinstance(mapper, Mapper):

@@ -1,4 +1,4 @@
-"""The feed of changes of one database: writing them down, reading them in order, and how far they can be read.
+"""The change feed of one database: recording changes, reading them in order, and how far they can be read.
 
 Synchronous, on the caller's connection. A position is (transaction, number): see :mod:`lodger.engine.store.schema.feeds`.
 """
@@ -29,7 +29,7 @@ START = Position(-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change, as it is written down. ``key`` is the row's as text."""
+    """A recorded change. ``key`` is the row's key as text."""
 
     key: str
     kind: str
@@ -37,7 +37,7 @@ class Change:
 
 
 def source_of(rows: Dataset) -> str:
-    """Return the name under which changes of a set are kept: the table's, because several sets may show one table."""
+    """Return the name under which changes of a set are recorded: the table's, because several sets may show one table."""
     return f"collection:{rows.name}" if isinstance(rows, Collection) else f"table:{rows.origin.fullname}"
 
 
@@ -74,12 +74,12 @@ _NET = {
 
 
 def net(before: str | None, kind: str) -> str:
-    """Return what a change makes of a row that had been changed so before, None for not at all."""
+    """Return the combined kind of two successive changes of a row; None if they cancel out."""
     return kind if before is None else _NET.get((before, kind), kind)
 
 
 def kept(rows: Dataset) -> bool:
-    """Whether changes of a set are written down at all."""
+    """Whether changes of a set are recorded."""
     return not isinstance(rows, TableDataset) or rows.feed != "off"
 
 
@@ -91,7 +91,7 @@ def record(
     at_us: int,
     made_by: str | None = None,
 ) -> None:
-    """Write down changes, (key, kind) each, in the caller's transaction: they are read when it is committed."""
+    """Record changes, (key, kind) each, in the caller's transaction; they can be read after its commit."""
     fixed = {"source": source, "owner": owner, "at_us": at_us, "made_by": made_by}
     rows = [{"key": key, "kind": kind} | fixed for key, kind in keyed]
     if rows:
@@ -104,7 +104,7 @@ def _final(connection: Connection) -> ColumnElement[bool]:
 
 
 class Batch(NamedTuple):
-    """What was read: the changes, the position behind all that was looked at, and whether further ones wait."""
+    """Changes that were read, the position after them, and whether further ones wait."""
 
     changes: list[Change]
     position: Position
@@ -118,7 +118,10 @@ PAGE, PAGES = 200, 20
 def read(
     connection: Connection, source: str, owner: str, after: Position, limit: int, *, consumer: str | None = None
 ) -> Batch:
-    """Return the next changes behind a position, oldest first; none that could still be overtaken, none of the consumer's own."""
+    """Return the next changes after a position, oldest first, without the consumer's own.
+
+    A change is returned only when no older one can still be committed.
+    """
     found: list[Change] = []
     for _ in range(PAGES):
         wanted = max(limit + 1, PAGE)
@@ -146,14 +149,14 @@ def _page(connection: Connection, source: str, owner: str, after: Position, limi
 
 
 def last(connection: Connection, source: str, owner: str) -> Position:
-    """Return the position of the newest change that can be read, for whoever begins now."""
+    """Return the position of the newest readable change: the start of a new consumer."""
     asked = select(_c.xid, _c.seq).where(_c.source == source, _c.owner == owner, _final(connection))
     row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
     return START if row is None else Position(row.xid, row.seq)
 
 
 def require_complete(connection: Connection, source: str, owner: str, at: Position) -> None:
-    """Look whether everything behind a position is still there.
+    """Require that every change after a position is still there.
 
     Raises:
         CallRefused: ``changes_forgotten``: retention has taken what was not read yet; ``changes_rewound``: the database was put
@@ -173,7 +176,7 @@ def require_complete(connection: Connection, source: str, owner: str, at: Positi
 
 
 class News(NamedTuple):
-    """What has come since a look: whose feeds, and how far one has looked."""
+    """Feeds with changes since the last poll, and the position up to which they were polled."""
 
     feeds: set[tuple[str, str]]
     position: Position
@@ -181,7 +184,7 @@ class News(NamedTuple):
 
 
 def news(connection: Connection, after: Position, limit: int = 5000) -> News:
-    """Return the feeds, (source, owner) each, that something was added to behind a position."""
+    """Return the feeds, (source, owner) each, with changes after a position."""
     behind = tuple_(_c.xid, _c.seq) > tuple_(*after)
     asked = select(_c.source, _c.owner, _c.xid, _c.seq).where(behind, _final(connection))
     rows = connection.execute(asked.order_by(_c.xid, _c.seq).limit(limit)).all()
@@ -190,7 +193,7 @@ def news(connection: Connection, after: Position, limit: int = 5000) -> News:
 
 
 def end(connection: Connection) -> Position:
-    """Return the position of the newest change of all that can be read."""
+    """Return the position of the newest readable change of all feeds."""
     asked = select(_c.xid, _c.seq).where(_final(connection))
     row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
     return START if row is None else Position(row.xid, row.seq)
@@ -203,7 +206,7 @@ class FeedLag:
     Attributes:
         waiting: changes that are committed and cannot be read yet, because an older transaction is still under way.
         held_us: since when the oldest of them waits, microseconds since 1970; None when none does.
-        holder: the server process of the oldest transaction, None when none holds anything back, or nobody may know.
+        holder: the server process of the oldest transaction; None when none holds changes back, or when it may not be seen.
         since_us: when that transaction began.
     """
 
@@ -214,7 +217,7 @@ class FeedLag:
 
 
 def horizon(connection: Connection) -> FeedLag:
-    """Return what is held back; nothing ever is where one transaction writes at a time."""
+    """Return the lag of the feed; there is none where one transaction writes at a time."""
     driver = driver_of(connection)
     if not driver.has_row_locks:
         return FeedLag()
@@ -230,9 +233,9 @@ _first = select(_c.seq, _c.source, _c.owner, _c.xid, _c.at_us).order_by(_c.xid, 
 
 
 def forget(connection: Connection, before_us: int, maximum: int = 1000) -> int:
-    """Delete changes that are older, of the first so many that there are, and remember for each feed how far; give their number.
+    """Delete older changes among the first of the feed, record for each feed how far, and return their number.
 
-    The order of a feed is that of time, nearly: to ask for what is old in all of it would read all of it, each time that nothing is.
+    Only the beginning is looked at: feeds are nearly ordered by time, and a search for old changes would read a whole feed.
     """
     rows = [row for row in connection.execute(_first, {"most": maximum}) if row.at_us < before_us]
     upto: dict[tuple[str, str], Position] = {}

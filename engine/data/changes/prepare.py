@@ -1,7 +1,7 @@
-"""Makes what Lodger wants in the databases of what is exposed: tables for receipts, and the second wall where there is row security.
+"""Creates Lodger's objects in databases with exposed tables: tables for receipts, and roles, views and policies for row security.
 
-Nothing here is needed for reading. It is made by whoever may make tables and roles, once, and again when what is exposed
-changes; a node never makes any of it by itself.
+Reading needs none of them. A user with the right to create tables and roles runs it once, and again when exposed tables change; a node
+never creates any of them by itself.
 """
 
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ from lodger.engine.store.stores import Driver, driver_of
 
 
 class Prepared(Protocol):
-    """A database that can be written; the ledger's, or one of the platform's."""
+    """A writable database: the ledger's, or one of the platform's."""
 
     def write(self) -> AbstractContextManager[Connection]:
         """Return one transaction that may write."""
@@ -31,11 +31,11 @@ class Prepared(Protocol):
 def statements(
     datasets: Datasets, database: ForeignDatabase | None, driver: Driver, user: str | None = None
 ) -> list[str]:
-    """Return what is to be run in a database, in order; running it again changes nothing.
+    """Return the statements to run in a database, in order; running them again changes nothing.
 
     Args:
         database: None is the ledger's own, which has its tables already.
-        user: who Lodger connects as, when somebody else runs this; None is the same user.
+        user: the user that Lodger connects as, if another one runs the statements; None is the same user.
     """
     made: list[str] = []
     security = driver.row_security
@@ -57,7 +57,7 @@ def statements(
 
 
 def prepare(datasets: Datasets, ledger: Prepared) -> None:
-    """Run them, in the ledger's database and in every other one that something is exposed of.
+    """Run the statements in the ledger's database and in every other one with exposed tables.
 
     Raises:
         Unavailable: database_refused: this user may not, or one of the databases cannot be reached.

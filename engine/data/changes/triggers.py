@@ -13,12 +13,12 @@ _KINDS = 3
 
 
 def stands(connection: Connection, rows: TableDataset) -> bool:
-    """Whether a table's triggers are there and enabled, so that nothing else is to write its changes."""
+    """Whether a table's triggers exist and are enabled, so that nothing else records its changes."""
     return driver_of(connection).count_triggers(connection, rows.origin, _PREFIX) == _KINDS
 
 
 def begin(connection: Connection, consumer: str | None) -> int | None:
-    """Name in a transaction the consumer whose changes triggers write; returns what :func:`claim` takes."""
+    """Set the consumer that triggers record in this transaction; return the argument of :func:`claim`."""
     return driver_of(connection).begin_attribution(connection, consumer)
 
 
@@ -28,6 +28,6 @@ def claim(connection: Connection, since: int | None, consumer: str | None) -> No
 
 
 def statements(rows: TableDataset, driver: Driver) -> list[str]:
-    """Return what makes the triggers of a set's table, or drops them when it asks for none."""
+    """Return the statements that create the triggers of a set's table, or drop them if its feed needs none."""
     watched = WatchedTable(rows.origin, source_of(rows), rows.tenant_column, rows.key.column)
     return driver.trigger_statements(watched, wanted=rows.feed == "trigger")

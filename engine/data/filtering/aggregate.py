@@ -1,8 +1,8 @@
-"""Counts, sums, averages and extremes over a set: what is asked, what a part of the rows gives, how parts are put together.
+"""Counts, sums, averages and extremes over a set: the query, partial aggregates, and merging them.
 
-SQL answers for the rows that the journal has not touched, Python for those it has; :func:`merge_aggregates` adds them up.
-Whole numbers and decimals are exact, floats are what floats are. Nulls are not counted; a sum of nothing is 0. What stands at a path of
-documents may be of several classes: what has no answer then is refused, never left out.
+SQL aggregates the rows that the journal has not touched, Python those it has; :func:`merge_aggregates` adds them up.
+Integers and decimals are exact. Nulls are not counted; an empty sum is 0. Values at a path of documents may have several
+types: an aggregate without a meaning over them is refused, never reduced to some of them.
 """
 
 import math
@@ -28,7 +28,7 @@ OUT_OF_RANGE = "a sum is larger than a number can be; sum up less"
 
 
 class Measure(StrEnum):
-    """What is worked out of one field."""
+    """An aggregate function of one field."""
 
     SUM = "sum"
     AVG = "avg"
@@ -38,7 +38,7 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AggregateQuery:
-    """An aggregate as asked: measures of fields, and the fields by which rows are grouped."""
+    """The aggregate query of a script: measures of fields, and the fields by which rows are grouped."""
 
     measures: tuple[tuple[Measure, OwnField], ...] = ()
     group: tuple[OwnField, ...] = ()
@@ -46,12 +46,12 @@ class AggregateQuery:
 
 @dataclass(slots=True)
 class PartialAggregate:
-    """What some rows of one group give.
+    """The aggregate of some rows of one group.
 
     Attributes:
         sums: (sum, how many) per measure.
         ends: extreme per measure; of a path, extremes by the class of the values.
-        others: sums and averages of a path that holds something else than numbers.
+        others: positions of sums and averages over a path that holds other values than numbers.
     """
 
     count: int = 0
@@ -64,7 +64,7 @@ PartialAggregates = dict[tuple[Any, ...], PartialAggregate]
 
 
 def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> AggregateQuery:
-    """Make an aggregate of ``{sum: ["total"], max: "modified"}`` and ``["state"]``.
+    """Parse an aggregate query such as ``{sum: ["total"], max: "modified"}`` and ``["state"]``.
 
     Raises:
         CallRefused: ``bad_request``.
@@ -109,7 +109,7 @@ def group_key(group: Iterable[OwnField], row: Row) -> tuple[Any, ...]:
 
 
 def aggregate_rows(wanted: AggregateQuery, rows: Iterable[Row]) -> PartialAggregates:
-    """Work out the parts of rows held in memory."""
+    """Aggregate rows held in memory."""
     parts: PartialAggregates = {}
     for row in rows:
         part = parts.setdefault(group_key(wanted.group, row), PartialAggregate())
@@ -138,7 +138,7 @@ def aggregate_rows(wanted: AggregateQuery, rows: Iterable[Row]) -> PartialAggreg
 
 
 def merge_aggregates(wanted: AggregateQuery, left: PartialAggregates, right: PartialAggregates) -> PartialAggregates:
-    """Put two disjoint parts of the rows together."""
+    """Merge the aggregates of two disjoint sets of rows."""
     made: PartialAggregates = dict(left)
     for key, part in right.items():
         other = made.get(key)

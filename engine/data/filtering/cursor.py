@@ -1,4 +1,4 @@
-"""The opaque place in a listing after which the next page goes on. It holds only the last row's own values."""
+"""Opaque cursors of listings: the next page begins after the cursor. They hold only the last row's own values."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ _LONGEST = 64 * 1024
 
 
 def write_cursor(name: str, order: Sequence[Order], terms: Sequence[Any]) -> str:
-    """Write the place of a row with these terms."""
+    """Return the cursor of a row with these ordering values."""
     shown = [
         kinds.show(term.field.kind, value) if isinstance(term.field, ColumnField) else list(value)
         for term, value in zip(order, terms, strict=True)
@@ -24,7 +24,7 @@ def write_cursor(name: str, order: Sequence[Order], terms: Sequence[Any]) -> str
 
 
 def read_cursor(text: Any, name: str, order: Sequence[Order]) -> tuple[Any, ...]:
-    """Read a place back.
+    """Return the ordering values of a cursor.
 
     Raises:
         CallRefused: ``bad_request``: not a cursor, or one of another set or order.

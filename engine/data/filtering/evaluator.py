@@ -1,4 +1,4 @@
-"""The filter language in Python: what the journal's rows are asked. It answers exactly as the SQL of ``sql_compiler.py`` does."""
+"""The filter language in Python, for rows in the journal. Its results equal those of the SQL of ``sql_compiler.py``."""
 
 from collections.abc import Sequence
 from functools import cmp_to_key
@@ -64,7 +64,7 @@ def _ordered(held: Any, op: Op, value: Any) -> bool:
 
 
 def terms_of(order: Sequence[Order], row: Row) -> tuple[Any, ...]:
-    """Return the values by which a row is placed; a cursor is made of them."""
+    """Return the ordering values of a row; a cursor is made of them."""
     return tuple(value_of(term.field, row) for term in order)
 
 
@@ -82,7 +82,7 @@ def placed(order: Sequence[Order], left: Sequence[Any], right: Sequence[Any]) ->
 
 
 def ordered(order: Sequence[Order], rows: Sequence[Row]) -> list[Row]:
-    """Sort rows by an ordering whose last term is the key."""
+    """Sort rows by an ordering that ends with the key."""
 
     def compare(one: Row, other: Row) -> int:
         return placed(order, terms_of(order, one), terms_of(order, other))

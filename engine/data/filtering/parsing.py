@@ -1,8 +1,8 @@
-"""The filter language: from a script's JSON to a typed tree. What is not in the tree cannot be asked.
+"""The filter language: parses a script's JSON into a typed tree, the only form in which filters go on.
 
 ``{state: "open", total: {gte: "10.00"}, or: [{...}, {...}], not: {...}}``. Operators: ``eq ne lt lte gt gte in contains
 startsWith``; logic: ``and or not``. Two-valued: a comparison with a missing value is false, ``not`` of it true, ``eq null``
-asks for missing ones. Text compares by code point, case-sensitive; nulls sort first.
+matches missing ones. Text compares by code point, case-sensitive; nulls sort first.
 """
 
 from collections.abc import Callable
@@ -167,7 +167,7 @@ class _Reader:
 
 
 def chooses_all(tree: Filter) -> bool | None:
-    """Whether a filter holds for every row (True) or for none (False), whatever they hold; None when that depends on the row."""
+    """Whether a filter matches every row (True) or none (False) whatever their values; None when that depends on the row."""
     if isinstance(tree, Not):
         part = chooses_all(tree.part)
         return None if part is None else not part
@@ -179,17 +179,17 @@ def chooses_all(tree: Filter) -> bool | None:
 
 
 def inner_of(tree: Compare | In) -> Compare | In:
-    """Return a condition on what a foreign key leads to as one that is asked of the row there."""
+    """Return a condition on a related row as a condition of that row's own set."""
     assert isinstance(tree.field, RelatedField)
     return replace(tree, field=tree.field.inner)
 
 
 def read_filter(value: Any, lookup: Lookup) -> Filter:
-    """Make the tree of a script's filter.
+    """Parse a script's filter.
 
     Args:
         value: parsed JSON; None and ``{}`` are everything.
-        lookup: gives the field of a name, or refuses it.
+        lookup: returns the field of a name, or raises.
 
     Raises:
         CallRefused: ``bad_request``; the message names the rule that is broken.
@@ -198,7 +198,7 @@ def read_filter(value: Any, lookup: Lookup) -> Filter:
 
 
 def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, ...]:
-    """Make an ordering of ``"name"``, ``"-name"``, ``{name: "desc"}`` or a list of those; the key is always the last term.
+    """Parse an ordering: ``"name"``, ``"-name"``, ``{name: "desc"}`` or a list of those; the key is always the last term.
 
     Raises:
         CallRefused: ``bad_request``.
@@ -227,7 +227,7 @@ def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, 
 
 
 def operand(field: Field, value: Any, op: Op) -> Any:
-    """Make the value that a comparison binds."""
+    """Return the value that a comparison binds."""
     if isinstance(field, PathField):
         return _path_operand(field, value, op)
     if isinstance(field, RelatedField):

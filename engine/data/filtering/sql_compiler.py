@@ -74,13 +74,13 @@ class Compiler:
         return made
 
     def parts(self, field: ColumnField | PathField) -> list[ColumnElement[Any]]:
-        """Return what a field is ordered and grouped by: the column, or a path's class and value."""
+        """Return the expressions by which a field is ordered and grouped: the column, or a path's type and value."""
         if isinstance(field, ColumnField):
             return [column_of(field, self.driver)]
         return [self.rank(field), *self.values(field)]
 
     def after(self, order: Sequence[Order], values: Sequence[Any]) -> Clause:
-        """Return the condition of standing after a row whose terms are these."""
+        """Return the condition that a row is ordered after the one with these values."""
         ways: list[Clause] = []
         equal: list[Clause] = []
         for term, value in zip(order, values, strict=True):
@@ -201,7 +201,7 @@ class Compiler:
         return self._within(field, rank, lambda held: compare(held, self._inner(rank, inner)))
 
     def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
-        """Ask something of a value, false when it is of another class: what :meth:`rank` says, for one class."""
+        """Return a condition on values of one type at a path, false for values of other types (:meth:`rank`)."""
         alike, held = self._place(field).held(rank)
         return func.coalesce(and_(alike, asked(held)), false())
 
@@ -218,11 +218,11 @@ class Compiler:
         return self._place(field).rank()
 
     def values(self, field: PathField) -> list[ColumnElement[Any]]:
-        """Return what is compared within the class, one form or several of which all but one are NULL."""
+        """Return the expressions compared within a type: one, or several of which all but one are NULL."""
         return self._place(field).values()
 
     def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
-        """Whether a value of this class stands at a path, and the value."""
+        """Return whether a value of this type is at a path, and the value."""
         return self._place(field).held(rank)
 
     def numbers(self, field: PathField) -> ColumnElement[Any]:

@@ -1,1 +1,1 @@
-"""Reads of one tenant's rows."""
+"""Reading one tenant's rows."""

@@ -1,4 +1,4 @@
-"""Rows read up to a number of bytes: a page of large rows ends early instead of filling the node's memory."""
+"""Reading rows up to a number of bytes: a page of large rows ends early instead of filling the node's memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ BODY = 1
 
 
 def wide(rows: Dataset) -> list[int]:
-    """Return the places, among the columns that are read of a set, of those that can make a row large."""
+    """Return the positions of the columns of a set that can make a row large."""
     if isinstance(rows, Collection):
         return [BODY]
     return [place for place, item in enumerate(rows.shown) if is_wide(item.column)]
@@ -36,10 +36,10 @@ def is_wide(column: Column[Any]) -> bool:
 def taken(
     connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int
 ) -> tuple[list[Any], bool]:
-    """Return the first rows of a statement, until they weigh ``max_bytes`` bytes, and whether there were more.
+    """Return the first rows of a statement, up to ``max_bytes`` bytes, and whether there were more.
 
     Args:
-        weighed: places of those of its columns that can be large; without any, all rows are given.
+        weighed: positions of the columns that can be large; without any, all rows are returned.
     """
     if not weighed:
         return list(connection.execute(statement)), False

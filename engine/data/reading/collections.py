@@ -1,4 +1,4 @@
-"""Collections as whoever runs the platform sees them: which there are, and which of their paths are indexed."""
+"""Collections as operators see them: number of documents, and indexed paths."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ _i, _d, _e = collection_indexes.c, documents.c, entries.c
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
-    """A collection of a tenant: how many documents it has, and the paths that are indexed."""
+    """A collection of a tenant: number of documents and indexed paths."""
 
     name: str
     documents: int
@@ -44,7 +44,7 @@ def list_all(connection: Connection, tenant_id: str) -> list[CollectionInfo]:
 
 
 def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us: int) -> None:
-    """Begin an index, or go on with one that was begun.
+    """Create an index, or continue an unfinished one.
 
     Raises:
         InputError: collection_name, index_path.
@@ -81,9 +81,9 @@ def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us
 
 
 def build(connection: Connection, tenant_id: str, name: str, path: str) -> bool:
-    """Add some of the documents that were there before; whether the index is complete.
+    """Add a batch of existing documents to an index; return whether it is complete.
 
-    Under the tenant's lock: no commit of the tenant's writes a document meanwhile that knows nothing of the index.
+    Takes the tenant's lock, so that no commit writes a document meanwhile without its index entries.
     """
     ready_queue.lock(connection, [tenant_id])
     mine = (_i.tenant_id == tenant_id, _i.collection == name, _i.path == path)

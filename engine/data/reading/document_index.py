@@ -1,7 +1,7 @@
-"""Indexes on paths of collections: a row for each document and path, kept with the document, asked before the documents are.
+"""Indexes on paths of collections: a row for each document and path, written with the document.
 
-The index only narrows: what it leaves is asked the whole question again, so that an answer never depends on it. Of a text it has
-the first 200 letters.
+An index only narrows a query: the documents it finds are filtered again, so that a result never depends on it. It holds the
+first 200 characters of a text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,13 +39,13 @@ _ENTRIES, _INDEXES = _IndexTable(document_index), _IndexTable(collection_indexes
 
 
 def paths(connection: Connection, scope: Scope, name: str, *, complete: bool) -> list[str]:
-    """Return the indexed paths of a collection, or those of them that questions may use."""
+    """Return the indexed paths of a collection, or those of complete indexes, which queries may use."""
     asked = scope.select(_INDEXES, _i.path).where(_i.collection == name)
     return list(connection.scalars(asked.where(_i.complete == 1) if complete else asked))
 
 
 def entry(path: str, row: Row) -> dict[str, Any]:
-    """Return what an index has of a document."""
+    """Return the index entry of a document."""
     rank, inner = classed(PathField(path, tuple(path.split("."))).found(row))
     number = float(inner) if rank in (BOOLEAN, NUMBER) else None
     return {
@@ -58,7 +58,7 @@ def entry(path: str, row: Row) -> dict[str, Any]:
 
 
 def write(connection: Connection, scope: Scope, name: str, indexed: Iterable[str], row: Row) -> None:
-    """Keep a document's entries as it is now."""
+    """Write a document's index entries."""
     remove(connection, scope, name, row["id"])
     fixed = {"tenant_id": scope.tenant_id, "collection": name}
     connection.execute(insert(document_index), [entry(path, row) | fixed for path in indexed])
@@ -70,7 +70,7 @@ def remove(connection: Connection, scope: Scope, name: str, key: str) -> None:
 
 
 def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str]) -> list[ColumnElement[bool]]:
-    """Return what the indexes say of a filter: conditions that every document it finds satisfies."""
+    """Return conditions on the indexes that every document matching a filter satisfies."""
     parts = tree.parts if isinstance(tree, And) else (tree,)
     found: list[ColumnElement[bool]] = []
     for part in parts:
@@ -83,7 +83,7 @@ def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str
 
 
 def asks_paths(tree: Filter) -> bool:
-    """Whether an index could help at all."""
+    """Whether a filter compares paths, so that an index could help."""
     parts = tree.parts if isinstance(tree, And) else (tree,)
     return any(isinstance(part, Compare | In) and isinstance(part.field, PathField) for part in parts)
 
@@ -130,7 +130,7 @@ def _text(value: str) -> ColumnElement[str]:
 
 
 def after_prefix(begin: str) -> str | None:
-    """Return the first text, by code point, after all with this prefix; None if there is none."""
+    """Return the first text, by code point, after all texts with this prefix; None if there is none."""
     while begin:
         last = ord(begin[-1])
         if last < 0x10FFFF:

@@ -1,4 +1,4 @@
-"""A database in memory with Lodger's tables for scripts and nothing else: what ``lodger exec`` runs on."""
+"""An in-memory database with Lodger's tables for scripts, for ``lodger exec``."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class MemoryStore:
-    """Collections, keys and outbox of one process; empty at first, gone with it."""
+    """Collections, keys and outbox of one process, initially empty."""
 
     def __init__(self) -> None:
         self.engine: Engine = create_engine(
@@ -22,10 +22,10 @@ class MemoryStore:
         metadata.create_all(self.engine, tables=list(TABLES))
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Answer a question; at once, for nothing here waits for a disk."""
+        """Run a query at once: no disk is involved."""
         with self.engine.connect() as connection:
             return work(connection)
 
     def close(self) -> None:
-        """Let go of it; safe to call twice."""
+        """Close the database; safe to call twice."""
         self.engine.dispose()

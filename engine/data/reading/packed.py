@@ -1,6 +1,6 @@
-"""Canonical values as plain JSON, exactly and of any size: how a row is kept that a commit has yet to apply.
+"""Lossless JSON form of canonical values, for rows that a commit has yet to apply.
 
-The wire form is for scripts and refuses what JavaScript cannot hold; this one is for ourselves and loses nothing.
+Unlike the wire form, which scripts see, it accepts values that JavaScript cannot represent.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Reads one tenant's committed rows on a connection. Synchronous; what the journal adds is not its business."""
+"""Reads one tenant's committed rows on a connection. Synchronous; without the journal's changes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Many
@@ -67,13 +67,13 @@ UNREADABLE = (
 
 
 class Reader:
-    """Questions about one tenant's rows.
+    """Queries on one tenant's rows.
 
     Args:
         connection: the caller's, in the caller's transaction.
         scope: binds every statement to the tenant.
-        touched: rows of a set that are not as the database has them, None for one that is gone; asked of sets that a filter
-            follows a key to.
+        touched: returns rows of a set that the journal has changed, None for a deleted one; called for sets that a filter
+            reaches through a foreign key.
     """
 
     def __init__(
@@ -118,13 +118,13 @@ class Reader:
         without: ExcludedKeys = (),
         max_bytes: int | None = None,
     ) -> tuple[list[Row], bool]:
-        """Return the first rows in order that satisfy the filter, stand after a place, and have none of these keys.
+        """Return the first rows in order that match the filter, come after a position, and have none of these keys.
 
         Args:
             most: bytes, None is as many as a page takes; two rows are given however large they are.
 
         Returns:
-            The rows, and whether they are fewer than ``limit`` because they are so large.
+            The rows, and whether their size made them fewer than ``limit``.
         """
         statement = self.scope.select(rows, *_columns(rows, self.driver)).where(*self._where(rows, tree))
         if after is not None:
@@ -137,10 +137,10 @@ class Reader:
     def rows(
         self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False, max_bytes: int | None = None
     ) -> dict[Any, Row]:
-        """Return the rows of these keys by key.
+        """Return rows by their keys.
 
         Args:
-            lock: they stay as they are until the transaction ends.
+            lock: lock the rows until the transaction ends.
             most: bytes that they may have together.
 
         Raises:
@@ -152,7 +152,7 @@ class Reader:
             these = self.compiler.among(rows.key, wanted[start : start + _CHUNK])
             statement = self.scope.select(rows, *_columns(rows, self.driver)).where(these)
             if lock:
-                # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
+                # In the order of keys, to avoid deadlocks; not on SQLite, where one writer locks the whole file.
                 statement = statement.order_by(column_of(rows.key, self.driver)).with_for_update()
             weighed = () if max_bytes is None else bounded.wide(rows)
             some, cut = self._ask(statement, weighed, max_bytes)
@@ -168,7 +168,7 @@ class Reader:
     def aggregate(
         self, rows: Dataset, tree: Filter, wanted: AggregateQuery, *, without: ExcludedKeys = ()
     ) -> PartialAggregates:
-        """Work out the parts of the committed rows.
+        """Aggregate the committed rows.
 
         Raises:
             CallRefused: ``too_many_groups``.
@@ -207,7 +207,7 @@ class Reader:
         return result
 
     def _where(self, rows: Dataset, tree: Filter) -> list[ColumnElement[bool]]:
-        """Return the condition of a filter, and what indexes say of it."""
+        """Return the condition of a filter, with the conditions on indexes that narrow it."""
         narrowed: list[ColumnElement[bool]] = []
         if isinstance(rows, Collection) and document_index.asks_paths(tree):
             indexed = document_index.paths(self.connection, self.scope, rows.name, complete=True)
@@ -215,7 +215,7 @@ class Reader:
         return [*narrowed, self.compiler.where(tree)]
 
     def _related(self, tree: Compare | In) -> ColumnElement[bool]:
-        """Compile a condition on what a foreign key leads to; one that leads nowhere leads to nulls."""
+        """Compile a condition on a related row; a row without a related one has nulls there."""
         field = tree.field
         assert isinstance(field, RelatedField)
         target, link = field.target, field.link.column

@@ -1,7 +1,7 @@
-"""Foreign keys followed: ``{"customer.state": "gold"}`` in a filter, ``include: ["customer"]`` in what is given.
+"""Related rows through foreign keys: ``{"customer.state": "gold"}`` in a filter, ``include: ["customer"]`` in a query.
 
-Only from one exposed set to another of the same database, by the key of its rows, within the tenant, and only for a run that may
-read both. A row without its related one has nulls there.
+Both sets must be exposed, in one database, readable for the run, and the rows the tenant's. A row without a related one has nulls
+there.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ WrittenRows = Callable[[TableDataset], Mapping[Any, Row | None]]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A foreign key that can be followed: from a column of one set to the key of another."""
+    """A foreign key from a column of one set to the key of another."""
 
     name: str
     link: ColumnField
@@ -36,7 +36,7 @@ class Relation:
 
 
 def relations(rows: Dataset, datasets: Datasets, may_read: MayRead) -> dict[str, Relation]:
-    """Return what can be followed from a set, by name: the column's without ``_id``."""
+    """Return the relations of a set by name: the column's name without ``_id``."""
     found: dict[str, Relation] = {}
     if not isinstance(rows, TableDataset):
         return found
@@ -48,7 +48,7 @@ def relations(rows: Dataset, datasets: Datasets, may_read: MayRead) -> dict[str,
 
 
 def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
-    """Return what finds the field of a name in a filter, related ones included."""
+    """Return a function that finds the field of a name in a filter, including related fields."""
     followed = 0
 
     def lookup(name: str) -> Field:
@@ -71,7 +71,7 @@ def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
 
 
 def fields_of(tree: Filter) -> Iterator[RelatedField]:
-    """Return the related fields that a filter asks of."""
+    """Return the related fields in a filter."""
     if isinstance(tree, And | Or):
         for part in tree.parts:
             yield from fields_of(part)
@@ -82,14 +82,14 @@ def fields_of(tree: Filter) -> Iterator[RelatedField]:
 
 
 class RelatedRows:
-    """Rows that others lead to, as a run sees them: read with :meth:`fetch`, then given by :meth:`of`."""
+    """Related rows as a run sees them: read by :meth:`fetch`, then returned by :meth:`of`."""
 
     def __init__(self, touched: WrittenRows) -> None:
         self._touched = touched
         self._read: dict[TableDataset, dict[Any, Row]] = {}
 
     def fetch(self, reader: Reader, wanted: Iterable[tuple[TableDataset, Iterable[Any]]]) -> None:
-        """Read the rows of these keys, but for those that the run has written itself."""
+        """Read the rows of these keys, except those that the run has written itself."""
         for target, keys in wanted:
             known = self._touched(target)
             missing = {key for key in keys if key is not None} - known.keys() - self._read.get(target, {}).keys()
@@ -102,5 +102,5 @@ class RelatedRows:
         return known[key] if key in known else self._read.get(target, {}).get(key)
 
     def with_related(self, row: Row, fields: Iterable[RelatedField]) -> Row:
-        """Return a row with what its keys lead to, for a filter to be asked of it."""
+        """Return a row with its related rows, for filtering."""
         return row | {field.hidden: self.of(field.target, row.get(field.link.name)) for field in fields}

@@ -1,4 +1,4 @@
-"""What a script's ``db.NAME`` stands for: an exposed table, or a collection of JSON documents."""
+"""The sets that scripts address as ``db.NAME``: exposed tables and collections of JSON documents."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class KeySource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key that scripts may write: it must lead to a row of the same tenant in an exposed set."""
+    """A foreign key that scripts may write: it must reference a row of the same tenant in an exposed set."""
 
     table: Table
     column: Column[Any]
@@ -38,18 +38,18 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableDataset:
-    """A platform's table, as far as it is exposed. Made by :func:`lodger.engine.data.sets.expose.expose` only.
+    """The exposed part of a platform's table. Made by :func:`lodger.engine.data.sets.expose.expose` only.
 
     Attributes:
-        table: what statements name: the platform's table, or the view that stands before it.
+        table: the object that statements name: the platform's table, or a view of it.
         origin: the platform's table.
         database: where it is; None is the ledger's own database.
         referred: columns that other exposed sets refer to.
         links: foreign keys among the columns, by the name under which they are followed: the column's name here, the table and the
             column that it leads to.
-        unique: columns that together tell one row of a tenant from every other.
-        feed: whether its changes are written down: ``reported``, ``trigger`` or ``off``.
-        allow_unique: rules or columns that the platform has named as unique over all tenants and written all the same.
+        unique: columns that together are unique within a tenant.
+        feed: how its changes are recorded: ``reported``, ``trigger`` or ``off``.
+        allow_unique: constraints or columns, unique over all tenants, that the platform allows scripts to write.
     """
 
     name: str
@@ -85,13 +85,13 @@ class TableDataset:
 
     @property
     def shown(self) -> tuple[ColumnField, ...]:
-        """The columns that a script is given, in their declared order."""
+        """The columns that scripts see, in their declared order."""
         return tuple(item for name, item in self.fields.items() if name in self.readable)
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Documents of one name; needs no set-up. Its table is Lodger's own and shared by all tenants."""
+    """A collection of documents; it needs no set-up. Its table is Lodger's own and shared by all tenants."""
 
     name: str
 
@@ -102,7 +102,7 @@ class Collection:
 
     @property
     def tenant_column(self) -> Column[Any]:
-        """The column that says whose document it is."""
+        """The column with the document's tenant."""
         return documents.c.tenant_id
 
     @property

@@ -1,4 +1,4 @@
-"""The sets that a platform exposed, by name; every other name is a collection."""
+"""The registry of exposed sets by name; every other name is a collection."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,10 +20,10 @@ _NO_WALL = DatabaseIsolation()
 
 
 class Datasets:
-    """What ``db.NAME`` means on this node. Filled by the platform before scripts run.
+    """Sets by the name that scripts use on this node. Filled by the platform before scripts run.
 
     Args:
-        elapsed_s: a clock that never steps, for questions to other databases; None is this machine's.
+        elapsed_s: a monotonic clock for queries to other databases; None is this machine's.
     """
 
     def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
@@ -36,7 +36,7 @@ class Datasets:
         self._elapsed_s = elapsed_s or SystemClock().elapsed_s
 
     def attach(self, source: str | URL | Engine) -> ForeignDatabase:
-        """Return the database at an address, or behind an engine of the platform's; the same one when asked again.
+        """Return the database at an address or of a platform's engine; the same object for the same argument.
 
         Raises:
             InputError: database_url.
@@ -52,7 +52,7 @@ class Datasets:
         return tuple(self._databases.values())
 
     def close(self) -> None:
-        """Let go of the other databases; safe to call twice."""
+        """Close the other databases; safe to call twice."""
         for each in self._databases.values():
             each.close()
 
@@ -105,17 +105,17 @@ class Datasets:
 
     @property
     def unseen(self) -> list[ForeignDatabase | None]:
-        """Databases of which it is not known what of the wall stands there."""
+        """Databases that were not yet inspected for row security."""
         used = {rows.database for rows in self._tables.values()}
         return [each for each in (None, *self.databases) if each not in self._walls and (each is None or each in used)]
 
     def stand(self, database: ForeignDatabase | None, wall: DatabaseIsolation) -> None:
-        """Take note of what stands in a database: its sets are read through the views that do."""
+        """Set the isolation found in a database: its sets are read through the views that exist."""
         self._walls[database] = wall
         self._changed()
 
     def unknown(self, database: ForeignDatabase | None) -> None:
-        """Forget what stands in a database: whoever asks next looks again."""
+        """Discard the isolation found in a database: the next use inspects it again."""
         if self._source is not None:
             self._source.unknown(database)
             return
@@ -123,11 +123,11 @@ class Datasets:
         self._changed()
 
     def wall(self, database: ForeignDatabase | None) -> DatabaseIsolation:
-        """Return what stands there, as far as anybody has looked."""
+        """Return the isolation found in a database; none if it was not inspected."""
         return self._walls.get(database, _NO_WALL)
 
     def pinned(self) -> "Datasets":
-        """Return these sets as they are now, whatever is exposed or found to stand while a run goes on."""
+        """Return a snapshot of the sets, for one run."""
         if self._source is not None:
             return self
         if self._pinned is None:
@@ -170,7 +170,7 @@ class Datasets:
         return iter(self._tables.values())
 
     def described(self) -> dict[str, Any]:
-        """Return what a script's side needs to know: kinds of the columns by set."""
+        """Return the kinds of columns by set, for the sandbox."""
         return {
             item.name: {
                 "key": item.key.name,
@@ -186,7 +186,7 @@ class Datasets:
 
 
 def _without(rows: TableDataset, columns: frozenset[str]) -> TableDataset:
-    """Return a set of which some columns are not written."""
+    """Return a set without write access to some columns."""
     if not columns:
         return rows
     needed = rows.required | ({rows.key.name} if rows.key_source is KeySource.GIVEN else set())

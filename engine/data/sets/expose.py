@@ -1,6 +1,6 @@
 """Turns a platform's SQLAlchemy table or mapped class into a set that scripts see as ``db.NAME``.
 
-Everything that could let one tenant learn of another is refused here, once, before any script runs.
+Declarations through which one tenant could learn about another are refused here, before any script runs.
 """
 
 import re
@@ -61,15 +61,15 @@ def expose(
 
     Args:
         source: a Core ``Table`` or a class mapped to one table.
-        tenant_column: the column whose value says whose row it is.
+        tenant_column: the column that holds the row's tenant.
         read: columns that may be read, filtered and ordered by; None is all but the tenant's.
-        write: columns that may be inserted and updated; they must be readable. The key, when the database or Lodger makes
-            it, and the tenant's column never are.
+        write: columns that may be inserted and updated; they must be readable. Never the tenant's column, nor a key
+            that the database or Lodger generates.
         name: what scripts say after ``db.``; the table's name when None.
         insert, delete: whether rows may be made and removed; None is yes when anything may be written.
-        allow_unique: names of unique constraints or indexes without the tenant's column that are written nevertheless:
-            their violations tell a tenant what others have.
-        tenant_value: makes the column's value of Lodger's tenant id; None reads it by the column's type.
+        allow_unique: names of unique constraints or indexes without the tenant's column that scripts may write
+            nevertheless: their violations reveal values of other tenants.
+        tenant_value: converts Lodger's tenant id to the column's value; None converts by the column's type.
         database: where the table is; None is the ledger's own database.
         feed: which changes scripts can follow. ``reported``: those made through Lodger and those that the platform reports;
             ``trigger``: all, by triggers that ``prepare`` makes; ``off``: none. None is ``reported`` where the key allows it.
@@ -157,7 +157,7 @@ def _always(column: Column[Any]) -> bool:
 def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
     if isinstance(source, Table):
         return source, {column.key: column for column in source.columns}
-    # Who gives a mapped class has imported it already; who gives none pays nothing for it.
+    # Imported only for a mapped class, which comes with it imported.
     from sqlalchemy.orm import Mapper
 
     mapper = sa.inspect(source, raiseerr=False)
@@ -231,7 +231,7 @@ def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
 def _unique_within(
     table: Table, tenant: Column[Any], by_column: dict[Column[Any], str], shown: frozenset[str]
 ) -> frozenset[frozenset[str]]:
-    """Return the sets of columns that are unique within a tenant, by their names, of those that scripts see."""
+    """Return the sets of visible columns that are unique within a tenant."""
     plain = [list(each.columns) for each in table.constraints if isinstance(each, sa.UniqueConstraint)]
     for index in table.indexes:
         partial = any(options.get("where") is not None for options in index.dialect_options.values())
@@ -274,7 +274,7 @@ def _references(writes: list[Column[Any]], by_column: dict[Column[Any], str]) ->
 
 
 def _links(fields: dict[str, ColumnField]) -> dict[str, tuple[str, Table, Column[Any]]]:
-    """Return the foreign keys of the columns that scripts see, by the name under which they are followed."""
+    """Return the foreign keys of visible columns by relation name."""
     found: dict[str, tuple[str, Table, Column[Any]]] = {}
     for name, item in fields.items():
         for link in item.column.foreign_keys:

@@ -1,8 +1,8 @@
-"""A platform's database other than the ledger's: where exposed tables are that Lodger reads, and writes by receipt.
+"""A platform's database other than the ledger's: its exposed tables are read, and written with receipts.
 
-A transaction cannot span two databases, so what a run changes there is applied by seal, apply and settle
-(:mod:`lodger.engine.effects.foreign_commit`). For that the database holds one table of Lodger's, ``lodger_receipts``; without it
-everything in it may only be read.
+A transaction cannot span two databases, so a run's changes there are applied in three stages: seal, apply, settle
+(:mod:`lodger.engine.effects.foreign_commit`). They need Lodger's table ``lodger_receipts`` in that database; without it
+the database is read-only.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ class ForeignDatabase:
 
     Args:
         source: an address, or an engine of the platform's own, which is used and never closed.
-        elapsed_s: a clock that never steps; it bounds questions.
+        elapsed_s: a monotonic clock, for the time limit of queries.
 
     Raises:
         InputError: database_url; it is neither SQLite nor PostgreSQL.
@@ -86,21 +86,21 @@ class ForeignDatabase:
                 yield connection
 
     async def ask(self, work: Callable[[Connection], T]) -> T:
-        """Answer a question in a thread, bounded in time. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`."""
+        """Run a query in a thread, with a time limit. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`."""
         with self._lock:
             if self._reads is None:
                 self._reads = ThreadReads(self, elapsed_s=self._elapsed_s)
         return await self._reads(work)
 
     def receives(self, connection: Connection) -> bool:
-        """Whether Lodger's tables are there, so that what is in this database may be written and its changes be read."""
+        """Whether Lodger's tables exist, so that this database may be written and its changes read."""
         if not self._receipts:  # once there, they stay: a commit without them fails and is tried again
             inspector = sa.inspect(connection)
             self._receipts = all(inspector.has_table(table.name) for table in outside.sorted_tables)
         return self._receipts
 
     def close(self) -> None:
-        """End the threads for questions and the connections that are Lodger's own; safe to call twice."""
+        """End the query threads and close Lodger's own connections; safe to call twice."""
         with self._lock:
             reads, self._reads = self._reads, None
         if reads is not None:
@@ -137,6 +137,6 @@ def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
 
 
 def state_of(error: DBAPIError) -> str | None:
-    """Return the SQLSTATE that a driver says, None when it says none."""
+    """Return the SQLSTATE of a driver's error, None if it has none."""
     found = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
     return str(found) if found else None

@@ -1,8 +1,7 @@
-"""The second wall around scripts' data, where the database has row security: a role without rights, views and policies for one tenant.
+"""Row security for scripts' data, where the database has it: an unprivileged role, and views and policies for one tenant.
 
-:mod:`lodger.engine.data.sets.scope` binds every statement to its tenant; if one ever were not, the database itself answers with
-this tenant's rows alone, and takes this tenant's rows alone. Role and tenant are set for one transaction, so they hold behind a
-pooler and end with it.
+:mod:`lodger.engine.data.sets.scope` binds every statement to its tenant; behind it the database itself shows and accepts only
+this tenant's rows. Role and tenant are set for one transaction, so they work behind a pooler and end with it.
 """
 
 import logging
@@ -31,15 +30,14 @@ _log = logging.getLogger("lodger.data")
 
 @dataclass(frozen=True, slots=True)
 class DatabaseIsolation:
-    """What of the wall stands in one database.
+    """The row security objects that exist in one database.
 
     Attributes:
         schema: of the views.
-        role: questions can be asked as the role, so Lodger's own tables show one tenant.
-        views: sets whose view stands and is the present one.
-        written: of these, the sets that are also written as the role. Not those with triggers that run with the rights of whoever
-            writes: they are the platform's, and may touch what the role may not; nor views of the platform's own, of which it is
-            not known what stands behind them.
+        role: queries can run as the role, so Lodger's own tables show one tenant.
+        views: sets with an up-to-date view.
+        written: of these, the sets that are also written as the role. Without sets with triggers that run with the writer's
+            rights, which may need more than the role's, and without the platform's own views, whose tables are unknown.
         telling: columns, by set, that scripts may not write though they were exposed:
             :func:`lodger.engine.data.sets.uniqueness.cross_tenant_unique_columns`.
     """
@@ -65,11 +63,11 @@ _NEEDED = [(name, privilege) for name, some in NEEDED.items() for privilege in s
 
 
 def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool = True) -> DatabaseIsolation:
-    """See what stands in a database, and say aloud what does not.
+    """Inspect a database for row security objects; log a warning for what is missing.
 
     Args:
-        sets: what is exposed of it.
-        ledger: it is the ledger's, with Lodger's own tables for scripts.
+        sets: its exposed sets.
+        ledger: whether it is the ledger's, with Lodger's own tables for scripts.
     """
     sets = list(sets)
     unique = cross_tenant_unique_columns(connection, sets)
@@ -112,13 +110,13 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
 
 
 def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[str]) -> bool:
-    """Whether the role can look at all that a set refers to."""
+    """Whether the role can read all tables that a set references."""
     targets = _led_to(rows)
     return all(each.name in standing for each in sets if each.origin in targets)
 
 
 def _led_to(rows: TableDataset) -> set[Table]:
-    """Return the tables that a set's foreign keys lead to."""
+    """Return the tables that a set's foreign keys reference."""
     return {each.table for each in rows.references.values()} | {table for _name, table, _column in rows.links.values()}
 
 
@@ -127,7 +125,7 @@ Ask = Callable[[Callable[[Connection], DatabaseIsolation], "ForeignDatabase | No
 
 
 async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
-    """See once what stands in each database; one that is away is looked at again by the next."""
+    """Inspect each database once; one that is unreachable is inspected again at the next call."""
     for database in datasets.unseen:
 
         def look_there(connection: Connection, of: "ForeignDatabase | None" = database) -> DatabaseIsolation:
@@ -135,17 +133,17 @@ async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
 
         try:
             datasets.stand(database, await ask(look_there, database))
-        except Exception:  # noqa: BLE001 - whoever asks something of that database is told, not those who do not
+        except Exception:  # noqa: BLE001 - the next query of that database reports it
             _log.warning("%s cannot be looked at", "the ledger's database" if database is None else database.place)
 
 
 def isolated_query(
     work: Callable[[Connection], T], tenant_id: str, datasets: "Datasets", rows: Dataset | None = None
 ) -> Callable[[Connection], T]:
-    """Return the same question, asked as the role and for this tenant where the database has them.
+    """Return the query, run as the role and for this tenant where the database has them.
 
     Args:
-        rows: the set that is asked; None asks of Lodger's own tables.
+        rows: the queried set; None for Lodger's own tables.
     """
     wall = datasets.wall(None if rows is None else database_of(rows))
     own = rows is None or isinstance(rows, Collection)
@@ -167,7 +165,7 @@ def isolated_query(
 
 @contextmanager
 def recheck_on_error(datasets: "Datasets", database: "ForeignDatabase | None") -> Iterator[None]:
-    """Look again at what stands when a statement meets something that is not there or not allowed: a view was dropped."""
+    """Inspect the database again after an error about a missing or forbidden object: a view may have been dropped."""
     try:
         yield
     except ProgrammingError:
@@ -176,7 +174,7 @@ def recheck_on_error(datasets: "Datasets", database: "ForeignDatabase | None") -
 
 
 def name_tenant(connection: Connection, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> None:
-    """Name the tenant of a transaction that writes: without it the views show no rows."""
+    """Set the tenant of a writing transaction: without it the views show no rows."""
     security = driver_of(connection).row_security
     if security is not None:
         security.assign(connection, _tenant(security, tenant_id, datasets, sets))
@@ -184,7 +182,7 @@ def name_tenant(connection: Connection, tenant_id: str, datasets: "Datasets", se
 
 @contextmanager
 def as_role(connection: Connection, *, stands: bool) -> Iterator[None]:
-    """Write as the role, where it stands; at the end the engine's own user writes again."""
+    """Run the block as the role, where it exists; then return to the engine's own user."""
     security = driver_of(connection).row_security
     if not stands or security is None:
         yield

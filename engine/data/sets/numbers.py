@@ -1,6 +1,6 @@
-"""Keys taken from a database's sequences at the call: a script knows its new row's id before anything is written.
+"""Keys taken from a database's sequences at the call: a script knows its new row's id before it is written.
 
-A number that is taken and not used leaves a gap, as it does for everybody who uses sequences.
+An unused number leaves a gap, as is usual with sequences.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,11 +20,11 @@ class Writable(Protocol):
     """A database that hands out transactions that may write."""
 
     def write(self) -> AbstractContextManager[Connection]:
-        """Return one."""
+        """Return one writing transaction."""
         ...
 
 
 def taken(database: Writable, rows: TableDataset, many: int) -> list[int] | None:
-    """Take keys; None where they have no sequence, or their values may not be given (GENERATED ALWAYS)."""
+    """Take keys from the sequence; None if there is none, or values may not be given (GENERATED ALWAYS)."""
     with database.write() as connection:
         return driver_of(connection).take_numbers(connection, rows.origin, rows.key.column.name, many)

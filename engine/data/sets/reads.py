@@ -1,4 +1,4 @@
-"""Questions of scripts to the ledger's database, away from the event loop: a few threads, each question its own short snapshot."""
+"""Scripts' queries to the ledger's database, run in threads off the event loop, each in its own short snapshot."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Readable(Writable, Protocol):
 
 
 class ThreadReads:
-    """Answers questions in threads. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`.
+    """Runs queries in threads. Satisfies :class:`lodger.engine.capabilities.session.QueryRunner`.
 
     Args:
         database: where the rows are.
@@ -52,7 +52,7 @@ class ThreadReads:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lodger-read", initializer=patience.adopt)
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
-        """Return what ``work`` answers.
+        """Return the result of ``work``.
 
         Raises:
             CallRefused: ``too_slow``.

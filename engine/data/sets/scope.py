@@ -1,6 +1,6 @@
 """The one place where a statement is bound to its tenant. Every statement on tenants' rows is begun here.
 
-What a script says (filters, keys, values) is added to these statements with AND, so it can only narrow them.
+A script's filters, keys and values are added to these statements with AND, so they can only narrow them.
 """
 
 from typing import Any, Protocol
@@ -34,16 +34,16 @@ class TenantTable(Protocol):
 
     @property
     def table(self) -> Table:
-        """Where they are."""
+        """The table of the rows."""
         ...
 
     @property
     def tenant_column(self) -> Column[Any]:
-        """Whose they are."""
+        """The column with the tenant."""
         ...
 
     def tenant_value(self, tenant_id: str) -> Any:
-        """Return the tenant as this table writes it."""
+        """Return a tenant's id as this table stores it."""
         ...
 
 
@@ -54,7 +54,7 @@ class Scope:
         self.tenant_id = tenant_id
 
     def predicate(self, rows: TenantTable) -> ColumnElement[bool]:
-        """Return the tenant's predicate. Nothing else in the engine writes it for data that scripts reach."""
+        """Return the tenant's predicate; no other code writes it for data that scripts can use."""
         column, value = rows.tenant_column, self._value(rows)
         if isinstance(column.type, String):
             return same_text(column, literal(value, String()))
@@ -65,7 +65,7 @@ class Scope:
 
     def _value(self, rows: TenantTable) -> Any:
         value = rows.tenant_value(self.tenant_id)
-        if value is None:  # would ask for rows that belong to nobody
+        if value is None:  # would match rows without a tenant
             raise denied("this tenant has no part in that set")
         return value
 
@@ -86,7 +86,7 @@ class Scope:
         return delete(rows.table).where(self._within(rows))
 
     def insert(self, rows: TenantTable, values: dict[str, Any]) -> Insert:
-        """Insert one row; its tenant is this one, whatever the values say."""
+        """Begin an insert of one row; its tenant is always this one, whatever the values contain."""
         fixed: dict[str, Any] = {rows.tenant_column.key: self._value(rows)}
         if isinstance(rows, Collection):
             fixed["collection"] = rows.name

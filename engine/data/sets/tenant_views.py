@@ -1,4 +1,4 @@
-"""A set as a view shows it: one tenant's rows, where the database has row security (:mod:`lodger.engine.store.stores.features`)."""
+"""Views of sets that show one tenant's rows, where the database has row security (:mod:`lodger.engine.store.stores.features`)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -36,7 +36,7 @@ def _copied(column: Column[Any]) -> Column[Any]:
 
 
 def _shown(rows: TableDataset) -> list[Column[Any]]:
-    """Return the columns that the view has, in the table's order."""
+    """Return the view's columns, in the table's order."""
     wanted = {rows.tenant_column, *(item.column for item in rows.fields.values()), *rows.referred}
     return [column for column in rows.origin.columns if column in wanted or _filled(column)]
 
@@ -46,7 +46,7 @@ def _filled(column: Column[Any]) -> bool:
 
 
 def view(rows: TableDataset, security: RowSecurity) -> View:
-    """Return the statements that make a set's view and let the role use it."""
+    """Return the statements that create a set's view and grant it to the role."""
     shown = _shown(rows)
     written = {rows.fields[name].column for name in rows.writable}
     inserted = {rows.tenant_column, rows.key.column, *written} | {each for each in shown if _filled(each)}
@@ -68,11 +68,11 @@ def view(rows: TableDataset, security: RowSecurity) -> View:
 def statements(
     security: RowSecurity, sets: Iterable[TableDataset], *, ledger: bool, user: str | None = None
 ) -> list[str]:
-    """Return all that makes the role, the schema and the views of these sets, in order.
+    """Return the statements that create the role, the schema and the views of these sets, in order.
 
     Args:
         ledger: the database is the ledger's own.
-        user: the name Lodger connects under, when another user runs this.
+        user: the user that Lodger connects as, if another one runs the statements.
     """
     made = security.statements(ledger=ledger, user=user)
     for rows in sets:

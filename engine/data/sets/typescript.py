@@ -1,4 +1,4 @@
-"""What is exposed as TypeScript: an editor then completes columns, and finds what is written that cannot be."""
+"""TypeScript declarations of exposed sets, so that editors complete columns and mark wrong writes."""
 
 import json
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def declarations(sets: Iterable[TableDataset], targets: dict[str, dict[str, str]
     """Return the text of a ``.d.ts`` file.
 
     Args:
-        targets: by set, the names of the sets that its foreign keys lead to, by the names under which they are followed.
+        targets: by set, the names of related sets by relation name.
     """
     parts = ["// The sets that this platform exposes, made by `lodger init`; do not edit.\n"]
     members = []

@@ -1,7 +1,7 @@
-"""What a table's uniqueness would tell one tenant of another: as the platform declares it, and as its database really has it.
+"""Uniqueness across tenants, as the platform declares it and as its database has it.
 
-A violation of a rule that spans tenants says that somebody has a value. ``expose()`` refuses to have such columns written; a rule
-that stands in the database alone is found by :func:`cross_tenant_unique_columns`, and its columns are not written either.
+A violation of such a constraint reveals that another tenant has a value, so scripts may not write its columns: ``expose()``
+refuses declared ones, and :func:`cross_tenant_unique_columns` finds those that only the database has.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,9 +18,9 @@ from lodger.engine.store.stores import driver_of, drivers
 def require_unique_within_tenant(
     table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]
 ) -> None:
-    """Refuse writes to columns whose uniqueness spans tenants.
+    """Refuse writes to columns that are unique across tenants.
 
-    A tenant's column that is said to compare loosely does not keep tenants apart in a constraint.
+    A case-insensitive tenant column does not separate tenants in a constraint.
 
     Raises:
         InputError: expose_unique.
@@ -61,14 +61,14 @@ def _is_allowed(label: str, columns: Sequence[str], allowed: frozenset[str]) -> 
 
 
 def is_case_insensitive(column: Column[Any]) -> bool:
-    """Whether a column says of itself that it takes different texts for the same."""
+    """Whether a column's collation treats different texts as equal."""
     return any(driver.is_loose(column.type) for driver in drivers())
 
 
 def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableDataset]) -> dict[str, frozenset[str]]:
-    """Return the columns, by set and as scripts name them, whose uniqueness spans tenants though nobody declared it.
+    """Return the columns by set, as scripts name them, with an undeclared uniqueness across tenants.
 
-    Of an index over expressions all columns that are written count: what it compares is not known.
+    An index over expressions counts for all written columns, because its columns are unknown.
     """
     found: dict[str, frozenset[str]] = {}
     for rows in sets:
@@ -91,7 +91,7 @@ def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableData
 
 
 def _named(rows: TableDataset) -> set[frozenset[str]]:
-    """Return the columns of declared rules that are allowed by their names, which SQLite forgets."""
+    """Return the columns of declared constraints that are allowed by name; SQLite does not keep names."""
     declared = [*rows.origin.constraints, *rows.origin.indexes]
     return {
         frozenset(column.name for column in rule.columns)

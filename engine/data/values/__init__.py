@@ -1,1 +1,1 @@
-"""Kinds of column value and how each database keeps them."""
+"""Kinds of column values and how databases store them."""

@@ -1,4 +1,4 @@
-"""What a filter can name: a column of an exposed table, or a path inside a collection's document."""
+"""Fields of filters: columns of exposed tables, and paths inside documents of collections."""
 
 import re
 from dataclasses import dataclass
@@ -39,13 +39,13 @@ class ColumnField:
 
 @dataclass(frozen=True, slots=True)
 class PathField:
-    """A place inside a document; ``parts`` are checked names, so a path built from them holds nothing else."""
+    """A path inside a document; its ``parts`` are checked names."""
 
     name: str
     parts: tuple[str, ...]
 
     def found(self, document: Any) -> Any:
-        """Return the wire value at this path, None when nothing is there."""
+        """Return the wire value at this path, None if there is none."""
         value = document
         for part in self.parts:
             if not isinstance(value, dict) or part not in value:
@@ -56,13 +56,13 @@ class PathField:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelatedField:
-    """A column of the row that a foreign key leads to; it can be filtered by, and nothing else.
+    """A column of a related row; it can only be used in filters.
 
     Attributes:
         name: as scripts say it, ``customer.state``.
-        link: the column that leads there.
-        target: the set it leads to (:class:`lodger.engine.data.sets.dataset.TableDataset`).
-        inner: the column there.
+        link: the foreign key column.
+        target: the related set (:class:`lodger.engine.data.sets.dataset.TableDataset`).
+        inner: the column of the related set.
     """
 
     name: str
@@ -72,7 +72,7 @@ class RelatedField:
 
     @property
     def hidden(self) -> str:
-        """Under which name a row holds its related one while it is asked; no column is called so."""
+        """The name under which a row holds its related row during filtering; no column has it."""
         return f".{self.link.name}"
 
 
@@ -82,7 +82,7 @@ Field = OwnField | RelatedField
 
 
 def classed(value: Any) -> tuple[int, Any]:
-    """Return a document value's class and what is compared within it; lists and objects compare alike."""
+    """Return the type rank and the comparable form of a document's value; lists and objects compare as equal."""
     if value is None:
         return NULL, 0
     if isinstance(value, bool):

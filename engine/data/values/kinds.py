@@ -1,4 +1,4 @@
-"""The kinds of column value: what each is in Python, on the wire, and how its text becomes the value.
+"""The kinds of column values: their Python type, wire form and parsing.
 
 A *canonical* value is what evaluator, journal and commit compare: int, float, Decimal, bool, str, aware datetime, date,
 bytes, or JSON. Kinds go by the column's type, never by the value: a 64-bit column is text for the script even for 7.
@@ -45,7 +45,7 @@ _BIGINT = re.compile(r"-?\d{1,19}", re.ASCII)
 
 
 def read(kind: Kind, value: Any, name: str) -> Any:
-    """Make the canonical value of what a script gave for a column; None stays None.
+    """Return the canonical value of a script's value for a column; None stays None.
 
     Args:
         kind: the column's.

@@ -1,4 +1,4 @@
-"""How canonical values are kept by a database: what is selected, what is bound, what comes back."""
+"""Conversion between canonical values and a database's: selected expressions, bound values, results."""
 
 import json
 import math
@@ -21,7 +21,7 @@ NAN, DECIMAL_NAN = math.nan, Decimal("NaN")
 
 
 def column_of(field: ColumnField, driver: Driver) -> ColumnElement[Any]:
-    """Return the column as it is selected, compared and ordered."""
+    """Return the expression of a column for selecting, comparing and ordering."""
     column = field.column
     if field.kind is Kind.TEXT:
         return Bytewise(column)
@@ -29,7 +29,7 @@ def column_of(field: ColumnField, driver: Driver) -> ColumnElement[Any]:
 
 
 def stored(field: ColumnField, value: Any, driver: Driver) -> Any:
-    """Return what is bound for a canonical value.
+    """Return the value to bind for a canonical value.
 
     Raises:
         CallRefused: too_many_digits.
@@ -57,7 +57,7 @@ def bound_type(field: ColumnField, driver: Driver) -> Any:
 
 
 def canonical(field: ColumnField, raw: Any) -> Any:
-    """Make the canonical value of what a database gave."""
+    """Return the canonical value of a database's value."""
     if raw is None:
         return None
     kind = field.kind
@@ -80,13 +80,13 @@ def canonical(field: ColumnField, raw: Any) -> Any:
 
 
 def documents_of(key: str, body: str) -> dict[str, Any]:
-    """Make the row of a document as the database keeps it."""
+    """Return the database row of a document."""
     made: dict[str, Any] = json.loads(body)
     return {"id": key} | made
 
 
 def as_decimal(raw: Any, scale: int | None) -> Decimal:
-    """Make the decimal of a number that a database gave, at the column's scale."""
+    """Return a database's number as a decimal with the column's scale."""
     made = raw if isinstance(raw, Decimal) else Decimal(repr(raw) if isinstance(raw, float) else str(raw))
     if made.is_nan():
         return DECIMAL_NAN
@@ -94,7 +94,7 @@ def as_decimal(raw: Any, scale: int | None) -> Decimal:
 
 
 def scaled(field: ColumnField, value: Any, name: str) -> Any:
-    """Return a value as a column shows it once it holds it: a decimal with all of the column's digits.
+    """Return a value as a column returns it: a decimal with all of the column's digits.
 
     Raises:
         CallRefused: ``bad_request``: it has more of them.
@@ -107,10 +107,10 @@ def scaled(field: ColumnField, value: Any, name: str) -> Any:
 
 
 def at_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
-    """Round to so many digits after the point, and show as many, however long the number is."""
+    """Round to a number of digits after the point, and show all of them."""
     return value.quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=EXACT)
 
 
 def floor_ceiling(value: Decimal, scale: int) -> tuple[Decimal, Decimal]:
-    """Return the neighbours of a value among those that a column of this scale can hold; both are the value when it can."""
+    """Return the nearest values below and above that a column of this scale can hold; both are the value if it can hold it."""
     return at_scale(value, scale, ROUND_FLOOR), at_scale(value, scale, ROUND_CEILING)
