@@ -100,7 +100,7 @@ def test_banned_words_are_found() -> None:
     assert banned_names("class OutboxCourier: ...", "x") == ["line 1: OutboxCourier"]
     assert banned_names("def f(whose): ...", "docket") == ["file: docket", "line 1: whose"]
     assert banned_names("at_most = 1; utmost = 2", "x") == []
-    assert banned_prose('def f():\n    """Return who came."""') == ["line 2: Give", "line 2: who"]
+    assert banned_prose('def f():\n    """Give who came."""') == ["line 2: Give", "line 2: who"]
     assert banned_prose("x = 1  # nobody's row") == ["line 1: nobody"]
     assert banned_prose('x = "nobody"') == []
 

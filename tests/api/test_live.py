@@ -263,7 +263,7 @@ def test_many_streams_of_a_tenant_share_one_look(lodge: House) -> None:
 
 
 def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(action_stream, "MOST", 7)
+    monkeypatch.setattr(action_stream, "MAX_ACTIONS", 7)
     with house(url) as lodge:
         lodge.furnish()
         each = action_stream.Following("acme")

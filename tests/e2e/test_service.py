@@ -201,14 +201,14 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
         assert api.end() == 0
 
 
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
-def test_both_processes_end_when_told(tmp_path: Path, reported: signal.Signals) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_both_processes_end_when_told(tmp_path: Path, stop: signal.Signals) -> None:
     with up(tmp_path) as service:
         url = service.kind("listening")["url"]
         (child,) = of_api(tmp_path)
         gone = os.pidfd_open(child)
         try:
-            service.process.send_signal(reported)
+            service.process.send_signal(stop)
             assert service.process.wait(120) == 0
             assert select.select([gone], [], [], 60)[0], "the API outlived the node"
         finally:

@@ -73,7 +73,7 @@ def verdicts(runtime: str, program: str, numbers: Iterable[int] = NUMBERS) -> di
 
 
 @X86
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("program", GATES)
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_every_number_ends_as_the_golden_table_says(runtime: str, program: str) -> None:
     found = verdicts(runtime, program)

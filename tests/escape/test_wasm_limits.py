@@ -59,7 +59,7 @@ LINES = command(
 )
 
 
-@pytest.mark.parametrize(("most", "dropped"), [(19, 1), (20, 0), (21, 0)])
+@pytest.mark.parametrize(("maximum", "dropped"), [(19, 1), (20, 0), (21, 0)])
 def test_log_lines(wasm: Commands, maximum: int, dropped: int) -> None:
     report = wasm(LINES, log_lines=maximum)
     assert (report.outcome, report.dropped_logs, len(report.logs)) == (
@@ -69,13 +69,13 @@ def test_log_lines(wasm: Commands, maximum: int, dropped: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("most", "kept", "dropped"), [(171, 19, 1), (180, 20, 0), (181, 20, 0)])
+@pytest.mark.parametrize(("maximum", "kept", "dropped"), [(171, 19, 1), (180, 20, 0), (181, 20, 0)])
 def test_log_bytes(wasm: Commands, maximum: int, kept: int, dropped: int) -> None:
     report = wasm(LINES, log_bytes=maximum)
     assert (report.outcome, report.dropped_logs, len(report.logs)) == (Outcome.OK, dropped, kept + bool(dropped))
 
 
-@pytest.mark.parametrize(("most", "whole"), [(19, False), (20, True), (21, True)])
+@pytest.mark.parametrize(("maximum", "whole"), [(19, False), (20, True), (21, True)])
 def test_log_line_bytes(wasm: Commands, maximum: int, whole: bool) -> None:
     line = command("(call $out (i32.const 2) (i32.const 1024) (i32.const 20))", extra=data(1024, "x" * 20))
     (only,) = wasm(line, log_line_bytes=maximum).logs

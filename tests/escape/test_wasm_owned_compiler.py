@@ -73,7 +73,7 @@ def test_whole_code_is_taken() -> None:
 
 
 def test_endless_code_stops_at_the_bound_and_the_parent_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "MOST_CODE_BYTES", 16 * MIB)
+    monkeypatch.setattr(compiler, "MAX_CODE_BYTES", 16 * MIB)
     before = _resident()
     found = compile_by("while True: send(1 << 20)")
     assert isinstance(found, Report)

@@ -85,7 +85,7 @@ class Plant:
 
 _REFRESH = r"UPDATE lodger_turns SET startable_at="
 _TAKE = r"UPDATE lodger_actions SET state=\?, node_id=\?, lease_epoch=\?, attempt="
-_FIRST = r"^WITH given \(tenant, labels, most\) .* AS rank .*$"
+_FIRST = r"^WITH given \(tenant, labels, maximum\) .* AS rank .*$"
 _MOVE = r"UPDATE lodger_schedule_clock SET state=\?, next_at="
 _RELEASE = r"UPDATE lodger_actions SET held=\?"
 _ENDED = r"UPDATE lodger_actions SET due_at=\?, state="

@@ -124,9 +124,9 @@ def test_what_nobody_could_take_is_not_given(bench: Bench, monkeypatch: pytest.M
     bench.tenant()
     bench.engine.tenants.suspend("acme")
     whole = len(gzip.decompress(bench.engine.tenants.export("acme")).rpartition(b'{"sha256"')[0])
-    monkeypatch.setattr("lodger.engine.service.archive.export.MOST_BYTES", whole)
+    monkeypatch.setattr("lodger.engine.service.archive.export.MAX_BYTES", whole)
     bench.engine.tenants.export("acme")
-    monkeypatch.setattr("lodger.engine.service.archive.export.MOST_BYTES", whole - 1)
+    monkeypatch.setattr("lodger.engine.service.archive.export.MAX_BYTES", whole - 1)
     with pytest.raises(Conflict) as refused:
         bench.engine.tenants.export("acme")
     assert refused.value.code == "tenant_too_large"

@@ -104,7 +104,7 @@ def test_a_url_that_names_no_ledger(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "reported"),
     [
         ("postgresql://ann:s@c?r:et@host/db", "postgresql://ann:***@host/db"),
         (

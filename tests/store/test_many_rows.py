@@ -96,12 +96,12 @@ def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number:
 @pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 65, 600])
 def test_one_question_for_many_rows_answers_for_each(bench: Bench, table: Table, number: int) -> None:
     question = AskMany(
-        {"id": table.c.id, "least": table.c.count},
+        {"id": table.c.id, "minimum": table.c.count},
         lambda given, _driver: select(table.c.id).where(table.c.id == given.c.id, table.c.count >= given.c.minimum),
     )
     with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": at, "said": None, "count": at % 5} for at in range(number)])
-        rows = question.rows(connection, [{"id": at, "least": 3} for at in range(-1, number)])
+        rows = question.rows(connection, [{"id": at, "minimum": 3} for at in range(-1, number)])
     assert sorted(row.id for row in rows) == [at for at in range(number) if at % 5 >= 3]
 
 
