@@ -1,1 +1,1 @@
-"""The way out: the only code that opens connections to places which tenants name. It must never trust a name, nor look one up twice."""
+"""Outgoing HTTP: the only code that connects to hosts named by tenants. It must never trust a name, nor resolve one twice."""

@@ -1,8 +1,8 @@
-"""Which addresses no tenant's request may reach. Pure: a table of our own, because what a library calls global is not a guard.
+"""Addresses that requests of tenants may not reach. Pure, with a table of its own, because a library's "global" is no security check.
 
 ``ipaddress.is_global`` is true for NAT64 of the metadata service (64:ff9b::a9fe:a9fe), 6to4 of loopback (2002:7f00:1::),
-``::127.0.0.1``, ``fec0::1``, multicast, 192.88.99.1 and 192.0.0.8 (seen on 3.11). What carries an IPv4 address inside is judged by
-that address too.
+``::127.0.0.1``, ``fec0::1``, multicast, 192.88.99.1 and 192.0.0.8 (seen on 3.11). Addresses that embed an IPv4 address are also
+checked by that one.
 """
 
 from collections.abc import Iterable
@@ -50,13 +50,13 @@ _open_6 = IPv6Network(OPEN_6)
 
 
 def plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv4-mapped one stands for, any other as it is: what the kernel would connect to."""
+    """Return the address that the kernel would connect to: the IPv4 address of an IPv4-mapped one, any other unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
 
 def closed(address: Address) -> str | None:
-    """Return the reason why nobody may go there, None when it is open."""
+    """Return the reason why an address is not allowed, None if it is."""
     address = plain(address)
     if isinstance(address, IPv4Address):
         return next((why for network, why in _closed_4 if address in network), None)
@@ -74,7 +74,7 @@ def closed(address: Address) -> str | None:
 
 
 class AddressPolicy:
-    """Which addresses are open here: all that the table leaves, and those that the operator has opened.
+    """The addresses that requests may reach: all outside the table, and networks that the operator has allowed.
 
     Args:
         opened: networks like ``10.1.2.0/24`` that requests may reach in spite of the table.
@@ -87,11 +87,11 @@ class AddressPolicy:
         self._opened = tuple(_network(text) for text in opened)
 
     def closed(self, address: Address) -> str | None:
-        """Return the reason why nobody may go there, None when it is open."""
+        """Return the reason why an address is not allowed, None if it is."""
         return None if self.opened(address) else closed(address)
 
     def opened(self, address: Address) -> bool:
-        """Whether the operator has opened it."""
+        """Whether the operator has allowed an address."""
         address = plain(address)
         return any(address.version == network.version and address in network for network in self._opened)
 

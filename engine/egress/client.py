@@ -1,4 +1,4 @@
-"""Makes one request and follows its redirects: each hop is read, allowed, resolved and judged like the first."""
+"""Sends one request and follows its redirects; each hop is parsed, authorized, resolved and checked like the first."""
 
 import asyncio
 import ssl
@@ -27,12 +27,12 @@ _UNASKED = ("content-encoding", "content-length", "transfer-encoding")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for every request of this node.
+    """Rules for every request of this node.
 
     Attributes:
-        ports: that requests may go to.
-        tls: verifies certificates; nobody can ask for less.
-        payer_pace, host_pace: of one payer at one host, and of all together at one host.
+        ports: allowed ports.
+        tls: verifies certificates; requests cannot weaken it.
+        payer_pace, host_pace: rates of one payer at one host, and of all payers at one host.
     """
 
     addresses: AddressPolicy
@@ -45,7 +45,7 @@ class Rules:
 
 @dataclass(slots=True)
 class _Asked:
-    """The request as it goes on from hop to hop."""
+    """The state of a request from hop to hop."""
 
     method: str
     target: Target
@@ -56,7 +56,7 @@ class _Asked:
 
 
 async def send(rules: Rules, request: Request) -> Answer:
-    """Make a request; no connection, cookie or credential outlives it.
+    """Send a request; no connection, cookie or credential outlives it.
 
     Raises:
         NoAnswer: Refused, TooLate, TooLarge or Cut.
@@ -134,7 +134,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
         asked.received += sum(len(name) + len(value) + 4 for name, value in headers)
         network.expect(request.max_body)
         pointed = request.redirect is not Redirect.MANUAL and _elsewhere(response.status, headers) is not None
-        # What stands beside a redirect that is followed is nobody's: it is not even read.
+        # The body of a redirect that is followed is not read.
         body = b"" if pointed else await _body(request, asked, response, headers)
     except (
         httpcore2.NetworkError,
@@ -183,7 +183,7 @@ def _elsewhere(status: int, headers: Headers) -> str | None:
 
 
 def _go_on(asked: _Asked, status: int, location: str) -> None:
-    """Turn the request into the one that a redirect asks for (Fetch standard, HTTP-redirect fetch)."""
+    """Apply a redirect to the request (Fetch standard, HTTP-redirect fetch)."""
     before = asked.target
     try:
         asked.target = targets.read(joined_url(str(before), location))
@@ -197,7 +197,7 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
 
 
 def joined_url(base: str, location: str) -> str:
-    """Make a redirect's location canonical where that is plain; whatever is not will be refused."""
+    """Return a redirect's location in canonical form where that is unambiguous; other locations are refused later."""
     joined = urljoin(base, location.strip(" \t")).partition("#")[0]
     scheme, colon, rest = joined.partition("://")
     authority, slash, path = rest.partition("/")

@@ -1,4 +1,4 @@
-"""Bodies as they arrive: decoded piece by piece, stopped at the first byte too many, whatever was promised of their length."""
+"""Decoding of response bodies in chunks, stopped at the first byte beyond the limit, whatever Content-Length promised."""
 
 import zlib
 
@@ -13,14 +13,14 @@ _STEP = 64 * 1024
 
 
 class Body:
-    """Takes an encoded body and keeps the decoded one, of at most so many bytes.
+    """Decodes a body chunk by chunk, up to a maximum size.
 
     Args:
         encoding: value of Content-Encoding, empty without one.
         most: decoded bytes.
 
     Raises:
-        Cut: an encoding that we did not ask for.
+        Cut: an encoding that the request did not accept.
     """
 
     def __init__(self, encoding: str, maximum: int) -> None:
@@ -32,7 +32,7 @@ class Body:
         self._head = b""
 
     def take(self, data: bytes) -> None:
-        """Add what came.
+        """Decode a chunk.
 
         Raises:
             TooLarge, Cut.
@@ -40,7 +40,7 @@ class Body:
         self._taken += len(data)
         if (
             self._taken > self._maximum + self._maximum // 64 + 1024
-        ):  # what follows a compressed body's end is kept by nobody
+        ):  # bytes after the end of a compressed body are dropped
             raise TooLarge(f"more than {self._maximum} bytes")
         if self._inflate is None:
             self._keep(data)
@@ -77,7 +77,7 @@ class Body:
         return self._taken
 
     def whole(self) -> bytes:
-        """Return the body when all of it has come."""
+        """Return the body after its last chunk."""
         if self._inflate is not None and self._taken:
             if not self._inflate.eof:
                 raise Cut("the body ends before its end")

@@ -1,4 +1,4 @@
-"""Headers that a script may send: names and values that cannot bend the request, and none that are ours to set."""
+"""Headers that scripts may send: valid names and values, and none that the client sets itself."""
 
 import re
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 def checked(given: Iterable[tuple[str, str]]) -> Headers:
-    """Return headers back with lower-case names, or refuse them.
+    """Return headers with lower-case names, or refuse them.
 
     Raises:
         CallRefused: ``bad_header``.
@@ -49,5 +49,5 @@ def is_value(text: str) -> bool:
 
 
 def elsewhere(headers: Headers) -> Headers:
-    """Return what goes along to another origin."""
+    """Return the headers that are also sent to another origin."""
     return tuple((name, value) for name, value in headers if name in KEPT_ELSEWHERE)

@@ -1,4 +1,4 @@
-"""How often a host may be asked: a request that comes too early waits for its turn, so nobody is flooded through us."""
+"""Request rates by host: a request over the rate waits for its turn, so that no host is flooded."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -8,12 +8,12 @@ KEPT = 20_000
 
 
 class Pace:
-    """A bucket per key: so many at once, then so many a second, in the order of asking.
+    """A token bucket for each key: ``burst`` at once, then ``per_s`` a second, first come, first served.
 
     Args:
         per_s: requests a second.
-        burst: so many go at once when it was quiet.
-        elapsed_s: a clock that never steps.
+        burst: requests at once after a quiet time.
+        elapsed_s: a monotonic clock.
     """
 
     def __init__(self, per_s: float, burst: int, elapsed_s: Callable[[], float]) -> None:
@@ -23,7 +23,7 @@ class Pace:
         self._next: OrderedDict[Hashable, float] = OrderedDict()
 
     def turn(self, key: Hashable, max_s: float) -> float | None:
-        """Take the next turn; give how many seconds it is away. None, and no turn is taken, when that is more than ``most_s``."""
+        """Take the next turn and return the seconds until then. None, without taking a turn, if that is more than ``max_s``."""
         now = self._elapsed_s()
         turn = max(self._next.get(key, now - self._ahead_s), now - self._ahead_s)
         if turn - now > max_s:

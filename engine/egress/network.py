@@ -1,6 +1,6 @@
-"""Under the HTTP client: a name is resolved once, every address of it is judged, and the connection goes to one of those.
+"""Network backend of the HTTP client: resolves a name once, checks all its addresses, and connects to one of them.
 
-The client sees names (for Host and SNI); only this module sees addresses, and nothing is looked up a second time.
+The client sees names (for Host and SNI); only this module sees addresses, and no name is resolved twice.
 """
 
 import socket
@@ -16,10 +16,10 @@ from lodger.engine.egress.target import Target
 
 
 class Names(Protocol):
-    """Gives the addresses of a name (:class:`lodger.engine.egress.resolver.Resolver`)."""
+    """Resolves names (:class:`lodger.engine.egress.resolver.Resolver`)."""
 
     async def addresses(self, host: str) -> list[Address]:
-        """Return all of them; raises Refused."""
+        """Return all addresses of a name; raises Refused."""
         ...
 
 
@@ -28,11 +28,11 @@ MAX_BEFORE = 256 * 1024
 
 
 class Measured(AsyncNetworkStream):
-    """A connection from which only so much may come: frames around nothing cost the receiver as much as the sender.
+    """A connection with a limit of received bytes, framing included: empty chunks cost the receiver as much as the sender.
 
     Args:
-        beneath: the connection itself.
-        most: bytes that may still come; made more by :meth:`GuardedNetwork.expect`.
+        beneath: the wrapped connection.
+        most: bytes that may still be received; raised by :meth:`GuardedNetwork.expect`.
     """
 
     def __init__(self, beneath: AsyncNetworkStream, maximum: int) -> None:
@@ -43,7 +43,7 @@ class Measured(AsyncNetworkStream):
         """Read.
 
         Raises:
-            TooLarge: more came than an answer can have.
+            TooLarge: more than a response may have was received.
         """
         data = await self._beneath.read(max_bytes, timeout)
         self.maximum -= len(data)
@@ -65,21 +65,21 @@ class Measured(AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - the client's interface
     ) -> AsyncNetworkStream:
-        """Speak TLS from now on; what is inside it is measured."""
+        """Start TLS; the limit then applies to the decrypted bytes."""
         self._beneath = await self._beneath.start_tls(ssl_context, server_hostname, timeout)
         return self
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the client's interface
-        """Tell about the connection."""
+        """Return information about the connection."""
         return self._beneath.get_extra_info(info)
 
 
 class GuardedNetwork(AsyncNetworkBackend):
-    """Connects to a target's own judged addresses and to nothing else.
+    """Connects to the checked addresses of one target and to nothing else.
 
     Args:
         target: of the one request that this serves.
-        connect_s: most seconds for one address; the next is tried then.
+        connect_s: time limit in seconds for one address; then the next one is tried.
     """
 
     def __init__(self, target: Target, addresses: AddressPolicy, names: Names, connect_s: float = 3.0) -> None:
@@ -91,12 +91,12 @@ class GuardedNetwork(AsyncNetworkBackend):
         self._streams: list[Measured] = []
 
     def expect(self, body_bytes: int) -> None:
-        """Let a body of so many bytes come, and as much again around its pieces."""
+        """Set the limit for a body of this many bytes, and as much again for its framing."""
         for stream in self._streams:
             stream.maximum = 2 * body_bytes + MAX_BEFORE
 
     async def aclose(self) -> None:
-        """Close what was opened: the client forgets a connection whose TLS handshake is cancelled."""
+        """Close every opened connection: the client loses one if its TLS handshake is cancelled."""
         while self._streams:
             await self._streams.pop().aclose()
 
@@ -111,8 +111,8 @@ class GuardedNetwork(AsyncNetworkBackend):
         """Connect.
 
         Raises:
-            Refused: one of the addresses is closed.
-            ConnectError: none answers.
+            Refused: one of the addresses is not allowed.
+            ConnectError: none accepts a connection.
         """
         addresses = await self._judged()
         for number, address in enumerate(addresses, 1):
@@ -142,7 +142,7 @@ class GuardedNetwork(AsyncNetworkBackend):
         raise Refused("a Unix socket")
 
     async def _judged(self) -> list[Address]:
-        """Return the target's addresses when all of them are open; one that is not closes them all."""
+        """Return the target's addresses if all of them are allowed; one that is not refuses the target."""
         target = self._target
         found = [target.address] if target.address is not None else await self._names.addresses(target.origin.host)
         made = [plain(address) for address in found]
@@ -156,7 +156,7 @@ class GuardedNetwork(AsyncNetworkBackend):
 
 
 def is_ours(address: Address) -> bool:
-    """Whether an address is one of this machine's own: then the kernel sends from it too. Nothing is sent here."""
+    """Whether an address belongs to this machine: then the kernel also sends from it. Sends nothing."""
     kind = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(kind, socket.SOCK_DGRAM) as probe:

@@ -1,4 +1,4 @@
-"""What is asked of a host and what comes back."""
+"""Requests to hosts and their options."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ TOTAL_S = 10.0
 
 
 class Redirect(Enum):
-    """What becomes of an answer that points elsewhere: it is followed, is an error, or is the answer."""
+    """How redirects are handled: followed, an error, or returned as the response."""
 
     FOLLOW = "follow"
     ERROR = "error"
@@ -24,18 +24,18 @@ class Redirect(Enum):
 
 
 def anywhere(_origin: Origin) -> bool:
-    """Allow every host; its addresses are judged all the same."""
+    """Allow every host; its addresses are checked nevertheless."""
     return True
 
 
 def as_written(_origin: Origin, headers: Headers) -> Headers:
-    """Send headers as they are."""
+    """Return headers unchanged."""
     return headers
 
 
 @dataclass(slots=True)
 class Moved:
-    """Bytes that a request has moved so far; its thread writes, whoever gives it up reads."""
+    """Bytes that a request has sent and received so far; written by its thread, read after it was abandoned."""
 
     so_far: int = 0
 
@@ -48,9 +48,9 @@ class Request:
         url: canonical (:mod:`lodger.engine.egress.target`).
         headers: checked; names in lower case.
         allowed: whether a request may go to an origin; asked again at every redirect.
-        filled: gives the headers as they are sent to an origin, secrets put in; raises Refused where one may not go.
-        payer: whose requests are counted together by the pace.
-        moved: tells what it moved when nobody waits for its answer any more.
+        filled: returns the headers for an origin with secrets filled in; raises Refused if one may not be sent there.
+        payer: key under which the rate limit counts requests together.
+        moved: bytes sent and received, for a request that was abandoned.
     """
 
     method: str

@@ -1,10 +1,10 @@
-"""Why a request has no answer. Scripts are told one code for all that is refused; the reason is for the operator's log."""
+"""Errors of requests. Scripts see one code for every refusal; the reason is for the operator's log."""
 
 from collections.abc import Iterable
 
 
 class NoAnswer(Exception):
-    """A request was not made, or came to nothing.
+    """A request was not sent, or got no response.
 
     Attributes:
         code: stable machine name, the script's.
@@ -45,14 +45,14 @@ class SecretRefused(Refused):
 
 
 class TooLate(NoAnswer):
-    """No whole answer within the time there was."""
+    """No complete response within the time limit."""
 
     code = "fetch_timeout"
     message = "there was no whole answer in time"
 
 
 class TooLarge(NoAnswer):
-    """More headers, bytes or bytes per byte than an answer may have."""
+    """More headers, bytes, or a higher compression ratio than a response may have."""
 
     code = "response_too_large"
     message = "the answer is larger than a response may be"

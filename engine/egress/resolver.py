@@ -1,4 +1,4 @@
-"""Names to addresses: asked of DNS servers alone, with a time of our own, in no thread.
+"""Name resolution by DNS servers alone, asynchronous and with a time limit.
 
 The system's resolver is not used: it cannot be cancelled, so one tenant's slow name server would hold the threads that all tenants
 share (seen), it adds search domains, and it knows names of the machine's own (/etc/hosts).
@@ -19,7 +19,7 @@ MAX_ADDRESSES = 64
 
 
 class Resolver:
-    """Asks DNS servers.
+    """Resolves names by DNS servers.
 
     Args:
         servers: like ``10.0.0.2`` or ``127.0.0.1:5353``; none: those of /etc/resolv.conf.
@@ -52,7 +52,7 @@ class Resolver:
         """Return every address of a name, IPv4 first.
 
         Raises:
-            Refused: it has none, or too many, or no server answers: all alike, so that nobody learns which names exist inside.
+            Refused: it has none, or too many, or no server answers: all alike, so that scripts cannot probe internal names.
         """
         name = host + "."  # absolute: no search domain is ever put behind it
         answers = await asyncio.gather(self._ask(name, "A"), self._ask(name, "AAAA"))

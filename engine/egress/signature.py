@@ -1,7 +1,7 @@
 """Signatures of webhooks, after Standard Webhooks (standardwebhooks.com): HMAC-SHA256 over id, timestamp and body.
 
-The receiver has the same secret and does what :func:`verify` does: recompute, compare in constant time, refuse what is too old, and
-remember ids for as long, so that nothing is done twice.
+The receiver has the same secret and does the same as :func:`verify`: recompute, compare in constant time, refuse old messages, and
+remember ids for as long, so that no message is processed twice.
 """
 
 import base64
@@ -17,7 +17,7 @@ TOLERANCE_S = 300
 
 
 class NotVerified(Exception):
-    """A webhook did not come from whom it says, not now, or not whole."""
+    """A webhook with a wrong signature, timestamp or body."""
 
 
 def new_secret() -> str:
@@ -26,7 +26,7 @@ def new_secret() -> str:
 
 
 def headers(keys: Iterable[str], identity: str, timestamp_s: int, body: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the headers of one try; one signature for each secret, so that a receiver may change over."""
+    """Return the headers of one delivery, with a signature for each secret, so that receivers can change secrets."""
     signed = " ".join("v1," + _signature(key, identity, timestamp_s, body) for key in keys)
     return (
         ("webhook-id", identity),
@@ -36,7 +36,7 @@ def headers(keys: Iterable[str], identity: str, timestamp_s: int, body: bytes) -
 
 
 def verify(secret: str, given: Mapping[str, str], body: bytes, now_s: float, tolerance_s: int = TOLERANCE_S) -> str:
-    """Check a webhook as it was received; give its id, which is the same however often it comes.
+    """Verify a received webhook and return its id, which is the same for every delivery.
 
     Args:
         secret: as it was shown when the webhook was made.

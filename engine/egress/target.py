@@ -1,7 +1,6 @@
-"""A request's URL, read strictly: what is not in the one canonical spelling is no URL here, so that nobody can read it in two ways.
+"""Strict URL parsing: only the canonical spelling is accepted, so that no two parsers can read a URL differently.
 
-Scripts' own URL class (URL standard) gives this spelling. Approaches dropped: reading leniently and normalizing here too, which is
-how two readers come to differ.
+Scripts' own URL class (URL standard) produces this spelling. Lenient parsing with normalization was dropped for that reason.
 """
 
 import re
@@ -17,11 +16,11 @@ _URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes.
+    """The destination of a request.
 
     Attributes:
-        address: the host when it is written as an address, else None.
-        path: path and query as they are sent.
+        address: the host if it is an IP address, else None.
+        path: path and query.
     """
 
     origin: Origin
@@ -30,7 +29,7 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """Host and port as the Host header has them."""
+        """Host and port, as in the Host header."""
         host = f"[{self.origin.host}]" if isinstance(self.address, IPv6Address) else self.origin.host
         return host if self.origin.port == PORTS[self.origin.scheme] else f"{host}:{self.origin.port}"
 

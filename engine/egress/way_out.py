@@ -1,4 +1,4 @@
-"""Requests away from the engine's loop: a thread with a loop of its own, so that no handshake or body ever delays a slot."""
+"""The HTTP client's own thread and event loop, so that no handshake or body delays the engine's loop."""
 
 import asyncio
 import ssl
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class WayOut:
-    """Makes requests by the rules of this node. ``start`` and ``stop`` are safe to call twice; a stopped one starts at need.
+    """Sends requests by the rules of this node. ``start`` and ``stop`` are safe to call twice; :meth:`send` starts it if needed.
 
     Args:
         settings: ports, networks, DNS servers, certificates, pace.
@@ -38,7 +38,7 @@ class WayOut:
         self._starting = threading.Lock()
 
     def start(self) -> None:
-        """Make the thread; it costs nothing before anybody asks."""
+        """Start the thread."""
         with self._starting:
             if self._thread is not None:
                 return
@@ -48,7 +48,7 @@ class WayOut:
             self._thread.start()
 
     def stop(self) -> None:
-        """Break off what is under way and end the thread."""
+        """Cancel requests and end the thread."""
         with self._starting:
             thread, loop, self._thread, self._loop = self._thread, self._loop, None, None
         if thread is not None and loop is not None:
@@ -82,7 +82,7 @@ class WayOut:
         )
 
     async def send(self, request: Request) -> Answer:
-        """Make a request; cancelling the wait breaks it off.
+        """Send a request; cancelling the wait cancels it.
 
         Raises:
             NoAnswer: Refused, TooLate, TooLarge or Cut.

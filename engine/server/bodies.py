@@ -97,7 +97,7 @@ class Bodies:
         """Return a JSON body as its route's model.
 
         Args:
-            key: the tenant or token whose share of the threads it takes.
+            key: the tenant or token that the threads are counted for.
 
         Raises:
             Refused: media_type, request_invalid, json_….

@@ -52,7 +52,7 @@ class Calls:
         """Run blocking work in a thread, in the present context.
 
         Args:
-            key: the tenant or token whose share of the threads it takes.
+            key: the tenant or token that the thread is counted for.
         """
         return await self._threads.run(key, work)
 

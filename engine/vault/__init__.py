@@ -1,1 +1,1 @@
-"""Keeps secrets encrypted where they are stored and out of what people read. It must never write a value anywhere in clear."""
+"""Encryption of stored secrets, and redaction of texts for people. It must never write a value in clear."""

@@ -1,4 +1,4 @@
-"""The keys that secrets are encrypted with: a file of lines ``ID KEY``, the newest first, that only its owner may read."""
+"""The keyring: a file of encryption keys, lines of ``ID KEY``, the newest first, readable only by its owner."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ class Keyring:
 
     @property
     def path(self) -> Path:
-        """Where the keys are.
+        """The path of the key file.
 
         Raises:
             Unavailable: keys_unset.
@@ -68,11 +68,11 @@ class Keyring:
         return self._keys
 
     def newest(self) -> tuple[str, bytes]:
-        """Return the key that is used for what is encrypted now, with its id."""
+        """Return the key for new encryptions, and its id."""
         return next(iter(self.keys().items()))
 
     def add(self) -> str:
-        """Make a new key, the newest from now on; the file is made when there is none. Give its id.
+        """Add a new newest key and return its id; create the file if there is none.
 
         Raises:
             Unavailable: keys_unset and what :meth:`keys` raises; keys_unwritable.
@@ -83,7 +83,7 @@ class Keyring:
         return made
 
     def drop(self, unused: set[str]) -> None:
-        """Forget keys; the newest stays whatever is asked."""
+        """Remove keys, except the newest."""
         keys = self.keys()
         newest = next(iter(keys))
         self._write({name: key for name, key in keys.items() if name == newest or name not in unused})
@@ -131,7 +131,7 @@ def _parsed(path: Path, text: str) -> dict[str, bytes]:
 
 
 def refuse_existing(path: Path) -> None:
-    """Refuse to make a keyring where one is.
+    """Raise if a keyring file exists.
 
     Raises:
         InputError: keys_exist.

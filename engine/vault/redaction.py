@@ -1,7 +1,7 @@
-"""Takes values out of what people and scripts read, in the forms in which they commonly turn up. Best effort, and said so.
+"""Redaction of secret values in texts for people and scripts, in their common encodings. Best effort.
 
-A script that was given a value can always write it backwards. What is caught is what leaks by mistake: the value itself, its base64,
-its URL and JSON spellings, inside longer texts.
+A script that has a value can always write it backwards. Redaction catches accidents: the value itself, its base64, URL and JSON
+encodings, inside longer texts.
 """
 
 import base64
@@ -14,14 +14,14 @@ SHORTEST = 8
 
 
 class Redactor:
-    """Knows some values; false while it knows none."""
+    """Removes a set of values; false while the set is empty."""
 
     def __init__(self) -> None:
         self._named: dict[str, str] = {}
         self._forms: list[tuple[bytes, bytes]] = []
 
     def add(self, name: str, value: str) -> None:
-        """Take this value out from now on."""
+        """Add a value to remove."""
         if self._named.get(name) == value or len(value) < SHORTEST:
             return
         self._named[name] = value
@@ -61,7 +61,7 @@ class Redactor:
         return value
 
     def json(self, text: str | None) -> str | None:
-        """Return JSON text without the values. It is parsed: a value cut out of the text itself could leave no JSON."""
+        """Return JSON text without the values. It is parsed, because removing a value from the text itself could break the JSON."""
         if text is None or not self._forms:
             return text
         return json.dumps(self.value(json.loads(text)), ensure_ascii=False, separators=(",", ":"))

@@ -1,7 +1,7 @@
-"""Encrypts and decrypts: AES-256-GCM, bound to the place where the ciphertext is kept.
+"""Encryption with AES-256-GCM, bound to the place where the ciphertext is stored.
 
-What is moved to another tenant, name or set of hosts (a row changed by whoever can write to the database and has no key) does
-not open there.
+A ciphertext moved to another tenant, name or set of hosts (a row edited in the database without the key) does not decrypt
+there.
 """
 
 import base64
@@ -15,14 +15,14 @@ _NONCE = 12
 
 
 class Sealed(NamedTuple):
-    """A value as it is stored: under which key, and the ciphertext as text."""
+    """An encrypted value: the key's id, and the ciphertext as text."""
 
     key_id: str
     text: str
 
 
 class Vault:
-    """Seals values with the newest key of a ring and opens what any of its keys has sealed."""
+    """Encrypts values with the newest key of a keyring, and decrypts values of any of its keys."""
 
     def __init__(self, keyring: Keyring) -> None:
         self.keyring = keyring
@@ -39,11 +39,11 @@ class Vault:
         return Sealed(key_id, base64.b64encode(sealed).decode())
 
     def again(self, sealed: Sealed, *place: str) -> Sealed:
-        """Encrypt with the newest key what an older one has encrypted; raises what :meth:`open` raises."""
+        """Re-encrypt a value with the newest key; raises the errors of :meth:`open`."""
         return self.seal(self.open(sealed, *place), *place)
 
     def open(self, sealed: Sealed, *place: str) -> str:
-        """Decrypt what was sealed for that place.
+        """Decrypt a value that was encrypted for this place.
 
         Raises:
             Unavailable: key_unknown, secret_tampered, and those of :meth:`seal`.
