@@ -48,7 +48,6 @@ NOT_YET: tuple[str, ...] = (
     "engine/effects/",
     "engine/capabilities/",
     "engine/service/",
-    "engine/cli/",
     "sandbox/",
     "stdlib/",
     "escape/",

@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line and end the process: 0 done, 1 the thing asked for failed, 2 wrong usage."""
+    """Run the command line and exit: 0 success, 1 the command failed, 2 wrong usage."""
     try:
         from lodger.engine.cli.entry import run
     except ModuleNotFoundError as missing:

@@ -1,4 +1,4 @@
-"""``lodger bench``: what this host really does, measured; with --check the promises are asserted.
+"""``lodger bench``: benchmarks of this host; with --check the stated bounds are asserted.
 
 The measurements are :mod:`lodger.bench`, which only this module imports, and only when a command runs.
 """
@@ -30,7 +30,7 @@ FEWEST = 100
 
 
 class Runtime(StrEnum):
-    """What can be measured."""
+    """Runtimes that can be measured."""
 
     QUICKJS = "quickjs"
     NATIVE = "quickjs-native"

@@ -1,4 +1,4 @@
-"""The API in a process of its own, started, restarted and ended by the node's process, so that no request delays a slot."""
+"""The API's process, started, restarted and ended by the node's process, so that no request delays a slot."""
 
 import asyncio
 import os

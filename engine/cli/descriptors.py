@@ -1,4 +1,4 @@
-"""How many descriptors the service may have: two for each worker, some for each request, one for each connection of the API."""
+"""The limit of open file descriptors: two for each worker, some for each request, one for each connection of the API."""
 
 import resource
 from contextlib import suppress
@@ -8,7 +8,7 @@ WANTED = 65_536
 
 
 def ask_for_more() -> None:
-    """Raise this process's own limit as far as the host lets it, and as is of use."""
+    """Raise this process's soft limit as far as the host allows and the service needs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""One attempt in the real walls without a ledger: collections in memory, the journal shown and thrown away."""
+"""One attempt behind real walls without a ledger: collections in memory, effects shown and discarded."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ ACTION_ID = "00000000-0000-7000-8000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """What came of it. ``outcome`` is the report's, sharpened by what the host had refused."""
+    """The result of a dry run. ``outcome`` is the report's, or that of a refused host call."""
 
     outcome: Outcome
     report: Report
@@ -39,7 +39,7 @@ class Rehearsed:
 
 
 def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
-    """Return the object that ``--json`` prints of one attempt that left nothing behind."""
+    """Return the object that ``--json`` prints for a dry run."""
     report = ended.report if isinstance(ended, Rehearsed) else ended
     error = report.error
     return {
@@ -73,12 +73,12 @@ def rehearse(
         source: the script's text, its files by name with main.js among them, or the bytes of a WebAssembly module.
         params: what a script sees as ``action.input``, and all that a module reads from its standard input.
         runtime: what executes a script's text; the caller's choice, never the script's.
-        progress: told when the runtime has to be compiled first.
-        grants: what it may do beside what every tenant's scripts may; requests to hosts that are granted leave when they only read.
+        progress: called if the runtime has to be compiled first.
+        grants: grants beside the default ones; read-only requests to granted hosts are sent.
 
     Raises:
-        InputError: one is no grant.
-        SandboxError: the host cannot raise the walls, or the runtime cannot be made ready.
+        InputError: grant_unknown.
+        SandboxError: the host lacks a wall, or the runtime cannot be prepared.
     """
     return asyncio.run(_rehearse(source, params, limits, runtime, progress, parse([*GRANTED, *grants])))
 

@@ -1,4 +1,4 @@
-"""The application: every command and group, and the boundary where exceptions become exit codes."""
+"""The Typer application: all commands, and the conversion of exceptions to exit codes."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ from lodger.engine.core.version import VERSION
 
 app = typer.Typer(
     name="lodger",
-    help="Runs strangers' code on time, inside walls.",
+    help="Run untrusted scripts on a schedule, in a sandbox.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -48,7 +48,7 @@ def _everywhere(
         False, "--version", "-V", help="Show the version.", is_eager=True, callback=_show_version
     ),
 ) -> None:
-    """Runs strangers' code on time, inside walls."""
+    """Run untrusted scripts on a schedule, in a sandbox."""
 
 
 #: Commands by name: module and function.
@@ -87,7 +87,7 @@ _COMPLETING = "_LODGER_COMPLETE"
 
 
 def furnish(arguments: list[str]) -> None:
-    """Add what the command line asks for with all that it has; the other nouns by name; everything for completion."""
+    """Add the command group that the command line names with its commands, other groups by name only; everything for completion."""
     word = next((each for each in arguments if not each.startswith("-")), None)
     unknown = word not in {*COMMANDS, *NOUNS}
     everything = _COMPLETING in os.environ
@@ -114,7 +114,7 @@ def _module(name: str) -> Any:  # noqa: ANN401 - a module
 
 
 def run(arguments: list[str]) -> int:
-    """Carry out one command line; give the exit code."""
+    """Run one command line; return the exit code."""
     _stand_in()
     as_json = "--json" in arguments
     try:
@@ -145,9 +145,9 @@ def _report(error: Exception, *, as_json: bool) -> int:
 
 
 def unwritten(refused: OSError) -> int:
-    """End well where an answer cannot be written, such as on a full disk: the other stream may still be read.
+    """Handle an output that cannot be written, such as on a full disk: report it on the other stream.
 
-    Where the reader went away nothing is told. The interpreter would complain of either once more when it flushes at its end.
+    Nothing is reported if the reader closed the pipe. Without this the interpreter would complain again when it flushes at exit.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(refused, BrokenPipeError):
@@ -157,14 +157,14 @@ def unwritten(refused: OSError) -> int:
 
 
 def _usage(error: Exception) -> Exception:
-    """Return what the option parser says as an error of ours, so that programs get JSON for it too."""
+    """Return an option parser's error as a Lodger error, so that programs get JSON for it too."""
     if hasattr(error, "format_message"):
         return Usage("usage", error.format_message(), fix="lodger --help, or the verb with --help")
     return error
 
 
 def _stand_in() -> None:
-    """Open /dev/null where a standard stream is closed: else the ledger's file would get its number, and what is said."""
+    """Open /dev/null for closed standard streams: else the ledger's file could get their descriptor, and the output."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
@@ -173,14 +173,14 @@ def _stand_in() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
     for stream in (sys.stdout, sys.stderr):
-        # Text of strangers goes out here: a letter that the terminal's encoding lacks is shown as its number.
+        # Output may hold text of scripts: a character that the terminal's encoding lacks is shown escaped.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     _quiet()
 
 
 def _quiet() -> None:
-    """What the engine notes goes to stderr as one line; its traceback only where it is asked for."""
+    """Log to stderr, one line a record; with tracebacks only if requested."""
     noted = logging.getLogger("lodger")
     if not noted.handlers:
         handler = logging.StreamHandler()

@@ -1,4 +1,4 @@
-"""``lodger escape``: attack this host's walls with the whole suite and say what held."""
+"""``lodger escape``: attacks this host's walls with the whole suite and reports what held."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def escape(
     listed: Annotated[bool, typer.Option("--list", help="Only name the cases.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Attack the walls of this host; exit 1 when anything got through or was answered wrongly."""
+    """Attack the walls of this host; exit 1 if an attack escaped or had a wrong outcome."""
     from lodger.escape.runner import Suite
 
     if matrix:
@@ -56,7 +56,7 @@ def escape(
 def choose(
     runtime: str | None, classes: list[str] | None, ids: list[str] | None, wall: str | None, extra: Path | None
 ) -> "tuple[Case, ...]":
-    """Return the cases that the filters leave. Raises Usage when there is none."""
+    """Return the cases that match the filters. Raises Usage if there is none."""
     from lodger.escape.cases import all_cases
 
     if runtime is not None and runtime not in _RUNTIMES:
@@ -82,15 +82,15 @@ def run(
     junit: Path | None,
     as_json: bool,
 ) -> None:
-    """Run cases and write what came of them; exit 1 when anything got through.
+    """Run cases and write their findings; exit 1 if an attack escaped.
 
     Args:
         kind: the suite's class.
-        cases: what to run.
-        runtimes: where.
-        times: how often a finding is heard.
-        html: file of the page.
-        junit: file of the XML.
+        cases: the cases to run.
+        runtimes: the runtimes to attack.
+        times: number of findings per case, for progress.
+        html: path of the HTML page.
+        junit: path of the JUnit XML.
         as_json: print the JSON object instead of text.
     """
     from lodger.escape.report import as_json as body
@@ -120,7 +120,7 @@ def _wanted(case: "Case", classes: list[str] | None, ids: list[str] | None, wall
 
 
 def _writable(place: Path) -> None:
-    """Find out before the attacks, not after them, that a report has no place."""
+    """Check before the attacks that the report files can be written."""
     try:
         with place.open("a", encoding="utf-8"):
             pass
@@ -130,7 +130,7 @@ def _writable(place: Path) -> None:
 
 
 def _own(path: Path) -> "tuple[Case, ...]":
-    """A tester's file: her own Python, run because she named it."""
+    """Load a tester's Python file with further attacks."""
     import runpy
 
     if not path.is_file():
@@ -169,7 +169,7 @@ def _attack(
 
 
 def _unheard(_found: "Finding") -> None:
-    """Nobody looks."""
+    """Show no progress."""
 
 
 def _nothing() -> None:

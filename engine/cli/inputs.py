@@ -1,4 +1,4 @@
-"""Reads what people give on the command line: files of source, JSON, instants, short ids; errors say what is wrong."""
+"""Parsing of command-line input: source files, JSON, instants, short ids."""
 
 import json
 import sys
@@ -18,10 +18,10 @@ WASM = b"\0asm"
 
 
 def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
-    """Read a script's file, or another of at most so many bytes; ``-`` is stdin.
+    """Read a file up to a maximum size; ``-`` is stdin.
 
     Raises:
-        Usage: it is missing, a folder, unreadable or larger than anything that could run.
+        Usage: it is missing, a folder, unreadable or too large.
     """
     if str(path) == "-":
         given = sys.stdin.buffer.read(maximum + 1)
@@ -54,10 +54,10 @@ TOOLS = frozenset({"jsconfig.json", "tsconfig.json", "package.json", "package-lo
 
 
 def script(path: Path) -> str | bytes | dict[str, str]:
-    """Read a script: a file of UTF-8 text, a folder of them, or a WebAssembly module, which its first bytes tell.
+    """Read a script: a file of UTF-8 text, a folder of them, or a WebAssembly module, recognized by its first bytes.
 
     Raises:
-        Usage: as :func:`source`; or it is neither.
+        Usage: as :func:`source`; or it is none of them.
     """
     if path.is_dir():
         return folder(path)
@@ -66,12 +66,12 @@ def script(path: Path) -> str | bytes | dict[str, str]:
 
 
 def folder(path: Path) -> dict[str, str]:
-    """Read a script of several files: every .js below a folder, by its path from there.
+    """Read a script of several files: every .js file below a folder, by its relative path.
 
-    What lies beside them and belongs to tools is left out, which standard error tells; folders with a leading point are not looked at.
+    Files of tools are left out, with a note on standard error; hidden folders are skipped.
 
     Raises:
-        Usage: as :func:`source`; a file is no text, or code of another kind, which would be missing; there are too many.
+        Usage: as :func:`source`; a file is no text, or code that cannot be stored (.ts, .json); there are too many.
     """
     files: list[Path] = []
     others: list[str] = []
@@ -108,7 +108,7 @@ def folder(path: Path) -> dict[str, str]:
 
 
 def instant(name: str, given: str) -> datetime:
-    """Read an instant: RFC 3339 with a zone, ``now``, or a length of time from now, such as ``-2h`` or ``+30m``.
+    """Read an instant: RFC 3339 with a zone, ``now``, or a duration from now, such as ``-2h`` or ``+30m``.
 
     Raises:
         Usage: instant_unreadable.

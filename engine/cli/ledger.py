@@ -1,4 +1,4 @@
-"""Opens what a verb works on: a ledger here, or a server elsewhere, which has the same verbs."""
+"""Opens the engine of a command: a local ledger, or a server with the same operations."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
-    """Open the ledger at ``--db`` or where profile and settings say, or ask the server that was named; closes it at the end.
+    """Open the ledger at ``--db`` or of profile and settings, or the named server, for the block.
 
     Args:
-        local: why the verb cannot be asked of a server; None when it can.
+        local: why the command needs a local ledger; None if it works with a server.
 
     Raises:
         InputError, Unavailable: the place is no ledger, or the host refuses.
@@ -45,7 +45,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
         with audit_as(via="cli"):
             yield engine
     except NotFound as absent:
-        # Whoever is told that something is not there has often looked in another place than she thinks.
+        # The thing may be in another ledger than the user expects.
         if file is not None and not absent.why:
             absent.why = f"this is the ledger {file}" + (", which was made just now and is empty" if new else "")
             absent.fix = (
@@ -57,7 +57,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
 
 
 def _file(place: str) -> Path | None:
-    """Return the file of a ledger on SQLite; None for a server's, whose address may hold a password."""
+    """Return the file of a ledger on SQLite; None for PostgreSQL, as its address may hold a password."""
     place = place.removeprefix("sqlite:///")
     return None if "://" in place or place == ":memory:" else Path(place)
 

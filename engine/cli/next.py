@@ -1,4 +1,4 @@
-"""``lodger next``: when a rule fires, in words and instants. Pure: no database, no server."""
+"""``lodger next``: a rule's sentence and next slots. Pure: no database, no server."""
 
 import sys
 from datetime import UTC, datetime
@@ -67,7 +67,7 @@ def _now() -> datetime:
 
 
 def _answer_lines() -> None:
-    """JSON lines in, JSON lines out, same order, one answer per line whatever the line holds."""
+    """Answer JSON lines from stdin with JSON lines, in the same order, one for each line."""
     from lodger.engine.recurrence.query import answer_lines
 
     # A byte that is no UTF-8 becomes a character that no rule has: the line is refused like any other wrong one.
@@ -109,25 +109,25 @@ def _show(body: dict[str, Any], *, previous: bool) -> None:
 
 
 def _columns(rows: list[tuple[str, ...]]) -> None:
-    """Write rows in columns; plainly, because a table's renderer costs more than the whole answer."""
+    """Write rows in columns, without rich's tables, which take longer to import than the command takes."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _there(slot: datetime, tz: str) -> str:
-    """A slot on the wall clock of a zone, by the pinned database; fractions only where there are some."""
+    """Return a slot as wall-clock time of a zone, by the pinned database; with fractions only if there are any."""
     from lodger.engine.recurrence.calendar.zones import python_zone
 
     try:
         local = slot.astimezone(UTC if tz == "UTC" else python_zone(tz))
-    except OverflowError:  # an instant of UTC whose local date lies outside years 1 to 9999
+    except OverflowError:  # an instant with a local date outside the years 1 to 9999
         return "beyond the calendar"
     return f"{local:%a} {local.replace(tzinfo=None).isoformat(' ')}" + ("Z" if tz == "UTC" else f" {local:%Z}")
 
 
 def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> None:
-    """The slots before, latest first, how often it fires, and whether and when it ends."""
+    """Write previous slots, latest first, how often the rule fires, and whether and when it ends."""
     tz = body["tz"]
     for nth, text in enumerate(earlier):
         slot = datetime.fromisoformat(text)

@@ -1,7 +1,7 @@
-"""Makes the commands of a noun from the table of operations: names, arguments, options and help from each verb's own signature.
+"""Generates commands from the table of operations: names, arguments, options and help from each operation's signature.
 
-What a verb takes by position without a default is an argument, and its tenant; everything else is an option. How a result looks
-to people is :mod:`lodger.engine.cli.output.views`. A module of :mod:`lodger.engine.cli.commands` may show a verb in its own way.
+Positional parameters without default, and the tenant, become arguments; others become options. :mod:`lodger.engine.cli.output.views`
+formats results; a module of :mod:`lodger.engine.cli.commands` may override a command.
 """
 
 import inspect
@@ -58,7 +58,7 @@ _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.*?)(?=\n {4}\w|\n\n|\Z)", re.MU
 
 
 def group(word: str, what: str, special: typer.Typer | None) -> typer.Typer:
-    """Return the commands of a noun: those made by hand, and one for each other operation of it."""
+    """Return the commands of a noun: the hand-written ones, and one for each other operation."""
     app = special or typer.Typer(name=word, help=what, no_args_is_help=True)
     noun = next((noun for noun in NOUNS if word in {noun, noun.removesuffix("s")}), None)
     there = {each.name or (each.callback.__name__ if each.callback else "") for each in app.registered_commands}
@@ -73,7 +73,7 @@ def group(word: str, what: str, special: typer.Typer | None) -> typer.Typer:
 
 
 def command_name(operation: Operation) -> str | None:
-    """Return what an operation is called below its noun; None if no command is made of it."""
+    """Return the command name of an operation below its noun; None if it has no command."""
     if operation.declared.command is None:
         return None
     return operation.declared.command or {"get": "show"}.get(operation.verb, operation.verb.replace("_", "-"))
@@ -174,7 +174,7 @@ def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, 
 
 
 def _kind(name: str, hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
-    """Return what the command line reads a parameter as: text, a number, a switch, several texts."""
+    """Return a parameter's type on the command line: text, number, switch or several texts."""
     if (name in SEVERAL and not set(_members(hint)) <= {str, type(None)}) or _is_list(hint):
         return list[str]
     for kind in (bool, int, float):
@@ -203,7 +203,7 @@ def _is_json(name: str, hint: Any) -> bool:  # noqa: ANN401 - an annotation
 
 
 def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the verb's own kind out
-    """Read an argument as the verb wants it.
+    """Convert an argument to the parameter's type.
 
     Raises:
         Usage: not_json, instant_unreadable, option_invalid.
@@ -256,7 +256,7 @@ def _missing(name: str) -> Usage:
 
 
 def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool) -> None:
-    """Ask a person before something that cannot be taken back.
+    """Ask for confirmation before something irreversible.
 
     Raises:
         Usage: not_confirmed.
@@ -271,12 +271,12 @@ def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool)
 
 
 def summary(function: Callable[..., Any]) -> str:
-    """Return the first sentence of a verb's documentation, for help."""
+    """Return the first sentence of an operation's docstring, for help."""
     return _plain((inspect.getdoc(function) or "").partition("\n\n")[0])
 
 
 def explained(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what a verb's documentation says of each parameter."""
+    """Return the texts about parameters in an operation's docstring."""
     text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\nRaises:")[0]
     found: dict[str, str] = {}
     for names, about in _ARGUMENT.findall(text):

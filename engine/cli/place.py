@@ -1,4 +1,4 @@
-"""Where commands are carried out: a ledger that is opened here, or a server that is asked; and where that was said."""
+"""The place where commands are carried out, a local ledger or a server, and the source of that choice."""
 
 import json
 import os
@@ -60,12 +60,12 @@ class Profiles:
         return body | {"profiles": known}
 
     def all(self) -> tuple[list[Profile], str | None]:
-        """Return every profile by name, and the name of the one that is used unless told."""
+        """Return every profile by name, and the name of the default."""
         body = self.read()
         return sorted(body["profiles"].values(), key=lambda profile: profile.name), body.get("current")
 
     def get(self, name: str) -> Profile:
-        """Return one.
+        """Return a profile.
 
         Raises:
             Usage: profile_unknown.
@@ -76,13 +76,13 @@ class Profiles:
         return found
 
     def current(self) -> Profile | None:
-        """Return the one that is used unless told, None when there is none."""
+        """Return the default profile, None if there is none."""
         body = self.read()
         name = body.get("current")
         return body["profiles"].get(name) if name else None
 
     def put(self, profile: Profile, *, use: bool) -> None:
-        """Store a profile; the first one, or with ``use``, is used unless told.
+        """Store a profile; the first one, or with ``use``, becomes the default.
 
         Raises:
             Usage: profile_name_invalid.
@@ -97,12 +97,12 @@ class Profiles:
         self._write(body["profiles"], profile.name if use or first else body.get("current"))
 
     def use(self, name: str) -> None:
-        """Use a profile unless told."""
+        """Make a profile the default."""
         profile, body = self.get(name), self.read()
         self._write(body["profiles"], profile.name)
 
     def remove(self, name: str) -> None:
-        """Forget a profile, its token included."""
+        """Remove a profile with its token."""
         self.get(name)
         body = self.read()
         del body["profiles"][name]
@@ -119,7 +119,7 @@ class Profiles:
             lines.append("")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         waiting = self.path.with_suffix(".new")
-        # Nobody else may read it from its first byte on; a broken write leaves the old file.
+        # Readable by its owner only, from the first byte on; an interrupted write leaves the old file.
         descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
             os.fchmod(file.fileno(), 0o600)
@@ -134,11 +134,11 @@ PROFILE = "LODGER_PROFILE"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where, and which source said so (``option``, ``environment``, ``profile NAME`` or ``default``).
+    """A ledger or server, and the source of the choice (``option``, ``environment``, ``profile NAME`` or ``default``).
 
     Attributes:
-        server: the address to ask; None for a ledger of one's own.
-        database: None for what the settings say.
+        server: the server's address; None for a local ledger.
+        database: the database's address; None for the one of the settings.
     """
 
     server: str | None
@@ -154,7 +154,7 @@ _said: dict[str, str] = {}
 
 
 def taken(arguments: list[str]) -> list[str]:
-    """Take the options that may stand anywhere off a command line; give what is left.
+    """Remove the global options from a command line and return the rest.
 
     Raises:
         Usage: option_empty.
@@ -176,7 +176,7 @@ def taken(arguments: list[str]) -> list[str]:
 
 
 def server_said() -> str | None:
-    """Return the server that this command line names, or None."""
+    """Return the server of the command line, or None."""
     return _said.get("--server")
 
 
@@ -184,7 +184,7 @@ _EXAMPLES = {"--server": "https://lodger.example.com", "--profile": "NAME"}
 
 
 def chosen(db: str | None) -> Place:
-    """Decide where: what was said on the command line, then the environment, then the profile, then the default.
+    """Return the place: from the command line, else the environment, else the profile, else the default.
 
     Raises:
         Usage: place_ambiguous, profile_unknown, profiles_readable, profiles_invalid.
@@ -227,7 +227,7 @@ def _profile() -> Profile | None:
 
 
 def _token(server: str | None, profile: Profile | None) -> tuple[str | None, str]:
-    """Return the token for a server. A profile's goes to that profile's server and to no other."""
+    """Return the token for a server. A profile's token is only sent to that profile's server."""
     if server is None:
         return None, "default"
     if os.environ.get("LODGER_TOKEN"):

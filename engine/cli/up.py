@@ -1,4 +1,4 @@
-"""``lodger up``: the service. A node, the API, or both in two processes, until it is told to stop; what happens is written as lines."""
+"""``lodger up``: the service: a node, the API, or both in two processes, until stopped. Events are written as lines."""
 
 import sys
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def up(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the service until Ctrl-C or SIGTERM: what is due runs in locked workers, the API answers."""
+    """Run the service until Ctrl-C or SIGTERM: due actions run in sandboxed workers, and the API answers."""
     if role not in ROLES:
         raise Usage("role_unknown", f"there is no role {role!r} here", fix="--role " + " or ".join(ROLES))
     prepare = named(expose) if expose else None
@@ -64,10 +64,10 @@ def up(
 
 
 def named(place: str) -> "Callable[[sync.Engine], Any]":
-    """Find a function by ``module:function``; the current folder is looked through first.
+    """Return the function of ``module:function``; the current folder is searched first.
 
     Raises:
-        Usage: there is none.
+        Usage: it does not exist.
     """
     module, _, function = place.partition(":")
     sys.path.insert(0, "")
@@ -119,10 +119,10 @@ class Serving:
         self._up = False
 
     async def run(self) -> None:
-        """Serve until told to stop. A database that cannot be reached yet is waited for, as long as the settings say.
+        """Serve until stopped. Waits for a database that cannot be reached yet, as long as the settings say.
 
         Raises:
-            Unavailable: it came too late, or cannot be used.
+            Unavailable: the database did not answer in time, or cannot be used.
         """
         from lodger.engine.core.clock import SystemClock
         from lodger.engine.core.errors import Unavailable
@@ -186,7 +186,7 @@ class Serving:
                 self.say("stopping: nothing more is claimed, running attempts end")
 
     def say(self, text: str) -> None:
-        """Tell people."""
+        """Write a line for people."""
         if not self._as_json:
             say(text)
             sys.stdout.flush()
@@ -207,7 +207,7 @@ class Serving:
         self.say(f"the API answers at {server.url}/api/v1")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
-        """Answer Prometheus with what this process counts, if the settings name a port."""
+        """Serve this process's metrics for Prometheus, if the settings name a port."""
         from lodger.engine.core.metrics import serve
 
         if self._settings.metrics_port is None:
@@ -246,7 +246,7 @@ class Serving:
         return node.name
 
     def _first_token(self, engine: "sync.Engine") -> None:
-        """Make the first administrator's token, when there never was one, and show it this once."""
+        """Create the first administrator's token, if there never was one, and show it, the only time."""
         from lodger.engine.core.access.audit_context import audit_as
 
         with audit_as(via="cli"):

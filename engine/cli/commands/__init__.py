@@ -1,1 +1,1 @@
-"""One module a command or group of commands that shows something of its own; all others are made from the table of operations."""
+"""Commands with their own output, a module each; all others are generated from the table of operations."""

@@ -21,7 +21,7 @@ ActionId = Annotated[
 
 @app.command()
 def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
-    """Show one action: what it is of, when it ran, how it ended, with its attempts and deliveries."""
+    """Show one action: its schedule, times and outcome, with its attempts and deliveries."""
     with opened(db) as engine:
         found, tries = engine.actions.get(tenant, action), engine.actions.attempts(tenant, action)
         sent = engine.actions.deliveries(tenant, action)
@@ -56,7 +56,7 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
 
 @app.command()
 def logs(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
-    """Show what the action's finished attempts logged, by step and attempt."""
+    """Show the log of the action's finished attempts, by step and attempt."""
     with opened(db) as engine:
         tries = engine.actions.attempts(tenant, action)
     if as_json:
@@ -78,7 +78,7 @@ def follow(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happens as it happens, until Ctrl-C: a tenant's actions, or one action with its log."""
+    """Show live what happens, until Ctrl-C: a tenant's actions, or one action with its log."""
     from lodger.sandbox.job import LogLine
 
     with opened(db) as engine:

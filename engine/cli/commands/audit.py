@@ -1,4 +1,4 @@
-"""``lodger audit``: who changed what, when, by which way and why."""
+"""``lodger audit``: the audit log of changes: actor, time, channel and reason."""
 
 from typing import Annotated
 

@@ -11,12 +11,12 @@ app = typer.Typer(name="config", help="What the operator can set.", no_args_is_h
 
 @app.callback()
 def _noun() -> None:
-    """What the operator can set."""
+    """Settings of the engine."""
 
 
 @app.command("show")
 def show(db: Database = None, as_json: AsJson = False) -> None:
-    """List every setting: value, unit, default, where it came from, and what it does; and where verbs are carried out."""
+    """List every setting with its value, unit, default, source and help; and where commands are carried out."""
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.settings import load
     from lodger.engine.core.settings import table as rows_of

@@ -11,7 +11,7 @@ app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True
 
 @app.command()
 def upgrade(db: Database = None, as_json: AsJson = False) -> None:
-    """Bring the database to this version's schema; makes it when it is absent."""
+    """Upgrade the database to this version's schema; create it if it does not exist."""
     from lodger.engine.core.settings import load
     from lodger.engine.store.connection.database import Database as Ledger
 
@@ -31,7 +31,7 @@ def upgrade(db: Database = None, as_json: AsJson = False) -> None:
 
 @app.command()
 def check(db: Database = None, as_json: AsJson = False) -> None:
-    """Say whether the database can be opened and has this version's schema; changes nothing."""
+    """Check that the database can be opened and has this version's schema; change nothing."""
     from lodger.engine.core.settings import load
     from lodger.engine.store.connection.inspection import inspected
 
@@ -58,7 +58,7 @@ def prepare(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make what Lodger wants in the databases of what is exposed: receipts there, views and a role on PostgreSQL."""
+    """Create Lodger's objects in databases with exposed tables: receipts, and on PostgreSQL views and a role."""
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.up import named
     from lodger.engine.data.changes.prepare import statements

@@ -41,10 +41,10 @@ def demo(
 
 
 def seconds(text: str) -> float:
-    """Read a length of time such as ``30s``, ``2m`` or ``90``.
+    """Parse a duration such as ``30s``, ``2m`` or ``90``.
 
     Raises:
-        Usage: it is none, or nothing at all.
+        Usage: it is no duration, or zero.
     """
     found = _LENGTH.fullmatch(text.strip())
     length = float(found[1]) * _SECONDS[found[2]] if found else 0.0
@@ -83,7 +83,7 @@ def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
 
 
 def _silent(_text: str) -> None:
-    """Say nothing: a program reads the answer."""
+    """Print nothing: the output is for a program."""
 
 
 def _now(text: str) -> None:

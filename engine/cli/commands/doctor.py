@@ -1,4 +1,4 @@
-"""``lodger doctor`` (which walls stand on this host, what is missing and how to get it, the ledger) and ``lodger version``."""
+"""``lodger doctor`` (the walls of this host, missing parts and how to get them, the ledger) and ``lodger version``."""
 
 import platform
 import sqlite3
@@ -19,7 +19,7 @@ def doctor(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
+    """Check the walls of this host, and the ledger's nodes and blocked sessions; say how to get missing parts."""
     from lodger.engine.core.settings import load
     from lodger.sandbox.doctor import Doctor
 
@@ -41,7 +41,7 @@ def doctor(
 
 
 def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, Any] | None]:
-    """Raise the walls for real: the report of a living zygote, or what kept it from coming up."""
+    """Start a zygote behind real walls; return its report, or the reason why it failed to start."""
     import asyncio
 
     from lodger.engine.cli.output.failure import Teaching, described
@@ -122,7 +122,7 @@ def _show(body: dict[str, Any]) -> None:
 
 
 def _ledger(db: str | None) -> dict[str, Any]:
-    """Look at the ledger at ``--db`` or where profile and settings say, or ask the server that was named; changes nothing."""
+    """Return the state of the ledger at ``--db``, or of profile and settings, or of the named server; changes nothing."""
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.output.failure import Teaching, described
     from lodger.engine.cli.place import chosen
@@ -184,7 +184,7 @@ _PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "SQLAlchemy", "tzdata")
 
 
 def version(as_json: AsJson = False) -> None:
-    """Show the versions of Lodger and of the parts that matter."""
+    """Show the versions of Lodger and of its runtimes and libraries."""
     from lodger.engine.core.version import VERSION
 
     parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}

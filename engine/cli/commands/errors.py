@@ -1,4 +1,4 @@
-"""``lodger errors``: what a code means, and what to do."""
+"""``lodger errors``: the meaning of codes, and how to fix them."""
 
 from typing import Annotated
 

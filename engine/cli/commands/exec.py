@@ -1,4 +1,4 @@
-"""``lodger exec``: one attempt in the real walls; no server, no database; effects are shown and never applied."""
+"""``lodger exec``: one attempt behind real walls, without server or database; effects are shown and never applied."""
 
 import json
 import sys
@@ -49,7 +49,7 @@ def execute(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a script once in the real walls; show what it would have changed."""
+    """Run a script once behind real walls; show what it would have changed."""
     if runtime not in (None, *RUNTIMES):
         raise Usage(
             "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " or ".join(RUNTIMES)
@@ -105,7 +105,7 @@ def _limits(**wishes: int | None) -> Any:  # noqa: ANN401 - Limits, imported whe
 
 
 def _refused(raw: bytes, maximum: int) -> dict[str, Any] | None:
-    """What no worker needs to see: text that is too large, is no UTF-8, or is nothing at all."""
+    """Return the result for a source that needs no worker: too large, not UTF-8, or empty; None for others."""
     if len(raw) > maximum:
         return _ended("source_too_large", "SourceTooLarge", f"the script has {len(raw)} bytes, the limit is {maximum}")
     try:
@@ -124,7 +124,7 @@ def _refused(raw: bytes, maximum: int) -> dict[str, Any] | None:
 
 
 def _misread(files: dict[str, str]) -> dict[str, Any] | None:
-    """What the runtime would carry out wrongly without a word."""
+    """Return the result for a source that the runtime would silently misexecute; None for others."""
     from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
     for file, source in files.items():

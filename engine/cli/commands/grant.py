@@ -1,4 +1,4 @@
-"""``lodger grant``: what a tenant's scripts may do."""
+"""``lodger grant``: permissions of a tenant's scripts."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -15,7 +15,7 @@ Words = Annotated[list[str], typer.Argument(metavar="GRANT...", help="Grants, as
 
 @app.command("table")
 def show_table(as_json: AsJson = False) -> None:
-    """List every grant there is, what it lets a script do, and whether tenants hold it by default."""
+    """List every grant, what it allows, and whether tenants have it by default."""
     from lodger.engine.core.access.grants import GRANTS
 
     if as_json:
@@ -26,7 +26,7 @@ def show_table(as_json: AsJson = False) -> None:
 
 @app.command("list")
 def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
-    """List what a tenant holds, and its own people."""
+    """List a tenant's grants, and its own people."""
     with opened(db) as engine:
         held = engine.grants.list(tenant)
         found = engine.tenants.get(tenant)
@@ -41,7 +41,7 @@ def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> 
 
 @app.command()
 def give(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
-    """Let a tenant do more; runs that start from now on may."""
+    """Grant permissions to a tenant, for runs that start from now on."""
     with opened(db) as engine:
         held = engine.grants.give(tenant, *grants)
     _show(tenant, held, as_json=as_json)
@@ -49,7 +49,7 @@ def give(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson =
 
 @app.command()
 def take(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
-    """Take something away, named as `lodger grant list` shows it; what runs goes on with what it was given."""
+    """Revoke permissions, named as in `lodger grant list`; running attempts keep theirs."""
     with opened(db) as engine:
         held = engine.grants.take(tenant, *grants)
     _show(tenant, held, as_json=as_json)
@@ -57,7 +57,7 @@ def take(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson =
 
 @app.command()
 def reset(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
-    """Let a tenant hold what the setting LODGER_GRANTS says, now and later."""
+    """Reset a tenant to the grants of the setting LODGER_GRANTS, now and later."""
     with opened(db) as engine:
         held = engine.grants.keep(tenant, None)
     _show(tenant, held, as_json=as_json)
@@ -72,7 +72,7 @@ def people(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the tenant's own people, whom its scripts may mail without further grant."""
+    """Set the tenant's own people, to which its scripts may send mail without further grants."""
     with opened(db) as engine:
         found = engine.grants.people(tenant, addresses or [])
     if as_json:

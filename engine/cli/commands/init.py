@@ -34,7 +34,7 @@ def init(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write types for scripts, and a jsconfig.json where there is none, so that an editor completes and checks them."""
+    """Write type declarations for scripts, and jsconfig.json if missing, so that editors complete and check them."""
     place = folder / TYPES
     place.mkdir(parents=True, exist_ok=True)
     written = []

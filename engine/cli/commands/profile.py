@@ -69,7 +69,7 @@ def show_all(as_json: AsJson = False) -> None:
 
 @app.command()
 def use(name: Name, as_json: AsJson = False) -> None:
-    """Use a profile unless told otherwise."""
+    """Make a profile the default."""
     Profiles().use(name)
     if as_json:
         write_json({"current": name})
@@ -79,7 +79,7 @@ def use(name: Name, as_json: AsJson = False) -> None:
 
 @app.command()
 def remove(name: Name, as_json: AsJson = False) -> None:
-    """Forget a profile with its token; the token itself goes on until it is revoked."""
+    """Remove a profile with its token; the token itself stays valid until it is revoked."""
     Profiles().remove(name)
     if as_json:
         write_json({"removed": name})

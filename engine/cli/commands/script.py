@@ -1,4 +1,4 @@
-"""``lodger script``: what runs."""
+"""``lodger script``: scripts and their versions."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ def dry_run(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a script once against the data of now; show what it would change, and change nothing."""
+    """Run a script once on current data; show its changes without applying them."""
     from pathlib import Path
 
     from lodger.engine.cli.commands.exec import present

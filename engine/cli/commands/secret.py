@@ -1,4 +1,4 @@
-"""``lodger secret``: what scripts use and never see."""
+"""``lodger secret``: secrets that scripts use and never see."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ def put(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store a secret, or its new value, which is read from stdin (asked for on a terminal): never from the command line."""
+    """Store a secret or its new value, read from stdin (prompted on a terminal), never from the command line."""
     with opened(db) as engine:
         made = engine.secrets.put(tenant, name, _value(name), hosts=host or (), grant=grant)
     if as_json:
@@ -40,7 +40,7 @@ def keygen(
     file: Annotated[Path, typer.Argument(help="Where the keys shall be; LODGER_SECRET_KEYS names it then.")],
     as_json: AsJson = False,
 ) -> None:
-    """Make a file of keys with its first key. Keep a copy of it apart from the ledger: without it no secret can be read."""
+    """Create a key file with a first key. Keep a copy apart from the ledger: without it no secret can be decrypted."""
     from lodger.engine.vault.keyring import Keyring, refuse_existing
 
     refuse_existing(file)

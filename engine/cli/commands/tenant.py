@@ -1,4 +1,4 @@
-"""``lodger tenant``: whose scripts run."""
+"""``lodger tenant``: customers of the platform."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +42,7 @@ def export(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a suspended tenant to one file, for lodger tenant restore elsewhere."""
+    """Export a suspended tenant to one file, for lodger tenant restore elsewhere."""
     with (
         opened(db) as engine,
         bar(f"exporting {tenant}", "rows", as_json=as_json) as progress,
@@ -64,7 +64,7 @@ def restore(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a tenant of an archive, suspended; lodger tenant resume lets it go on."""
+    """Restore a tenant from an archive, suspended; lodger tenant resume resumes it."""
     content = inputs.source(file, maximum=MAX_BYTES)
     with (
         opened(db) as engine,

@@ -1,4 +1,4 @@
-"""``lodger token``: who may ask over HTTP."""
+"""``lodger token``: access tokens of the HTTP API."""
 
 import typer
 
@@ -11,7 +11,7 @@ app = typer.Typer(name="token", help="Who may ask over HTTP.", no_args_is_help=T
 
 @app.command()
 def first(db: Database = None, as_json: AsJson = False) -> None:
-    """Make the first administrator's token, which `lodger up` makes too; nothing when there ever was one."""
+    """Create the first administrator's token, as `lodger up` does too; nothing if there ever was a token."""
     with opened(db, local="there is no token yet to ask a server with") as engine:
         made = engine.tokens.first("first administrator")
     if as_json:

@@ -1,1 +1,1 @@
-"""The demonstration: two shops, their data and scripts, a screen. It must use only what every platform can use."""
+"""The demonstration: two shops, their data and scripts, a screen. It must use only the engine's public interface."""

@@ -1,4 +1,4 @@
-"""Who does what in the demo: scripts, rules and policies of both shops. Data, no behaviour."""
+"""Schedules of the demo: scripts, rules and policies of both shops. Data, no behaviour."""
 
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -18,8 +18,8 @@ class Part:
 
     Attributes:
         rule: an RRULE; None for the one-off, which comes :data:`ONCE_AFTER_S` after the start.
-        missed: what becomes of slots that came while the engine was off.
-        shows: what a viewer should see in it.
+        missed: policy for slots that were due while the engine was off.
+        shows: what this schedule demonstrates.
         limits: the script's own, lower than the shop's.
     """
 

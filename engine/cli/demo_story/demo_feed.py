@@ -1,4 +1,4 @@
-"""Turns what the engine tells into the story: events as they happen, schedules as the ledger has them."""
+"""Feeds the story of the demo: the engine's events as they happen, and schedules from the ledger."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ class Feed:
 
     Args:
         sources: a script's text by (tenant, script name), for the line of an error.
-        missed_after_s: a slot that is later than this came while the engine was off.
+        missed_after_s: a slot later than this was due while the engine was off.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Feed:
         self._forget = engine.on_event(self._heard)
 
     def stop(self) -> None:
-        """Hear no more."""
+        """Stop listening."""
         self._forget()
 
     async def look(self) -> None:
@@ -100,7 +100,7 @@ class Feed:
 
 
 def _stopped(outcome: Outcome, finished: "Finished") -> str | None:
-    """Say which limit ended a run, with the figure."""
+    """Return the limit that ended a run, with its value."""
     if outcome not in _LIMITED or outcome is Outcome.BAD_REQUEST:
         return None
     used: Any = {

@@ -59,7 +59,7 @@ _ASKED = ("Where is my parcel?", "Wrong size delivered", "Can I change the addre
 
 
 def fill(connection: Connection, now: datetime, *, seed: int = SEED) -> dict[str, int]:
-    """Make the tables and fill them in the caller's transaction.
+    """Create the tables and fill them in the caller's transaction.
 
     Args:
         now: aware UTC; ages of rows are counted back from it.
@@ -121,7 +121,7 @@ def _products(random: Random, shop: Shop, first: int) -> list[Row]:
 
 
 def _orders(random: Random, shop: Shop, now: datetime, people: list[Row], first: int) -> list[Row]:
-    """Paid orders all along the history, and a tail of new ones that wait to be confirmed."""
+    """Return paid orders over the whole history, and recent ones that wait for confirmation."""
     waiting = shop.orders // 4
     ages = sorted((random.uniform(1.5, HISTORY_DAYS) for _ in range(shop.orders - waiting)), reverse=True)
     ages += sorted((random.uniform(0.01, 1.4) for _ in range(waiting)), reverse=True)

@@ -1,4 +1,4 @@
-"""The demo's items in words, the same for the screen and for plain lines."""
+"""Texts of the demo's items, for the screen and for plain lines."""
 
 import json
 from datetime import datetime

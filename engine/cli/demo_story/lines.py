@@ -22,7 +22,7 @@ class Lines:
         story.on_item = self._line
 
     def refresh(self) -> None:
-        """Say once what is due, as soon as the missed slots are accounted for; all else was written when it happened."""
+        """Write once what is due, after the missed slots were accounted for; other items were written when they arrived."""
         now, upcoming = self._now(), self._story.upcoming
         if self._announced or not upcoming or any(each.next_at is not None and each.next_at < now for each in upcoming):
             return

@@ -39,13 +39,13 @@ class Viewer(Protocol):
     """What shows the story."""
 
     def refresh(self) -> None:
-        """Draw what is there now."""
+        """Draw the present state."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the caller wants of a run.
+    """Options of a run.
 
     Attributes:
         folder: where the ledger is, or is made.
@@ -57,7 +57,7 @@ class Plan:
 
 
 def expose(engine: Engine) -> None:
-    """Say what the shops' scripts see as ``db.NAME``, and what of it they may write."""
+    """Expose the shops' tables to scripts as ``db.NAME``."""
     engine.expose(customers, tenant_column="shop")
     engine.expose(products, tenant_column="shop", write=["sale_cents"], insert=False, delete=False)
     engine.expose(orders, tenant_column="shop", write=["state"], insert=False, delete=False)
@@ -74,8 +74,8 @@ async def play(
     """Run the demo.
 
     Args:
-        say: a sentence about what is being prepared.
-        viewer: makes what shows the story; entered when the engine starts, left before the summary.
+        say: called with a sentence about each preparation.
+        viewer: creates the viewer; entered when the engine starts, left before the summary.
     """
 
     def now() -> datetime:
@@ -127,7 +127,7 @@ async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Set
 
 
 async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -> None:
-    """Draw until the time is over or somebody interrupts."""
+    """Draw until the time is over or the user interrupts."""
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _ENDS:

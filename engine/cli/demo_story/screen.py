@@ -38,7 +38,7 @@ class Screen:
         self._live.__exit__(None, None, None)
 
     def refresh(self) -> None:
-        """Draw what the story says now."""
+        """Draw the present story."""
         self._live.update(self.drawn(), refresh=True)
 
     def drawn(self) -> RenderableType:
@@ -141,6 +141,6 @@ def _panel(title: str, body: RenderableType) -> Panel:
 
 
 def _plain(text: str, style: str = "", *, wrap: bool = False) -> Text:
-    # Strangers' text: never markup, never an escape sequence.
+    # Text of scripts: never markup, never an escape sequence.
     shown = "".join(char if char.isprintable() else " " for char in text)
     return Text(shown, style=style, no_wrap=not wrap, overflow="fold" if wrap else "ellipsis")

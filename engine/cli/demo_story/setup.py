@@ -1,4 +1,4 @@
-"""Makes the demo's ledger: shops, rows, scripts and schedules, as if the engine had been off for a hundred days."""
+"""Creates the demo's ledger: shops, rows, scripts and schedules, as if the engine had been off for a hundred days."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What was found or made; ``rows`` by table, empty when the demo's ledger was there already."""
+    """The result of the set-up; ``rows`` by table, empty if the demo's ledger existed already."""
 
     fresh: bool
     rows: dict[str, int]
 
 
 def set_up(engine: "Engine") -> Stage:
-    """Fill the ledger; what an earlier run has made is left as it is, what one that broke off owes is made up for."""
+    """Fill the ledger; continue the set-up of an earlier run that was interrupted."""
     now = from_us(engine.context.clock.now_us())
     rows: dict[str, int] = {}
     with engine.context.database.write() as connection:

@@ -1,4 +1,4 @@
-"""What a viewer of the demo has been told so far. Fed by whoever watches the engine; drawn by a screen or as lines."""
+"""The items that the demo has shown so far. Fed by the engine's events; drawn by a screen or as lines."""
 
 from collections import deque
 from collections.abc import Callable
@@ -87,7 +87,7 @@ class Story:
     on_item: Callable[[Item], None] = lambda _item: None
 
     def tell(self, item: Item) -> None:
-        """Take the next item: a run, a stretch of missed slots, a mail, or a plain sentence."""
+        """Add an item: a run, a gap of missed slots, a mail, or a plain sentence."""
         if isinstance(item, Mail):
             self.mails.append(item)
             self.mailed += 1

@@ -1,4 +1,4 @@
-"""What happened in the demo, read back from the ledger: every figure is counted there, none on the way."""
+"""Summary of the demo, with every figure counted from the ledger."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class Summary:
 
 
 def summarise(engine: "Engine", began: datetime, ended: datetime, missed_after_s: float) -> Summary:
-    """Count what the ledger holds.
+    """Summarize the ledger.
 
     Args:
         began: lateness is counted from here on.

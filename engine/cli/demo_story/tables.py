@@ -1,4 +1,4 @@
-"""The shops' own tables, as a platform has them: the tenant in a column of every row."""
+"""The shops' own tables, with a tenant column, as a platform has them."""
 
 from sqlalchemy import Column, DateTime, ForeignKey, Index, Integer, MetaData, String, Table
 

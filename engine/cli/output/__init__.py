@@ -1,1 +1,1 @@
-"""How the command line answers: JSON for programs; tables, lines, source frames and errors for people. It decides nothing."""
+"""Output of the command line: JSON for programs; tables, lines, source frames and errors for people. It decides nothing."""

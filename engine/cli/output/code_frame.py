@@ -1,16 +1,16 @@
-"""The place of a mistake in a script, as lines of text: the author's own line with a caret beneath it."""
+"""Code frames: a script's line with a caret beneath the place of an error."""
 
 _WIDTH = 100
 
 
 def excerpt(source: str, line: int | None, column: int | None = None, *, before: int = 2) -> list[str]:
-    """Show a place in a source.
+    """Return the code frame of a place in a source.
 
     Args:
         source: the whole text.
         line: 1-based; None or out of range gives no lines at all.
         column: 1-based; None points at the first character of the line that is no space.
-        before: how many lines above it are shown as well.
+        before: number of lines shown above it.
 
     Returns:
         Lines such as ``  4 | return a.b`` and one with the caret; tabs and control characters are spaces.

@@ -25,7 +25,7 @@ def body(event: Event) -> dict[str, Any]:
 
 
 def line(event: Event) -> str:
-    """Return an event as a line: when, what, whose tenant, and the details that say anything."""
+    """Return an event as a line: time, kind, tenant, and non-empty details."""
     details = body(event)
     head = f"{_instant(details.pop('at_us'))}  {details.pop('kind'):8}  {details.pop('tenant_id') or '-'}"
     parts = _attempt(details) if event.kind in {"finished", "lost"} else []
@@ -34,7 +34,7 @@ def line(event: Event) -> str:
 
 
 def _attempt(details: dict[str, Any]) -> list[str]:
-    """Take the parts of a line about an attempt out of its details: script, how it ended, step, duration, error, id."""
+    """Return the parts of a line about an attempt, removing them from its details: script, outcome, step, duration, error, id."""
     for name in ("next_us", "schedule_id"):
         details.pop(name, None)
     outcome, state = details.pop("outcome", None), details.pop("state", None)

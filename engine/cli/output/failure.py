@@ -1,4 +1,4 @@
-"""The one renderer of errors: what happened, why, how to fix it; for people on stderr, for programs on stdout."""
+"""Rendering of errors: what happened, why, how to fix it; for people on stderr, for programs on stdout."""
 
 import sqlite3
 import sys
@@ -14,7 +14,7 @@ TRACEBACK = "LODGER_TRACEBACK"
 
 @runtime_checkable
 class Teaching(Protocol):
-    """Any error that explains itself: :mod:`lodger.engine.core.errors`, :mod:`lodger.sandbox.errors`."""
+    """Any error with a code, reason and fix: :mod:`lodger.engine.core.errors`, :mod:`lodger.sandbox.errors`."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return code, message, and where known why, fix, index and further fields."""
@@ -22,7 +22,7 @@ class Teaching(Protocol):
 
 
 class Usage(Exception):
-    """The command line itself cannot be used (exit 2): a missing file, an option that is not JSON."""
+    """Wrong usage of the command line (exit 2): a missing file, an option that is not JSON."""
 
     def __init__(self, code: str, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what)
@@ -34,7 +34,7 @@ class Usage(Exception):
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Return any exception as code, message, why and fix; an unforeseen one is called a fault of Lodger's."""
+    """Return any exception as code, message, why and fix; an unexpected one as a fault of Lodger."""
     if isinstance(error, Teaching):
         return error.as_dict()
     cause = getattr(error, "orig", None) or error
@@ -80,7 +80,7 @@ def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
 
 
 def human(body: dict[str, Any]) -> str:
-    """Lay out an error for people, without colour; what a stranger wrote can neither fill nor repaint the terminal."""
+    """Return the text of an error for people, without colour; quoted input is escaped and cut."""
     lines = [f"error: {_short(body.get('message', ''))}  [{body.get('code', 'error')}]"]
     lines += [f"  {label}: {_short(body[name])}" for name, label in (("why", "why"), ("fix", "fix")) if body.get(name)]
     return "\n".join(lines)
@@ -91,7 +91,7 @@ def _short(text: str) -> str:
 
 
 def under(text: str, index: int) -> str:
-    """Show the place of a mistake in a text of one line: the text and a caret beneath the character."""
+    """Return a one-line text with a caret beneath the wrong character."""
     start = max(0, index - 60)
     flat = text[start : start + 110].replace("\n", " ").replace("\t", " ")
     return f"  {visible(flat)}\n  {' ' * len(visible(flat[: index - start]))}^"
@@ -106,7 +106,7 @@ def _place(text: str, line: int, column: int | None) -> list[str]:
 
 
 def tell(error: BaseException, *, as_json: bool) -> int:
-    """Render an error where its reader looks, and answer with the exit code."""
+    """Write an error, to stderr or as JSON to stdout, and return the exit code."""
     import os
 
     if os.environ.get(TRACEBACK):
@@ -127,7 +127,7 @@ def tell(error: BaseException, *, as_json: bool) -> int:
 
 
 def require_matplotlib() -> None:
-    """Refuse a picture before anything is measured if matplotlib is not installed.
+    """Raise before anything is measured if matplotlib, needed for a picture, is not installed.
 
     Raises:
         Usage: extra_missing.

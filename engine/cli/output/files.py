@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, readable by their owner alone."""
+"""Atomic writing of files, readable by their owner only."""
 
 import os
 import sys
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def keep(place: str, content: bytes) -> bool:
-    """Write a file; ``-`` is stdout. Give whether it is a file.
+    """Write a file; ``-`` is stdout. Return whether it is a file.
 
     Raises:
-        OSError: there is no room, or no right; the file that was there is as it was.
+        OSError: the disk is full, or the permission missing; an existing file is unchanged.
     """
     if place == "-":
         sys.stdout.buffer.write(content)

@@ -1,10 +1,10 @@
-"""A length of time in two words, for people."""
+"""Durations for people."""
 
 _UNITS = ((31_556_952, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def span(seconds: float) -> str:
-    """Write a length as people say it, its two largest units, cut (never rounded up): ``2 h 5 min``, ``350 ms``."""
+    """Return a duration in its two largest units, truncated: ``2 h 5 min``, ``350 ms``."""
     if seconds < 1:
         return f"{max(0, int(seconds * 1000))} ms"
     if seconds < 10:

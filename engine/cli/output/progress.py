@@ -9,13 +9,13 @@ from contextlib import contextmanager
 def bar(
     what: str, unit: str = "", *, total: int | None = None, as_json: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show on stderr what is under way for as long as the block lasts; give what is called with how many are done.
+    """Show progress on stderr during the block; yields the function to call with the number of finished items.
 
     Args:
-        what: what is done, such as ``exporting acme``.
-        unit: what is counted; nothing when left out.
-        total: how many there will be, where that is known.
-        as_json: the answer is for a program.
+        what: the work, such as ``exporting acme``.
+        unit: the counted items; empty for none.
+        total: number of items, if known.
+        as_json: whether the output is for a program.
     """
     if as_json or not sys.stderr.isatty():
         yield lambda _done: None

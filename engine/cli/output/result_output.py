@@ -1,4 +1,4 @@
-"""How a verb answers: one JSON object for programs, or a table for people."""
+"""Output of results: one JSON object for programs, or a table for people."""
 
 import json
 import re
@@ -28,12 +28,12 @@ TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id
 
 
 def say(text: str = "") -> None:
-    """Write a line for people, plain: text of strangers passes here, so what a terminal would not show is escaped."""
+    """Write a plain line for people; it may quote scripts, so invisible characters are escaped."""
     sys.stdout.write(visible(text) + "\n")
 
 
 def visible(text: str) -> str:
-    """Return text of strangers as a terminal may show it: characters that are not seen are escaped as in JSON."""
+    """Return text with its invisible and control characters escaped as in JSON."""
     return re.sub(UNSEEN, _escaped, text)
 
 
@@ -56,7 +56,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 
 def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - anything that JSON can say
-    """Write one line of JSON; with escapes where the stream's encoding lacks a letter, or it is half of a pair."""
+    """Write one line of JSON; characters that the stream's encoding lacks, and lone surrogates, are escaped."""
     stream = out or sys.stdout
     text = json.dumps(body, ensure_ascii=False, default=_plain)
     try:

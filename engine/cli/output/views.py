@@ -1,4 +1,4 @@
-"""How answers look to people: a table for a list, lines for one thing. One place, for every verb."""
+"""Formats of all results for people: a table for a list, lines for one record."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -36,13 +36,13 @@ def short(identity: str | None) -> str:
 
 
 def ended(each: Any) -> str:  # noqa: ANN401 - an action
-    """Return an action's state, with its outcome or reason where that says more."""
+    """Return an action's state, with its outcome or reason if it has one."""
     more = each.outcome or each.reason
     return each.state if more in (None, "ok") else f"{each.state}: {more}"
 
 
 def took(each: Any) -> str:  # noqa: ANN401 - an action or an attempt
-    """Return how long it ran; empty while it has not ended."""
+    """Return an action's duration; empty while it has not ended."""
     if each.started_at is None or each.finished_at is None:
         return ""
     return span(max(0.0, (each.finished_at - each.started_at).total_seconds()))
@@ -159,7 +159,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
 
 
 def show(operation: "Operation", result: Any) -> None:  # noqa: ANN401 - any operation's result
-    """Show the result of an operation: by its own view, else what came of a change in short, else all of it."""
+    """Show the result of an operation: by its own view, else a change in short, else as a whole."""
     view = VIEWS.get(operation.name)
     if view is None and operation.verb != "get":
         view = SHORT_VIEWS.get(type(result).__name__)
@@ -181,7 +181,7 @@ def show(operation: "Operation", result: Any) -> None:  # noqa: ANN401 - any ope
 
 
 def rows(found: Sequence[Any]) -> None:
-    """Show a list as a table, and say how it goes on."""
+    """Show a list as a table, with a note if there are more entries."""
     if not found:
         say("none")
         return
@@ -202,7 +202,7 @@ def _table(found: Sequence[Any]) -> None:
 
 
 def one(thing: Any) -> None:  # noqa: ANN401 - any record
-    """Show one thing, a line for each of its parts that says anything."""
+    """Show one record, a line for each non-empty field."""
     parts = [(field.name, getattr(thing, field.name)) for field in fields(thing)]
     width = max(len(name) for name, _value in parts) + 2
     for name, value in parts:
@@ -231,13 +231,13 @@ def compact(value: Any) -> str:  # noqa: ANN401 - any value of a record
 
 
 def schedule(made: Any) -> None:  # noqa: ANN401 - a schedule
-    """Show a schedule as what it means: its sentence and its next slot."""
+    """Show a schedule: its sentence and next slot."""
     say(f"{made.name}: {made.text}")
     say(f"  next slot {zulu(made.next_at)}" if made.next_at else f"  no next slot: {made.state}")
 
 
 def action(made: Any) -> None:  # noqa: ANN401 - an action
-    """Show what became of an action that was asked for."""
+    """Show a requested action's state."""
     say(f"action {made.id} is {made.state}, due {zulu(made.due_at)}")
 
 
@@ -250,12 +250,12 @@ def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
-    """Show that a tenant is there, and how."""
+    """Show a tenant's state."""
     say(f"tenant {made.id} is {made.state}")
 
 
 def usage(found: Any) -> None:  # noqa: ANN401 - an Account
-    """Show what a tenant used by day, without what it never used, and how far its budgets are used up."""
+    """Show a tenant's usage by day, without unused columns, and the use of its budgets."""
     names = sorted({name for each in found.days for name, amount in each.counts.items() if amount})
     table(
         ("day", "runs", "cpu_s", *names),
@@ -269,7 +269,7 @@ def usage(found: Any) -> None:  # noqa: ANN401 - an Account
 
 
 def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff
-    """Show what differs between two versions, as a unified diff with colours on a terminal."""
+    """Show the difference between two versions, as a unified diff with colours on a terminal."""
     if not diff.files:
         say(f"versions {diff.older} and {diff.newer} are alike")
     for each in diff.files:
@@ -283,7 +283,7 @@ def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff
 
 
 def schedule_diff(diff: Any) -> None:  # noqa: ANN401 - a ScheduleDiff
-    """Show what differs between two revisions."""
+    """Show the difference between two revisions."""
     if not diff.changes:
         say(f"revisions {diff.older} and {diff.newer} are alike")
     else:
@@ -302,7 +302,7 @@ def coloured(lines: Iterable[str]) -> None:
 
 
 def checked(found: Any) -> None:  # noqa: ANN401 - a Checked
-    """Show whether a source could run, and if not, where not."""
+    """Show whether a source compiles, and if not, where its error is."""
     if found.ok:
         say("it could run")
     for problem in found.problems:
@@ -311,14 +311,14 @@ def checked(found: Any) -> None:  # noqa: ANN401 - a Checked
 
 
 def preview(shown: Any) -> None:  # noqa: ANN401 - a Preview
-    """Show what rules mean, with their next slots."""
+    """Show the sentence of rules, with their next slots."""
     say(shown.text)
     for slot in shown.slots:
         say(f"  {zulu(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
 
 
 def what_if(difference: Any) -> None:  # noqa: ANN401 - a WhatIf
-    """Show what an edit would change."""
+    """Show the slots that an edit would change."""
     say(f"now:  {difference.before}\nthen: {difference.after}")
     changes = [(slot, "dropped") for slot in difference.dropped] + [(slot, "added") for slot in difference.added]
     for slot, what in sorted(changes):
@@ -328,12 +328,12 @@ def what_if(difference: Any) -> None:  # noqa: ANN401 - a WhatIf
 
 
 def token(made: Any) -> None:  # noqa: ANN401 - a NewToken
-    """Show a token this once."""
+    """Show a new token, the only time."""
     say(f"token {made.token.name}, role {made.token.role}, shown this once:\n\n    {made.text}\n")
 
 
 def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or without
-    """Show where a webhook goes, and a new secret this once."""
+    """Show a webhook's URL, and a new secret, the only time."""
     hook = getattr(made, "webhook", made)
     say(f"webhook {hook.name} goes to {hook.url} and is told {' '.join(hook.events)}")
     if hook is not made:
@@ -341,7 +341,7 @@ def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or 
 
 
 def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
-    """Show what a rotation of keys did."""
+    """Show the result of a rotation of keys."""
     say(f"{done.renewed} encrypted anew with key {done.key_id}")
     if done.dropped:
         say("forgotten: " + ", ".join(done.dropped))

@@ -37,7 +37,7 @@ class DatabaseIsolation:
         role: queries can run as the role, so Lodger's own tables show one tenant.
         views: sets with an up-to-date view.
         written: of these, the sets that are also written as the role. Without sets with triggers that run with the writer's
-            rights, which may need more than the role's, and without the platform's own views, whose tables are unknown.
+            rights, which may need more than the role's, and without the platform's own views, as their tables are unknown.
         telling: columns, by set, that scripts may not write though they were exposed:
             :func:`lodger.engine.data.sets.uniqueness.cross_tenant_unique_columns`.
     """
