@@ -39,10 +39,12 @@ class Runtime(StrEnum):
 
 @app.command()
 def walls(
-    runtime: Annotated[list[Runtime] | None, typer.Option(help="Which; may be said again. Unless told, all.")] = None,
+    runtime: Annotated[
+        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. All by default.")
+    ] = None,
     samples: Annotated[int, typer.Option(min=1, max=100_000, help="Of each program.")] = FEWEST,
     check: Annotated[
-        bool, typer.Option("--check", help=f"Exit 1 unless every promise holds, of at least {FEWEST} samples each.")
+        bool, typer.Option("--check", help=f"Exit 1 unless every bound holds, with at least {FEWEST} samples each.")
     ] = False,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw every sample into a picture.")] = None,
     as_json: AsJson = False,
@@ -87,7 +89,9 @@ def _show_figure(figure: "Figure") -> None:
 
 @app.command()
 def attempts(
-    runtime: Annotated[list[Runtime] | None, typer.Option(help="Which; may be said again. Unless told, all.")] = None,
+    runtime: Annotated[
+        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. All by default.")
+    ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Of each row.")] = 3.0,
     check: Annotated[
         bool, typer.Option("--check", help="Exit 1 unless the promises for two quiet cores hold.")
@@ -118,7 +122,7 @@ def attempts(
     else:
         say("beside: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
         for line in lines:
-            say(f"not kept here: {line}")
+            say(f"not stored: {line}")
     if check and lines:
         raise typer.Exit(1)
 
@@ -132,7 +136,7 @@ def runs(
         str | None, typer.Option(metavar="URL", help="An empty database; a new SQLite file unless given.")
     ] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the delays into a picture.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the promised ratios hold.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the stated ratios hold.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure whole runs: slots due, real scripts in the sandbox, outcomes committed; the bare pool beside them."""
@@ -167,7 +171,7 @@ def runs(
         for name, figures in measured.peers.items():
             say(f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script")
         for line in measured.broken:
-            say(f"not kept here: {line}")
+            say(f"not stored: {line}")
     if check and measured.broken:
         raise typer.Exit(1)
 
@@ -201,9 +205,9 @@ def rules(
 
 @app.command()
 def frames(
-    count: Annotated[int, typer.Option("--frames", min=1, max=100_000_000, help="How many frames.")] = 1_000_000,
-    seed: Annotated[int, typer.Option(help="The same seed sends the same frames.")] = 1,
-    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless every promise holds.")] = False,
+    count: Annotated[int, typer.Option("--frames", min=1, max=100_000_000, help="Number of frames.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="Seed of the frames.")] = 1,
+    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless every bound holds.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Mutated frames against the parent's side of a worker's socket: always a verdict, no exception, memory flat."""

@@ -36,13 +36,13 @@ def _everywhere(
         None,
         "--server",
         metavar="URL",
-        help="Ask this server instead of a ledger here; may stand anywhere. [env: LODGER_SERVER]",
+        help="Address of a server to use instead of a local ledger. [env: LODGER_SERVER]",
     ),
     profile: str | None = typer.Option(
         None,
         "--profile",
         metavar="NAME",
-        help="Work where this profile says; may stand anywhere. [env: LODGER_PROFILE]",
+        help="Name of a profile (server or ledger) to use. [env: LODGER_PROFILE]",
     ),
     version_asked: bool = typer.Option(
         False, "--version", "-V", help="Show the version.", is_eager=True, callback=_show_version

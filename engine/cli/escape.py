@@ -24,9 +24,10 @@ def escape(
         typer.Option("--class", metavar="C", help="Only this class (16) or chapter (B). May be repeated."),
     ] = None,
     ids: Annotated[
-        list[str] | None, typer.Option("--case", metavar="ID", help="Only cases whose id begins so. May be repeated.")
+        list[str] | None,
+        typer.Option("--case", metavar="ID", help="Only cases with ids that begin so. May be repeated."),
     ] = None,
-    wall: Annotated[str | None, typer.Option(help="Only cases that this wall stops.")] = None,
+    wall: Annotated[str | None, typer.Option(help="Only cases against this wall.")] = None,
     matrix: Annotated[bool, typer.Option("--matrix", hidden=True)] = False,
     extra: Annotated[
         Path | None, typer.Option("--with", metavar="FILE", help="Also your own attacks: a Python file with CASES.")

@@ -40,7 +40,7 @@ def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None
     except OSError as error:
         raise Usage(
-            "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check who may read it"
+            "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check its permissions"
         ) from None
 
 

@@ -10,7 +10,7 @@ from lodger.engine.cli.output.failure import Usage, human, under
 from lodger.engine.cli.output.result_output import AsJson, say, visible, write_json
 
 Kind = Annotated[
-    str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; recognised when left out.")
+    str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; detected by default.")
 ]
 _MAX_SLOTS = 1000
 
@@ -20,17 +20,17 @@ def next_slots(
         str | None, typer.Argument(help="The rule, such as 'FREQ=DAILY;BYHOUR=9' or '0 9 * * 1-5'.")
     ] = None,
     kind: Kind = None,
-    dtstart: Annotated[str | None, typer.Option(help="Where the rule begins, local to its zone.")] = None,
-    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin; UTC when left out.")] = None,
-    after: Annotated[str | None, typer.Option(help="Slots after this instant; now when left out.")] = None,
-    inclusive: Annotated[bool, typer.Option("--inclusive", help="A slot at that very instant counts.")] = False,
+    dtstart: Annotated[str | None, typer.Option(help="Start of the rule, local to its zone.")] = None,
+    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin; UTC by default.")] = None,
+    after: Annotated[str | None, typer.Option(help="Slots after this instant; now by default.")] = None,
+    inclusive: Annotated[bool, typer.Option("--inclusive", help="Include a slot at that very instant.")] = False,
     previous: Annotated[
         bool, typer.Option("--previous", help="Slots before the instant instead, latest first.")
     ] = False,
     exclude: Annotated[
-        list[str] | None, typer.Option(help="A rule that takes slots away, such as '0 12 * * *'; may be repeated.")
+        list[str] | None, typer.Option(help="An exclusion, such as '0 12 * * *'; may be repeated.")
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, max=_MAX_SLOTS, help="How many slots.")] = 5,
+    n: Annotated[int, typer.Option("-n", min=1, max=_MAX_SLOTS, help="Number of slots.")] = 5,
     batch: Annotated[
         bool, typer.Option("--batch", help="Answer JSON lines from stdin, one line each, in order.")
     ] = False,
@@ -105,7 +105,7 @@ def _show(body: dict[str, Any], *, previous: bool) -> None:
         rows.append((*there, _there(slot, "UTC"), _away(slot, now), mark))
     _columns([(*(() if tz == "UTC" else (tz,)), "UTC", "from now", ""), *rows])
     if "searched_to" in body:
-        say(f"No other slot is known before {body['searched_to']}; the search would go on there.")
+        say(f"No further slot before {body['searched_to']}; the search stopped there.")
 
 
 def _columns(rows: list[tuple[str, ...]]) -> None:

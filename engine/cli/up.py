@@ -28,7 +28,7 @@ SWITCH_S = 0.0005
 
 def up(
     role: Annotated[
-        str, typer.Option(help="What this process does: node (runs what is due), api (answers HTTP), all (both).")
+        str, typer.Option(help="Role of this process: node (runs actions), api (serves HTTP), all (both).")
     ] = "all",
     expose: Annotated[
         str | None,
@@ -145,7 +145,7 @@ class Serving:
         if self._as_json:
             write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": round(left_s, 3)})
             sys.stdout.flush()
-        self.say(f"{error.what} ({error.why}); it is tried for {left_s:.0f} s more")
+        self.say(f"{error.what} ({error.why}); it retrying for {left_s:.0f} s")
 
     async def _serve(self) -> None:
         import asyncio
@@ -183,7 +183,7 @@ class Serving:
             self._up = True
             await stopping.wait()
             if not self._with_parent:
-                self.say("stopping: nothing more is claimed, running attempts end")
+                self.say("stopping: no new claims; waiting for running attempts")
 
     def say(self, text: str) -> None:
         """Write a line for people."""

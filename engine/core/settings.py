@@ -39,22 +39,22 @@ class Settings(BaseSettings):
         default_factory=lambda: 4 * (os.cpu_count() or 1),
         ge=1,
         le=100_000,
-        description="attempts that a node runs at once",
+        description="attempts that a node runs concurrently",
     )
     labels: str = Field(
         default="",
-        description="what this node carries beside its name, with commas between: schedules and tenants may require it",
+        description="labels of this node beside its name, separated by commas; schedules and tenants may require labels",
     )
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=64 * 1024 * 1024,
-        description="memory that a node reserves for its attempts, each by its limit; none: three quarters of the machine's",
+        description="memory that a node reserves for attempts, by their limits; none: three quarters of the machine's",
     )
     lease_s: float = Field(
         default=6.0,
         gt=0,
         le=600,
-        description="a node that was silent for so long has lost its actions to the others",
+        description="after this time without renewal a node loses its actions to other nodes",
     )
     renew_s: float | None = Field(
         default=None, gt=0, le=200, description="how often a node renews its lease; none: a fifth of lease_s"
@@ -63,272 +63,273 @@ class Settings(BaseSettings):
         default=None,
         ge=0,
         le=200,
-        description="a node that cannot renew kills its workers so long before the lease "
-        "ends; none: a third of lease_s, at most 2",
+        description="a node that cannot renew its lease kills its workers this long before the end of the "
+        "lease; none: a third of lease_s, at most 2",
     )
-    peek_s: float = Field(default=1.0, gt=0, le=60, description="how far ahead a node reads what comes due")
+    peek_s: float = Field(default=1.0, gt=0, le=60, description="how far ahead a node reads due times")
     poll_s: float = Field(
         default=0.25,
         gt=0,
         le=60,
-        description="how often a node looks for what other processes changed: edits, cancellations",
+        description="how often a node polls for changes of other processes: edits, cancellations",
     )
     listen_url: str = Field(
         default="",
-        description="address of the PostgreSQL database itself where LODGER_DATABASE is a pooler's, through which no node hears "
-        "what others changed; off: nodes only look, every poll_s",
+        description="direct address of the PostgreSQL database if LODGER_DATABASE is a pooler, which passes no notifications; "
+        "off: nodes only poll, every poll_s",
     )
     database_patience_s: float = Field(
         default=60.0,
         gt=0,
         le=3600,
-        description="a PostgreSQL connection on which an answer is owed and nothing comes for so long is given up; a node that "
-        "has lost its lease waits no longer than a lease",
+        description="time limit for a silent PostgreSQL connection with a pending answer; for a node that has lost its lease "
+        "at most lease_s",
     )
     start_patience_s: float = Field(
         default=30.0,
         ge=0,
         le=3600,
-        description="how long `lodger up` tries to reach a database server that is not there yet, before it ends and says so",
+        description="how long `lodger up` retries to reach the database server at start",
     )
     missed_after_s: float = Field(
-        default=10.0, ge=0, le=86_400, description="a slot is missed when its tick comes so long after it"
+        default=10.0, ge=0, le=86_400, description="a slot is missed if its tick comes more than this after it"
     )
     catch_up_max: int = Field(
         default=1000,
         ge=1,
         le=100_000,
-        description="most slots of a schedule that one tick turns into rows of their own",
+        description="maximum number of slots of a schedule that one tick turns into rows of their own",
     )
-    tick_batch: int = Field(default=500, ge=1, le=10_000, description="most clocks taken in one transaction")
-    commit_batch: int = Field(default=500, ge=1, le=10_000, description="most attempts committed in one transaction")
+    tick_batch: int = Field(
+        default=500, ge=1, le=10_000, description="maximum number of due schedules in one transaction"
+    )
+    commit_batch: int = Field(
+        default=500, ge=1, le=10_000, description="maximum number of attempts committed in one transaction"
+    )
     grace_s: float = Field(
         default=30.0,
         ge=0,
         le=3600,
-        description="an attempt that is silent so long after its wall limit is taken from its node",
+        description="an attempt that is silent this long after its wall limit is taken from its node",
     )
     drain_s: float = Field(
         default=5.0,
         ge=0,
         le=600,
-        description="how long running attempts may end when a node stops; the rest is handed back",
+        description="how long a stopping node waits for running attempts; the rest is handed back",
     )
     concurrent_runs: int = Field(
-        default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
+        default=2, ge=1, le=100_000, description="attempts of one tenant at once, unless its limits say otherwise"
     )
     scripts_per_tenant: int = Field(
-        default=1000, ge=0, le=10_000_000, description="scripts of one tenant, when its limits do not say"
+        default=1000, ge=0, le=10_000_000, description="scripts of one tenant, unless its limits say otherwise"
     )
     versions_per_script: int = Field(
-        default=10_000, ge=1, le=10_000_000, description="versions of one script, when the tenant's limits do not say"
+        default=10_000,
+        ge=1,
+        le=10_000_000,
+        description="versions of one script, unless the tenant's limits say otherwise",
     )
     schedules_per_tenant: int = Field(
-        default=100, ge=0, le=10_000_000, description="schedules of one tenant, when its limits do not say"
+        default=100, ge=0, le=10_000_000, description="schedules of one tenant, unless its limits say otherwise"
     )
     min_interval_s: int = Field(
         default=60,
         ge=1,
         le=86_400 * 366,
-        description="least distance of two slots of one schedule, when the tenant's limits do not say",
+        description="minimum interval between slots of a schedule, unless the tenant's limits say otherwise",
     )
     runs_per_day: int | None = Field(
         default=None,
         ge=0,
-        description="attempts of one tenant in a UTC day, when its limits do not say; none: any number",
+        description="attempts of one tenant in a UTC day, unless its limits say otherwise; none: unlimited",
     )
     cpu_s_per_day: int | None = Field(
         default=None,
         ge=0,
-        description="CPU seconds of one tenant in a UTC day, when its limits do not say; none: any number",
+        description="CPU seconds of one tenant in a UTC day, unless its limits say otherwise; none: unlimited",
     )
     mails_per_day: int | None = Field(
         default=1000,
         ge=0,
-        description="recipients of one tenant's mails in a UTC day, when its limits do not say; none: any number",
+        description="recipients of one tenant's mails in a UTC day, unless its limits say otherwise; none: unlimited",
     )
     calls_per_day: int | None = Field(
-        default=None, ge=0, description="calls to the host of one tenant's runs in a UTC day; none: any number"
+        default=None, ge=0, description="host calls of one tenant's runs in a UTC day; none: unlimited"
     )
     queries_per_day: int | None = Field(
-        default=None, ge=0, description="questions to the database of one tenant's runs in a UTC day; none: any number"
+        default=None, ge=0, description="database queries of one tenant's runs in a UTC day; none: unlimited"
     )
     rows_read_per_day: int | None = Field(
-        default=None, ge=0, description="rows given to one tenant's runs in a UTC day; none: any number"
+        default=None, ge=0, description="rows read by one tenant's runs in a UTC day; none: unlimited"
     )
     rows_written_per_day: int | None = Field(
-        default=None, ge=0, description="rows and keys that one tenant's runs write in a UTC day; none: any number"
+        default=None, ge=0, description="rows and keys written by one tenant's runs in a UTC day; none: unlimited"
     )
     bytes_written_per_day: int | None = Field(
-        default=None, ge=0, description="letters of writing calls of one tenant's runs in a UTC day; none: any number"
+        default=None, ge=0, description="characters in writing calls of one tenant's runs in a UTC day; none: unlimited"
     )
     events_per_day: int | None = Field(
-        default=10_000, ge=0, description="events that one tenant's runs emit in a UTC day; none: any number"
+        default=10_000, ge=0, description="events emitted by one tenant's runs in a UTC day; none: unlimited"
     )
     fetches_per_day: int | None = Field(
-        default=10_000, ge=0, description="requests of one tenant's runs in a UTC day; none: any number"
+        default=10_000, ge=0, description="HTTP requests of one tenant's runs in a UTC day; none: unlimited"
     )
     fetch_bytes_per_day: int | None = Field(
-        default=None, ge=0, description="bytes of bodies of one tenant's requests in a UTC day; none: any number"
+        default=None, ge=0, description="body bytes of one tenant's HTTP requests in a UTC day; none: unlimited"
     )
     storage_bytes: int = Field(
         default=1 << 30,
         ge=0,
-        description="bytes that one tenant's documents, keyed values, results, errors, logs and messages take, when its limits do not say",
+        description="storage of one tenant: documents, keyed values, results, errors, logs and messages, unless its limits say otherwise",
     )
     retention_days: int = Field(
         default=30,
         ge=1,
         le=36_500,
-        description="how long actions that are over are kept, when the tenant's limits do not say",
+        description="how long finished actions are kept, unless the tenant's limits say otherwise",
     )
     retention_runs: int = Field(
         default=1000,
         ge=1,
         le=100_000_000,
-        description="how many actions that are over are kept of each schedule, when the tenant's limits do not say",
+        description="number of finished actions kept for each schedule, unless the tenant's limits say otherwise",
     )
     grants: str = Field(
         default=DEFAULT,
-        description="what scripts of a tenant may do whose grants nobody has changed; `lodger grant table` lists the words",
+        description="default grants of tenants; `lodger grant table` lists all grants",
     )
     changes_days: int = Field(
-        default=7, ge=1, le=36_500, description="how long changes of exposed sets are kept for scripts that follow them"
+        default=7, ge=1, le=36_500, description="how long recorded changes are kept for scripts that read them"
     )
     sqlite_synchronous: str = Field(
         default="FULL",
         pattern="^(FULL|NORMAL)$",
-        description="FULL: a commit survives a power cut; NORMAL: a killed process",
+        description="FULL: commits survive a power failure; NORMAL: only a killed process",
     )
 
     runtime: str = Field(
         default="quickjs",
         pattern="^(quickjs|quickjs-native)$",
-        description="what executes scripts on this node; quickjs-native has no WebAssembly around the engine: only for a node "
+        description="runtime of scripts on this node; quickjs-native runs without WebAssembly around the engine: only for a node "
         "whose scripts are all trusted",
     )
     profile: str = Field(
         default="untrusted",
         pattern="^(untrusted|trusted)$",
-        description="untrusted refuses to run below walls_minimum; trusted runs with the walls that the host has",
+        description="untrusted: refuse to run with fewer walls than walls_minimum; trusted: run with the walls that the host has",
     )
     walls_minimum: int = Field(
         default=4,
         ge=0,
         le=6,
-        description="how many of no_new_privs, seccomp, rlimits, landlock, namespaces and cgroup must stand for profile "
+        description="minimum number of no_new_privs, seccomp, rlimits, landlock, namespaces and cgroup for profile "
         "untrusted; the first three and cpu_timer always must",
     )
     cgroup: Path | None = Field(
         default=None,
-        description="folder of cgroup v2 in which a node makes the group of its workers, with memory_budget_bytes for all; "
+        description="cgroup v2 folder in which a node creates the group of its workers, with memory_budget_bytes for all; "
         "none: the one that systemd delegates (Delegate=yes), if any",
     )
     check_scripts: bool = Field(
         default=True,
-        description="a source is parsed, in a locked worker, before it is stored, and one that cannot run is refused",
+        description="parse a source in a sandboxed worker before storing it, and refuse one that does not compile",
     )
     database: str = Field(
         default="lodger.db",
-        description="where the command line finds the ledger: a SQLite file's path or a database URL",
+        description="the ledger of the command line: a SQLite file's path or a database URL",
     )
     cache_dir: Path | None = Field(
         default=None,
-        description="where the compiled guest and compiled modules are kept; none: lodger in the user's cache folder",
+        description="folder of compiled code; none: lodger in the user's cache folder",
     )
     module_cache_bytes: int = Field(
         default=1024 * 1024 * 1024,
         ge=0,
-        description="most bytes of tenants' compiled WebAssembly modules on disk; one tenant may hold an eighth of it",
+        description="maximum size of tenants' compiled WebAssembly modules on disk; one tenant may use an eighth of it",
     )
 
     egress_ports: str = Field(
         default="80 443 8080 8443",
-        description="ports that requests of scripts and webhooks may go to, whatever is granted",
+        description="allowed ports of scripts' requests and webhooks, whatever is granted",
     )
     egress_networks: str = Field(
         default="",
-        description="networks that requests may reach though they are private, like 10.1.2.0/24; with spaces between",
+        description="private networks that requests may reach, such as 10.1.2.0/24, separated by spaces",
     )
     egress_dns: str = Field(
         default="",
-        description="DNS servers for the names of hosts, like 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf",
+        description="DNS servers for requests, such as 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf",
     )
-    egress_ca: Path | None = Field(
-        default=None, description="file of certificates (PEM) that are trusted beside the system's"
-    )
+    egress_ca: Path | None = Field(default=None, description="file of additional trusted certificates (PEM)")
     egress_per_s: float = Field(
         default=10.0,
         gt=0,
         le=10_000,
-        description="requests of one tenant to one host in a second; twice as many at once",
+        description="requests of one tenant to one host per second; bursts of twice as many",
     )
     egress_host_per_s: float = Field(
         default=50.0,
         gt=0,
         le=10_000,
-        description="requests of all tenants to one host in a second; twice as many at once",
+        description="requests of all tenants to one host per second; bursts of twice as many",
     )
     secret_keys: Path | None = Field(
         default=None,
-        description="file of the keys that secrets are encrypted with, the same on every node; `lodger secret keygen` makes it",
+        description="file of encryption keys for secrets, the same on every node; `lodger secret keygen` creates it",
     )
-    api_host: str = Field(default="127.0.0.1", description="address that `lodger up` answers HTTP on")
-    api_port: int = Field(default=8750, ge=0, le=65_535, description="port of the HTTP API; 0: any that is free")
+    api_host: str = Field(default="127.0.0.1", description="address of the HTTP API of `lodger up`")
+    api_port: int = Field(default=8750, ge=0, le=65_535, description="port of the HTTP API; 0: any free port")
     tls_cert: Path | None = Field(
         default=None, description="certificate chain, PEM: with it the API speaks TLS; none: plain HTTP"
     )
     tls_key: Path | None = Field(default=None, description="private key of the certificate, PEM")
     trusted_proxies: str = Field(
         default="",
-        description="addresses or networks of reverse proxies, with commas between: only their X-Forwarded-… headers are used",
+        description="addresses or networks of trusted reverse proxies, separated by commas: only their X-Forwarded-… headers are used",
     )
     api_threads: int = Field(
-        default=16, ge=1, le=256, description="requests that the API carries out at once; on SQLite four at most"
+        default=16, ge=1, le=256, description="concurrent requests of the API; at most four on SQLite"
     )
     api_requests_per_minute: int = Field(
-        default=1200, ge=1, le=10_000_000, description="requests of one token in a minute; more are answered with 429"
+        default=1200, ge=1, le=10_000_000, description="requests of one token per minute; more are answered with 429"
     )
     api_tenant_requests_per_minute: int = Field(
         default=6000,
         ge=1,
         le=10_000_000,
-        description="requests of all tokens of one tenant in a minute; more are answered with 429",
+        description="requests of all tokens of one tenant per minute; more are answered with 429",
     )
     api_failures_per_minute: int = Field(
         default=20,
         ge=1,
         le=10_000,
-        description="wrong tokens from one address in a minute; more are answered with 429, while right tokens are still accepted",
+        description="wrong tokens from one address per minute; more are answered with 429, while right tokens are still accepted",
     )
     api_connections: int = Field(
         default=2000,
         ge=1,
         le=100_000,
-        description="open connections from which on the API answers new requests with 503; a reverse proxy bounds them by address",
+        description="open connections at which the API answers new requests with 503; a reverse proxy limits them by address",
     )
-    api_body_bytes: int = Field(
-        default=4 * 1024 * 1024, ge=1024, le=1024**3, description="longest JSON body that the API reads"
-    )
+    api_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, le=1024**3, description="maximum size of a JSON body")
     api_upload_bytes: int = Field(
-        default=256 * 1024 * 1024, ge=1024, le=1024**4, description="longest archive or module that the API reads"
+        default=256 * 1024 * 1024, ge=1024, le=1024**4, description="maximum size of an archive or module"
     )
-    api_body_s: float = Field(
-        default=30.0, gt=0, le=3600, description="how long a request may take to arrive before it is given up"
-    )
+    api_body_s: float = Field(default=30.0, gt=0, le=3600, description="time limit for receiving a request")
     api_streams: int = Field(
         default=200,
         ge=0,
         le=100_000,
-        description="live streams that the API holds at once, a tenth of them for one token",
+        description="concurrent live streams of the API, a tenth of them for one token",
     )
 
-    metrics_host: str = Field(default="127.0.0.1", description="address that a node answers Prometheus on")
+    metrics_host: str = Field(default="127.0.0.1", description="address of a node's metrics for Prometheus")
     metrics_port: int | None = Field(
         default=None,
         ge=0,
         le=65_535,
-        description="port on which `lodger up` answers Prometheus with this process's metrics; none: only the API answers; 0: any",
+        description="port of this process's metrics for Prometheus; none: only the API serves metrics; 0: any free port",
     )
     mail_host: str | None = Field(
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"

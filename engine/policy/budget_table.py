@@ -160,8 +160,8 @@ ALLOWANCES: tuple[AllowanceSpec, ...] = (
     AllowanceSpec("cpu_s_per_day", 0, 1_000_000_000, "CPU time a day, looked at before each start"),
     *(AllowanceSpec(f"{spec.name}_per_day", 0, 1_000_000_000_000, f"{spec.help}, a day") for spec in BUDGETS),
     AllowanceSpec(STORAGE, 0, 1 << 50, f"{STORAGE_HELP}; the oldest history goes first"),
-    AllowanceSpec("retention_days", 1, 36_500, "how long actions that are over are kept"),
-    AllowanceSpec("retention_runs", 1, 100_000_000, "how many actions that are over are kept of each schedule"),
+    AllowanceSpec("retention_days", 1, 36_500, "how long finished actions are kept"),
+    AllowanceSpec("retention_runs", 1, 100_000_000, "number of finished actions kept for each schedule"),
 )
 ALLOWANCE_NAMES = frozenset(spec.name for spec in ALLOWANCES)
 

@@ -23,7 +23,7 @@ def test_every_wall_is_judged_and_what_is_missing_has_a_remedy() -> None:
 def test_it_tells_people_whether_strangers_code_may_run() -> None:
     said = lodger("doctor")
     assert "seccomp" in said.out
-    assert "Strangers' code may" in said.out
+    assert "Untrusted code may" in said.out
 
 
 def test_what_stands_is_what_a_run_reports() -> None:

@@ -11,7 +11,9 @@ from lodger.engine.cli.output import views
 from lodger.engine.cli.output.humanize import span
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json, zulu
 
-app = typer.Typer(name="action", help="What ran, what is due, and why something did not run.", no_args_is_help=True)
+app = typer.Typer(
+    name="action", help="Actions: what ran, what is due, and why something did not run.", no_args_is_help=True
+)
 
 
 ActionId = Annotated[

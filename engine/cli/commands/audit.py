@@ -10,17 +10,21 @@ from lodger.engine.cli.output.progress import bar
 from lodger.engine.cli.output.result_output import Database, say, write_json
 from lodger.engine.core.progress import STEP
 
-app = typer.Typer(name="audit", help="Who changed what, when, by which way and why.", no_args_is_help=True)
+app = typer.Typer(
+    name="audit", help="The audit log: actor, time, channel and reason of every change.", no_args_is_help=True
+)
 
 
 @app.command()
 def export(
-    tenant: Annotated[str | None, typer.Argument(help="Whose; everybody's and the platform's when left out.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="INSTANT", help="Only from then on; -24h is a day ago.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="INSTANT", help="Only before then.")] = None,
-    out: Annotated[
-        typer.FileTextWrite | None, typer.Option("--out", help="Where the lines go; stdout when left out.")
+    tenant: Annotated[
+        str | None, typer.Argument(help="Only this tenant's; all tenants' and the platform's by default.")
     ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="INSTANT", help="Begin of the range, inclusive; -24h is a day ago.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="INSTANT", help="End of the range, exclusive.")] = None,
+    out: Annotated[typer.FileTextWrite | None, typer.Option("--out", help="Output file; stdout by default.")] = None,
     db: Database = None,
 ) -> None:
     """Write every change as a line of JSON, oldest first."""

@@ -26,7 +26,8 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, None: 1}
 
 def demo(
     lasting: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="End after this long, such as 30s or 2m; else Ctrl-C.")
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Stop after this time, such as 30s or 2m; else at Ctrl-C."),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help=f"Keep the ledger in ./{KEPT} and go on with it.")] = False,
     as_json: AsJson = False,

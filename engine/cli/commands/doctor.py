@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def doctor(
     raise_walls: Annotated[
-        bool, typer.Option("--raise/--probe", help="Start a worker and report what really stands, or only look.")
+        bool, typer.Option("--raise/--probe", help="Start a worker and report its walls, or only inspect the host.")
     ] = True,
     db: Database = None,
     as_json: AsJson = False,
@@ -108,14 +108,14 @@ def _show(body: dict[str, Any]) -> None:
         )
     cache = body["cache"]
     say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
-    layers = f"{body['layers']} of 6 layers stand, {body['minimum']} must"
+    layers = f"{body['layers']} of 6 walls active, {body['minimum']} required"
     if body["ok"] and body["profile"] == "trusted":
-        say(f"Profile trusted: whatever stands will do ({layers} for strangers' code).")
+        say(f"Profile trusted: the walls that exist suffice ({layers} for untrusted code).")
     elif body["ok"]:
-        say(f"Strangers' code may run here (profile untrusted): {layers}.")
+        say(f"Untrusted code may run here (profile untrusted): {layers}.")
     else:
         problem = body["problem"]
-        say(f"Strangers' code may not run here: {problem['message']}")
+        say(f"Untrusted code may not run here: {problem['message']}")
         for name in ("why", "fix"):
             if problem.get(name):
                 say(f"  {name}: {problem[name]}")

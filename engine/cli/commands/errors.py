@@ -9,7 +9,7 @@ from lodger.engine.cli.output.result_output import AsJson, say, table, write_jso
 
 
 def errors(
-    code: Annotated[str | None, typer.Argument(help="The code, outcome or reason; all of them when left out.")] = None,
+    code: Annotated[str | None, typer.Argument(help="A code, outcome or reason; all of them by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Explain an error, an outcome or a reason, or list all of them."""
@@ -40,4 +40,4 @@ def errors(
         if str(spec.outcome) == code:
             say(f"  limit: {spec.name} ({spec.help}; default {spec.default})")
     if row.fix:
-        say(f"  to do: {row.fix}")
+        say(f"fix: {row.fix}")

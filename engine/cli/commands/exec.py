@@ -38,14 +38,14 @@ def execute(
     ] = None,
     input_json: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", help="What a script sees as action.input and a module on stdin."),
+        typer.Option("--input", metavar="JSON", help="Input: action.input of a script, stdin of a module."),
     ] = None,
     cpu_ms: Annotated[int | None, typer.Option(help="CPU time, milliseconds.")] = None,
     wall_ms: Annotated[int | None, typer.Option(help="Time from start to answer, milliseconds.")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory that the script can hold, MiB.")] = None,
     grant: Annotated[
         list[str] | None,
-        typer.Option(help="What it may do beside what all may, like fetch:api.example.com; see `lodger grant table`."),
+        typer.Option(help="An additional grant, such as fetch:api.example.com; see `lodger grant table`."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,7 +157,7 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
     elif body["outcome"] == "ok":
         say(f"result  {json.dumps(body['result'], ensure_ascii=False)}")
     if body["effects"]:
-        say("would change, had it not been a rehearsal:" if body["outcome"] == "ok" else "had asked for, in vain:")
+        say("would change (dry run):" if body["outcome"] == "ok" else "requested before it failed (not applied):")
         for text in lines(body["effects"]):
             say(f"  {text}")
     missing = [wall for wall, stands in body["walls"].items() if not stands]

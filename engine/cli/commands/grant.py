@@ -8,7 +8,7 @@ import typer
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, table, write_json
 
-app = typer.Typer(name="grant", help="What a tenant's scripts may do.", no_args_is_help=True)
+app = typer.Typer(name="grant", help="Grants: permissions of a tenant's scripts.", no_args_is_help=True)
 
 Words = Annotated[list[str], typer.Argument(metavar="GRANT...", help="Grants, as `lodger grant table` writes them.")]
 

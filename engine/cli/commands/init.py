@@ -26,7 +26,7 @@ JSCONFIG = """{
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where the scripts are; made when it is absent.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Folder of the scripts; created if missing.")] = Path(),
     expose: Annotated[
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: types for the tables that it exposes."),

@@ -9,7 +9,7 @@ from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 from lodger.engine.cli.place import Profile, Profiles, server_said
 
-app = typer.Typer(name="profile", help="Servers and ledgers by name.", no_args_is_help=True)
+app = typer.Typer(name="profile", help="Profiles: servers and ledgers by name.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The profile's name.")]
 
@@ -23,7 +23,7 @@ def put(
     db: Annotated[
         str | None, typer.Option("--db", metavar="PLACE", help="Or a ledger: a file or a database URL.")
     ] = None,
-    use: Annotated[bool, typer.Option("--use", help="Use it unless told otherwise.")] = False,
+    use: Annotated[bool, typer.Option("--use", help="Make it the default.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Store a profile. A token is read from stdin (asked for on a terminal), never from the command line."""

@@ -9,7 +9,7 @@ from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="The script's name.")]
-app = typer.Typer(name="script", help="What runs: sources and their versions.", no_args_is_help=True)
+app = typer.Typer(name="script", help="Scripts: sources and their versions.", no_args_is_help=True)
 
 
 @app.command("dry-run")
@@ -17,18 +17,18 @@ def dry_run(
     tenant: TenantId,
     name: ScriptName,
     input_json: Annotated[
-        str | None, typer.Option("--input", metavar="JSON", help="What it sees as action.input.")
+        str | None, typer.Option("--input", metavar="JSON", help="Input: action.input of the script.")
     ] = None,
-    version: Annotated[int | None, typer.Option(help="The version; the latest when left out.")] = None,
+    version: Annotated[int | None, typer.Option(help="The version; the latest by default.")] = None,
     file: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Run this source instead of what is stored: an edit not saved yet."),
+        typer.Option(metavar="FILE", help="Run this source instead of the stored one."),
     ] = None,
     expose: Annotated[
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: expose tables there.")
     ] = None,
     fetches: Annotated[
-        bool, typer.Option("--fetches", help="Let requests leave that change something elsewhere (POST, PUT, …), too.")
+        bool, typer.Option("--fetches", help="Also send requests that change something elsewhere (POST, PUT, …).")
     ] = False,
     db: Database = None,
     as_json: AsJson = False,
@@ -58,7 +58,7 @@ def module(
     tenant: TenantId,
     name: ScriptName,
     out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Where the module's bytes go; - is stdout.")],
-    version: Annotated[int | None, typer.Option(help="The version; the latest when left out.")] = None,
+    version: Annotated[int | None, typer.Option(help="The version; the latest by default.")] = None,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:

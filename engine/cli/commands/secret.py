@@ -10,7 +10,7 @@ from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 
-app = typer.Typer(name="secret", help="What scripts use and never see.", no_args_is_help=True)
+app = typer.Typer(name="secret", help="Secrets, which scripts use and never see.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Its name, like STRIPE_KEY.")]
 
@@ -37,7 +37,7 @@ def put(
 
 @app.command()
 def keygen(
-    file: Annotated[Path, typer.Argument(help="Where the keys shall be; LODGER_SECRET_KEYS names it then.")],
+    file: Annotated[Path, typer.Argument(help="Path of the new key file; set LODGER_SECRET_KEYS to it.")],
     as_json: AsJson = False,
 ) -> None:
     """Create a key file with a first key. Keep a copy apart from the ledger: without it no secret can be decrypted."""

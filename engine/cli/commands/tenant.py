@@ -14,7 +14,7 @@ from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, s
 from lodger.engine.core.progress import report_progress_to
 from lodger.engine.service.archive.export import MAX_BYTES
 
-app = typer.Typer(name="tenant", help="Whose scripts run.", no_args_is_help=True)
+app = typer.Typer(name="tenant", help="Tenants: customers of the platform.", no_args_is_help=True)
 
 
 @app.command()
@@ -38,7 +38,7 @@ def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None
 @app.command()
 def export(
     tenant: TenantId,
-    out: Annotated[str, typer.Option("--out", metavar="FILE", help="Where the archive goes; - is stdout.")],
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="Path of the archive; - is stdout.")],
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:

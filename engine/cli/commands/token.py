@@ -17,6 +17,6 @@ def first(db: Database = None, as_json: AsJson = False) -> None:
     if as_json:
         write_json(made)
     elif made is None:
-        say("there has been an administrator's token already: lodger token create NAME admin makes another")
+        say("an administrator's token exists already; create another with: lodger token create NAME admin")
     else:
         views.token(made)

@@ -190,7 +190,7 @@ def rows(found: Sequence[Any]) -> None:
     else:
         _table(found)
     if getattr(found, "next", None):
-        say(f"there are more: --cursor {found.next}")  # type: ignore[attr-defined]  # of a page
+        say(f"more entries: --cursor {found.next}")  # type: ignore[attr-defined]  # of a page
 
 
 def _table(found: Sequence[Any]) -> None:
@@ -304,7 +304,7 @@ def coloured(lines: Iterable[str]) -> None:
 def checked(found: Any) -> None:  # noqa: ANN401 - a Checked
     """Show whether a source compiles, and if not, where its error is."""
     if found.ok:
-        say("it could run")
+        say("it compiles")
     for problem in found.problems:
         place = f"{problem.file}:{problem.line}: " if problem.line else ""
         say(f"{place}{problem.name}: {problem.message}")
@@ -335,7 +335,7 @@ def token(made: Any) -> None:  # noqa: ANN401 - a NewToken
 def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or without
     """Show a webhook's URL, and a new secret, the only time."""
     hook = getattr(made, "webhook", made)
-    say(f"webhook {hook.name} goes to {hook.url} and is told {' '.join(hook.events)}")
+    say(f"webhook {hook.name} goes to {hook.url} and for {' '.join(hook.events)}")
     if hook is not made:
         say(f"its secret, shown this once: {made.secret}")
 
@@ -348,7 +348,7 @@ def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
 
 
 def _tenant_gone(_result: None) -> None:
-    say("the tenant and everything of its own are gone; that it was deleted stands in the audit log")
+    say("the tenant and all its data are deleted; that it was deleted is in the audit log")
 
 
 def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None

@@ -20,7 +20,7 @@ def matrix(
     ids: Annotated[
         list[str] | None, typer.Option("--case", metavar="ID", help="Only cases whose id begins so.")
     ] = None,
-    wall: Annotated[str | None, typer.Option(help="Only cases that this wall stops.")] = None,
+    wall: Annotated[str | None, typer.Option(help="Only cases against this wall.")] = None,
     extra: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="Also the CASES of a file.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as one HTML page.")] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
