@@ -1,13 +1,14 @@
 """``lodger up``: the service: a node, the API, or both in two processes, until stopped. Events are written as lines."""
 
+import resource
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.descriptors import ask_for_more
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from lodger.engine.core.events import Event
     from lodger.engine.service.async_engine import Engine
 
+#: Open files of the service: workers of 64 cores, their requests and a thousand clients take less.
+MAX_DESCRIPTORS = 65_536
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
@@ -58,7 +61,7 @@ def up(
     settings = load(database=db, api_port=port)
     if role != "node":
         _require_server()
-    ask_for_more()
+    raise_descriptor_limit()
     serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent, as_json=as_json)
     asyncio.run(serving.run())
 
@@ -257,3 +260,12 @@ class Serving:
             write_json({"kind": "token", "role": made.token.role, "prefix": made.token.prefix, "text": made.text})
             sys.stdout.flush()
         self.say(f"the first administrator's token, shown this once:\n\n    {made.text}\n")
+
+
+def raise_descriptor_limit() -> None:
+    """Raise this process's limit of open files to :data:`MAX_DESCRIPTORS`, or as far as the host allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
 
-from lodger.engine.cli.descriptors import WANTED
+from lodger.engine.cli.up import MAX_DESCRIPTORS
 
 
 class Up:
@@ -189,7 +189,7 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
         token = api.kind("token")["text"]
         url = api.kind("listening")["url"]
         _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-        assert resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE)[0] >= min(WANTED, maximum)
+        assert resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE)[0] >= min(MAX_DESCRIPTORS, maximum)
         with up(tmp_path, "--role", "node"):
             answer = httpx2.post(
                 f"{url}/api/v1/tenants",

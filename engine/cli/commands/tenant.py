@@ -1,5 +1,7 @@
 """``lodger tenant``: customers of the platform."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +10,6 @@ import typer
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.files import keep
 from lodger.engine.cli.output.progress import bar
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.core.progress import report_progress_to
@@ -49,7 +50,7 @@ def export(
         report_progress_to(progress),
     ):
         archive = engine.tenants.export(tenant)
-    if not keep(out, archive):
+    if not write_whole(out, archive):
         return
     if as_json:
         write_json({"bytes": len(archive)})
@@ -76,3 +77,30 @@ def restore(
         write_json(made)
     else:
         views.tenant(made)
+
+
+def write_whole(place: str, content: bytes) -> bool:
+    """Write a file whole or not at all, readable by its owner only; ``-`` is stdout. Return whether it is a file.
+
+    Raises:
+        OSError: the disk is full, or the permission missing; an existing file is unchanged.
+    """
+    if place == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return False
+    path = Path(place)
+    if path.exists() and not path.is_file():  # a device or a pipe is no place for another file beside it
+        path.write_bytes(content)
+        return True
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return True

@@ -4,14 +4,14 @@ import resource
 import subprocess
 import sys
 
-from lodger.engine.cli.descriptors import WANTED
+from lodger.engine.cli.up import MAX_DESCRIPTORS
 
 CODE = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from lodger.engine.cli.descriptors import ask_for_more
-ask_for_more()
-ask_for_more()
+from lodger.engine.cli.up import raise_descriptor_limit
+raise_descriptor_limit()
+raise_descriptor_limit()
 print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 
@@ -26,6 +26,6 @@ def asked(soft: int, hard: int) -> list[int]:
 def test_it_has_what_the_host_gives_and_no_more_than_is_of_use() -> None:
     _soft, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     known = 2**40 if maximum == resource.RLIM_INFINITY else maximum
-    assert asked(64, maximum) == [min(WANTED, known), maximum]
+    assert asked(64, maximum) == [min(MAX_DESCRIPTORS, known), maximum]
     assert asked(64, 100) == [100, 100]
     assert asked(known if maximum != resource.RLIM_INFINITY else 64, maximum)[1] == maximum
