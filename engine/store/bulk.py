@@ -89,7 +89,7 @@ class AskMany:
 
 
 def insert_many(connection: Connection, table: Table, rows: Sequence[Row], *, absent: bool = False) -> None:
-    """Insert rows, all with the same columns; with ``absent`` skip rows whose unique keys exist already."""
+    """Insert rows, all with the same columns; with ``absent`` skip rows with existing unique keys."""
     if not rows:
         return
     # A column that is None in every row is left to its default: most actions have neither params nor steps nor a
@@ -100,7 +100,7 @@ def insert_many(connection: Connection, table: Table, rows: Sequence[Row], *, ab
 
 
 def insert_absent(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-    """Insert rows, all with the same columns; skip rows whose unique keys exist already."""
+    """Insert rows, all with the same columns; skip rows with existing unique keys."""
     insert_many(connection, table, rows, absent=True)
 
 

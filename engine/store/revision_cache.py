@@ -236,7 +236,7 @@ class RevisionCache:
         rules, fault = decode_rules(row.rules), None
         try:
             recurrence = self.compiled(rules, from_us(row.anchor_us))
-        except Exception as error:  # rules that do not compile stop this schedule only
+        except Exception as error:  # noqa: BLE001 - rules that do not compile stop this schedule only
             recurrence, fault = CompiledSchedule(()), _unreadable(error)
         return Revision(
             recurrence=recurrence,

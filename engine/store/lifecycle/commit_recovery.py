@@ -1,4 +1,4 @@
-"""Finds out whether commits succeeded whose answer was lost on the way."""
+"""Finds out whether commits succeeded after their answer was lost on the way."""
 
 from collections.abc import Iterable
 
