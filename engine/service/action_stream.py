@@ -1,4 +1,4 @@
-"""What happens, as it happens, for whoever has the ledger open: one tenant's actions, or one action with its log."""
+"""Streams of changes: a tenant's actions, or one action with its log lines, for readers in any process."""
 
 import asyncio
 import threading
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
 
 T = TypeVar("T")
-#: Seconds between two looks at the ledger; what this process changes is looked at at once.
+#: Seconds between two polls of the ledger; writes of this process cause a poll at once.
 LOOK_S = 0.5
-#: What is new, and whether nothing more will be.
+#: New values, and whether the stream has ended.
 Seen = tuple[list[Action | LogLine], bool]
 Look = Callable[[Connection], Seen]
 Reads = Callable[[Look], Awaitable[Seen]]
 
 
 def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Action | LogLine]:
-    """Yield what happens; see :meth:`lodger.engine.sync.Engine.live`."""
+    """Yield changes; see :meth:`lodger.engine.sync.Engine.live`."""
     woken, look, over = threading.Event(), _look(engine, tenant_id, action_id), False
     forget = engine.watch(woken.set)
     try:
@@ -49,7 +49,7 @@ def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Ac
 async def alive(
     engine: "Engine", tenant_id: str, action_id: str | None, read: Reads
 ) -> AsyncGenerator[Action | LogLine]:
-    """Yield what happens, without a thread that waits for it."""
+    """Yield changes without occupying a thread between polls."""
     woken, look, loop = asyncio.Event(), _look(engine, tenant_id, action_id), asyncio.get_running_loop()
 
     def wake() -> None:

@@ -1,4 +1,4 @@
-"""The audit log: a row for every change, written in the transaction of the change, never touched again."""
+"""The audit log: one row for every change, written in the same transaction as the change and never modified."""
 
 import hashlib
 import json
@@ -17,11 +17,11 @@ from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
 from lodger.engine.store.schema.access import audit
 
-#: The platform's own rows belong to no tenant.
+#: ``tenant_id`` of the rows of the platform itself.
 PLATFORM = ""
-#: A value longer than this, as JSON, is told by its length and digest: the log keeps what changed, not a second copy of it.
+#: Values that are longer than this as JSON are stored as their length and digest.
 MAX_BYTES = 8192
-#: Rows that an export reads at once.
+#: Rows that an export reads in one query.
 PAGE = 500
 
 _t = audit.c
@@ -29,7 +29,7 @@ _t = audit.c
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What is done to what: a verb such as ``schedules.pause``, whose it is, the id it has and the name people know."""
+    """The subject of an audit row: the operation, such as ``schedules.pause``, and the tenant, id and name of its target."""
 
     verb: str
     tenant_id: str | None
@@ -48,11 +48,11 @@ def write(
     *,
     brief: bool = False,
 ) -> None:
-    """Add a row.
+    """Insert an audit row.
 
     Args:
-        before, after: JSON values; None where there is nothing.
-        brief: store lengths and digests only, because the tenant has no room left: its changes are logged all the same.
+        before, after: JSON values; None if the target does not exist.
+        brief: store only lengths and digests, for a tenant that has used up its storage.
     """
     maximum = 0 if brief else MAX_BYTES
     connection.execute(
@@ -95,13 +95,13 @@ def _digest(text: str) -> str:
 
 
 def _text(body: Json) -> str:
-    # Escapes, not letters: a result may hold half of a surrogate pair or a NUL, which no database stores.
+    # ASCII escapes: a result may hold a lone surrogate or a NUL character, which databases do not store.
     return json.dumps(body, separators=(",", ":"), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which rows are wanted; None is any. ``tenant_id`` "" is the platform's own."""
+    """Filters of a query on the audit log; None matches any row. ``tenant_id`` "" selects the platform's rows."""
 
     tenant_id: str | None = None
     verb: str | None = None
@@ -112,7 +112,7 @@ class Sought:
 
 
 def some(connection: Connection, sought: Sought, *, limit: int | None, before: str | None = None) -> Cut[AuditEntry]:
-    """Give rows, newest first; ``before`` is the id of the last one of the page before."""
+    """Return rows, newest first; ``before`` is the id of the last row of the previous page."""
     statement = _which(sought).order_by(_t.id.desc())
     if before is not None:
         statement = statement.where(_t.id < before if is_id(before) else false())
@@ -120,7 +120,7 @@ def some(connection: Connection, sought: Sought, *, limit: int | None, before: s
 
 
 def every(connection: Connection, sought: Sought) -> Iterator[AuditEntry]:
-    """Give rows, oldest first, reading a page at a time."""
+    """Return rows, oldest first, reading one page at a time."""
     last: str | None = None
     while True:
         statement = _which(sought).order_by(_t.id).limit(PAGE)

@@ -1,4 +1,4 @@
-"""Pages of lists: so many rows, and so many bytes, as were asked for, with a signed cursor to go on from."""
+"""Pages of lists: a bounded number of rows and characters, and a signed cursor of the next page."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
@@ -11,7 +11,7 @@ from lodger.engine.store.signing_keys import cursor
 
 T = TypeVar("T")
 
-#: Most that one page may hold: entries, and letters of all their columns. A tenant's results are as long as it makes them.
+#: Maximum entries of one page, and maximum characters of all their columns.
 MAX_ROWS = 10_000
 MAX_CHARACTERS = 8 * 1024 * 1024
 #: Rows that are fetched from the database at once.
@@ -19,7 +19,7 @@ _TOGETHER = 50
 
 
 class Cut(list[T], Generic[T]):
-    """Entries that were read; ``more`` says whether others come after them."""
+    """Entries of one page; ``more`` is true if entries follow."""
 
     __slots__ = ("more",)
 
@@ -31,7 +31,7 @@ class Cut(list[T], Generic[T]):
 def read(
     connection: Connection, statement: Select[Any], limit: int | None, make: Callable[[list[AnyRow]], list[T]]
 ) -> Cut[T]:
-    """Read at most so many rows, all of them when ``limit`` is None, and make entries of them.
+    """Read up to ``limit`` rows (all if None), and convert them with ``make``.
 
     Raises:
         InputError: limit_invalid.
@@ -55,9 +55,9 @@ def read(
 
 
 def page(connection: Connection, of: str, found: Cut[T], place_of: Callable[[T], Json]) -> Page[T]:
-    """Give what was read as a page; ``place_of`` an entry is where the next page begins behind it.
+    """Return entries as a page; ``place_of(entry)`` is the position that the cursor of the next page encodes.
 
     Args:
-        of: which list it is, with everything that filters it.
+        of: the list with all its filters.
     """
     return Page(found, cursor(connection, of, place_of(found[-1])) if found.more else None)

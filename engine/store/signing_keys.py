@@ -1,4 +1,4 @@
-"""Secrets of this ledger's own. Every process that has it open signs with the same."""
+"""The ledger's signing key, shared by every process that has it open, and the cursors that are signed with it."""
 
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ from lodger.engine.store.schema.access import keys
 
 
 def signing(connection: Connection) -> bytes:
-    """Give the key that this ledger signs with; it was drawn when the ledger was made."""
+    """Return the signing key of this ledger, created by its first migration."""
     found = connection.scalar(select(keys.c.secret).where(keys.c.name == "signing"))
     assert found is not None, "the migration that made the table made the key"
     return bytes(found)
@@ -29,17 +29,17 @@ def _sha256(data: bytes = b"") -> object:
 
 
 def cursor(connection: Connection, of: str, place: Json) -> str:
-    """Give a text that names a place in a list and that nobody else can make.
+    """Return a signed text that encodes a position in a list.
 
     Args:
-        of: which list it is, with everything that filters it: a cursor of one list is none of another.
+        of: the list with all its filters; a cursor of one list is invalid for another.
     """
     text = _serializer(signing(connection), "cursor").dumps([of, place])
     return text.decode() if isinstance(text, bytes) else text
 
 
 def place(connection: Connection, of: str, text: str) -> Json:
-    """Give the place that a cursor names.
+    """Return the position that a cursor encodes.
 
     Raises:
         InputError: cursor_invalid.

@@ -1,4 +1,4 @@
-"""The verbs on the audit log. It is only read; changes write it themselves."""
+"""The verbs on the audit log, which is read-only; changes write it themselves."""
 
 from collections.abc import Generator
 from datetime import datetime
@@ -9,7 +9,7 @@ from lodger.engine.service.operations.declaration import M, operation, stream
 from lodger.engine.store import audit, pages, signing_keys
 from lodger.engine.store.records import AuditEntry, Page
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 EntryPage = Page[AuditEntry]
 
 
@@ -35,8 +35,8 @@ class Audit(Noun[M]):
 
         Args:
             tenant_id: None for every tenant's changes and the platform's own.
-            verb: such as ``schedules.edit``; with a point at its end, such as ``schedules.``, every verb of the noun.
-            target: id or name of what was changed.
+            verb: such as ``schedules.edit``; with a period at its end, such as ``schedules.``, every verb of the noun.
+            target: id or name of the changed object.
             since, until: [since, until).
 
         Raises:

@@ -1,4 +1,4 @@
-"""The verbs on grants: what a tenant's scripts may do, and the addresses of its own people."""
+"""The verbs on grants and on the addresses of a tenant's own people."""
 
 from collections.abc import Iterable
 
@@ -8,12 +8,12 @@ from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.tenants import grants, tenants
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 Held = tuple[str, ...]
 
 
 class Grants(Noun[M]):
-    """What tenants hold. A change takes effect with the next run that starts; what runs goes on with what it was given."""
+    """Grants of tenants. A change affects attempts that start later."""
 
     __slots__ = ()
 
@@ -39,12 +39,12 @@ class Grants(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/grants/take", Role.OPERATOR, tagged=True)
     def take(self, tenant_id: str, *taken: str) -> Held:
-        """Take grants from a tenant, named as ``list`` shows them; one that it does not hold is ignored."""
+        """Revoke grants of a tenant, in the form of ``list``; missing ones are ignored."""
         return self._changed("grants.take", tenant_id, take=taken)
 
     @operation("PUT", "/tenants/{tenant_id}/grants", Role.OPERATOR, tagged=True, command=None)
     def keep(self, tenant_id: str, held: Iterable[str] | None) -> Held:
-        """Set a tenant's grants to exactly these; None for those of the setting ``grants``, now and later."""
+        """Set a tenant's grants to exactly these; None for those of the setting ``grants``, even if it changes."""
         with self._changing("grants.keep", tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
             grants.keep(change.connection, tenant_id, held)
@@ -52,7 +52,7 @@ class Grants(Noun[M]):
 
     @operation("PUT", "/tenants/{tenant_id}/people", Role.OPERATOR, tagged=True)
     def people(self, tenant_id: str, addresses: Iterable[str]) -> Tenant:
-        """Set the tenant's own people, all of them: addresses, and ``*@example.com`` for whole domains.
+        """Replace the addresses of the tenant's own people: addresses, and ``*@example.com`` for whole domains.
 
         Raises:
             InputError: address_invalid, people_too_many.

@@ -1,4 +1,4 @@
-"""What becomes of a tenant's actions, look by look: each that is new or has moved on since the look before."""
+"""Changes of a tenant's actions between two polls: actions that are new, and actions with a new state, attempt or step."""
 
 from collections.abc import Collection, Iterable
 
@@ -11,19 +11,20 @@ from lodger.engine.store.schema.access import running_lines
 from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.store.schema.scheduling import actions as table
 
-#: Ids are made by several machines, and stored a little after they were made: so far back is looked again, microseconds.
+#: Ids come from several machines and are stored a little after they were made: each poll overlaps the last by this
+#: much.
 OVERLAP_US = 5_000_000
-#: Most actions that one look reads anew, and most open ones that are watched.
+#: Maximum number of new actions that one poll reads, and of unfinished actions that are watched.
 MAX_ACTIONS, WATCHED = 500, 5000
 _CHUNK = 500
 Mark = tuple[str, int, int]
-#: An action's tenant and id; what of it changes when there is something to tell: state, attempt, step, batches of lines.
+#: Tenant and id of an action; its state, attempt, step and number of log batches.
 Key = tuple[str, str]
 Pulse = tuple[str, int, int, int]
 
 
 class Following:
-    """One tenant's actions, from now on. Each look costs by what is open and new, not by the history."""
+    """Change stream of one tenant's actions, from now on. The cost of a poll depends on open and new actions, not on history."""
 
     def __init__(self, tenant_id: str) -> None:
         self._tenant = tenant_id
@@ -31,13 +32,13 @@ class Following:
         self._after = ""
 
     def begin(self, connection: Connection, now_us: int) -> None:
-        """Note what is there; nothing of it is told until it moves."""
+        """Record the present actions; they are reported when they change."""
         self._after = _floor(now_us - OVERLAP_US)
         for action in (*actions.still_open(connection, self._tenant, WATCHED), *self._fresh(connection)):
             self._known[action.id] = _mark(action)
 
     def look(self, connection: Connection) -> list[Action]:
-        """Give what is new or has moved on, in the order of making."""
+        """Return the actions that are new or have changed since the last poll, by id."""
         fresh = self._fresh(connection)
         seen = {action.id for action in fresh}
         watched = [each for each, mark in self._known.items() if mark[0] in OPEN and each not in seen]
@@ -53,7 +54,7 @@ class Following:
             self._after = (
                 newest if len(fresh) >= MAX_ACTIONS else max(self._after, _floor(id_time_us(newest) - OVERLAP_US))
             )
-        # What is over and lies behind is never read again.
+        # Finished actions behind the horizon are never read again.
         self._known = {each: mark for each, mark in self._known.items() if mark[0] in OPEN or each > self._after}
         return sorted(moved, key=lambda action: action.id)
 
@@ -66,7 +67,7 @@ class Following:
 
 
 def pulses(connection: Connection, wanted: Collection[Key]) -> dict[Key, Pulse]:
-    """Give the pulse of each of these actions that is still there: one question for five hundred of them."""
+    """Return the pulse of each of these actions that still exists, with one query for every five hundred."""
     lines, a = running_lines.c, table.c
     said = (
         select(func.count())

@@ -1,4 +1,4 @@
-"""Actions by request (once, run now, again), cancelling them, and reading what happened."""
+"""Actions by request (once, run now, again), their cancellation, and queries on actions and attempts."""
 
 import json
 from collections.abc import Iterable
@@ -38,13 +38,13 @@ STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
 RETRIED = "retried"
 ORIGINS = ("slot", "backfill", "run_now", "replay", "once", "change")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
-#: Latest instant a request may name: the end of year 9999.
+#: Latest instant that a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller wants done once. ``request_key`` makes asking twice the same as asking once, per tenant."""
+    """A one-off run. A second request with the same ``request_key`` of the tenant returns the first one's action."""
 
     script: str
     at_us: int
@@ -53,7 +53,7 @@ class Request:
 
 
 def once(context: StoreContext, connection: Connection, tenant_id: str, request: Request, now_us: int) -> Action:
-    """Store a one-off; an instant in the past is due at once. The script version is the latest of this moment.
+    """Store a one-off run of the script's latest version; an instant in the past is due at once.
 
     Raises:
         InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep, request_key_invalid.
@@ -98,8 +98,8 @@ def run_now(
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
 
     Args:
-        origin: what the action is called: ``change`` when changes ask for it.
-        node: the name of the node that shall run it; None for any that carries the schedule's labels.
+        origin: origin of the action, ``change`` for a run on changes.
+        node: name of the node to run it; None for any node with the schedule's labels.
 
     Raises:
         InputError: params_invalid, params_too_large, params_too_deep, request_key_invalid, label_invalid.
@@ -143,7 +143,7 @@ def _revision(context: StoreContext, connection: Connection, schedule: Schedule)
 
 
 def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
-    """Give the action that was asked for with this key before.
+    """Return the action of an earlier request with this key, or None.
 
     Raises:
         InputError: request_key_invalid.
@@ -167,7 +167,7 @@ def store(context: StoreContext, connection: Connection, values: dict[str, Any])
 
 
 def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
-    """Cancel an action that is not over; a running one's worker dies within ``poll_s``, the row says cancelled at once.
+    """Cancel an unfinished action at once; the worker of a running one is killed within ``poll_s``.
 
     Raises:
         Conflict: action_over, action_sealed.
@@ -186,9 +186,10 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
 
 
 def retry(context: StoreContext, connection: Connection, tenant_id: str, action_id: str, now_us: int) -> Action:
-    """Let a failed action start again at its failed step, with the versions, the params and the results that it had.
+    """Restart a failed action at its failed step, with its versions, params and results.
 
-    Its tries are counted anew, it expires no more, and it waits for what of its schedule is unfinished unless overlap is ``allow``.
+    Its retries are counted anew, it does not expire, and it waits for the schedule's unfinished actions unless overlap
+    is ``allow``.
 
     Raises:
         NotFound: action_unknown.
@@ -236,7 +237,7 @@ def _select() -> Select[Any]:
 
 
 def get(connection: Connection, action_id: str, tenant_id: str | None = None) -> Action:
-    """Give one action; without a tenant it is looked for under each of them.
+    """Return one action; without a tenant it is searched for under every tenant.
 
     Raises:
         NotFound: action_unknown.
@@ -245,7 +246,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     if is_id(action_id):
         rows = _read(connection, _select().where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id))
     if not rows:
-        # Nobody has told by this whether there is such an action: no id looks like that.
+        # An explanation of the format reveals nothing about existing actions.
         why = "" if is_id(action_id) else "an action's id is a UUID; whose it is stands before it"
         raise NotFound("action_unknown", f"there is no action {action_id!r}", why=why, fix="list the actions")
     return rows[0]
@@ -257,7 +258,7 @@ def _tenants(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subque
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which actions are wanted; None is any. ``since`` and ``until`` bound when they were due: [since, until)."""
+    """Filters of a query on actions; None matches any. ``since`` and ``until`` bound ``due_at``: [since, until)."""
 
     tenant_id: str | None = None
     schedule_id: str | None = None
@@ -281,7 +282,7 @@ class Sought:
 def list_some(
     connection: Connection, sought: Sought, *, limit: int | None = 100, before: str | None = None
 ) -> Cut[Action]:
-    """Give actions, newest first; ``before`` is the id of the last one of the page before."""
+    """Return actions, newest first; ``before`` is the id of the last one of the previous page."""
     statement = _select().order_by(_a.id.desc())
     if sought.schedule_id is not None:
         named = select(tables.schedules.c.id).where(tables.schedules.c.name == sought.schedule_id)
@@ -303,17 +304,17 @@ def list_some(
 
 
 def made_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
-    """Give a tenant's actions with ids behind ``after``, in the order of making."""
+    """Return a tenant's actions with ids greater than ``after``, by id."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(maximum))
 
 
 def still_open(connection: Connection, tenant_id: str, maximum: int) -> list[Action]:
-    """Give what is not over yet of a tenant."""
+    """Return the unfinished actions of a tenant."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(maximum))
 
 
 def these(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
-    """Give a tenant's actions of these ids, those that are still there."""
+    """Return the tenant's actions with these ids, as far as they exist."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id.in_(list(ids))))
 
 
@@ -359,7 +360,7 @@ def _error(text: str | None) -> ScriptError | None:
 
 
 def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
-    """Give every try at an action in order, the one that runs now included."""
+    """Return the attempts of an action in order, a running one included."""
     found_by = select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
     action = connection.execute(found_by).first() if is_id(action_id) else None
     if action is None:
@@ -388,7 +389,7 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
 
 
 def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
-    """Give what the action's attempts logged, in order; of one that runs what is known of it yet."""
+    """Return the log lines of the action's attempts in order; of a running attempt those written so far."""
     action = get(connection, action_id, tenant_id)
     lines = running_lines.of(connection, action.tenant_id, action_id) | _lines(connection, action.tenant_id, action_id)
     return [line for key in sorted(lines) for line in lines[key]]

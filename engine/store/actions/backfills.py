@@ -1,4 +1,4 @@
-"""Runs again: a range of slots that did not run, or one action with the same or the newest version of its scripts."""
+"""Repeated runs: backfills of a range of slots, and replays of one action."""
 
 import json
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _a = tables.actions.c
 
 @dataclass(frozen=True, slots=True)
 class Backfilled:
-    """What a backfill made. ``left_alone`` slots of the range had run, or had been backfilled, or are yet to come."""
+    """Result of a backfill. ``left_alone``: slots of the range that had run, were backfilled before, or are not due yet."""
 
     schedule_id: str
     actions: tuple[str, ...]
@@ -48,10 +48,10 @@ def backfill(
     end_us: int,
     now_us: int,
 ) -> Backfilled:
-    """Make actions of the slots in [start, end) that did not run: skipped, in a gap, expired or cancelled, or before its time.
+    """Create actions for the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its creation.
 
-    They are due now, in slot order, with low priority, and behind every slot that comes due meanwhile: a backfill never costs
-    a live slot its run.
+    They are due now, in slot order, with low priority, behind every slot that comes due meanwhile: a backfill does not
+    delay live slots.
 
     Raises:
         InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
@@ -108,7 +108,7 @@ def backfill(
 
 
 def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:
-    """Give the accounted slots of the range, and how many the next tick will account."""
+    """Return the accounted slots of the range, and the number of slots that the next tick accounts."""
     maximum = whole("backfill_max")
     try:
         slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), maximum + 1))
@@ -158,10 +158,11 @@ def replay(
     newer: bool = False,
     request_key: str | None = None,
 ) -> Action:
-    """Repeat an action that is over, from its first step, with its params and slot; it waits for what is unfinished.
+    """Repeat a finished action from its first step, with its params and slot; it waits for unfinished actions.
 
     Args:
-        newer: run the newest versions of its scripts instead of those it had. What never had one runs the newest anyway.
+        newer: run the newest versions of its scripts instead of the original ones. An action without versions always
+        runs the newest.
 
     Raises:
         NotFound: action_unknown.

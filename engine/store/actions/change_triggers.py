@@ -1,8 +1,8 @@
-"""The requests by which schedules run on changes.
+"""Run requests of schedules that run on changes.
 
-A run that is asked for here is a request of its schedule with origin ``change``. One at a time: while anything of the schedule is
-unfinished nothing is asked for, and the caller comes again. Each change asks for one run, over all nodes, whether or not that run
-reads it.
+A run on changes is a request of its schedule with origin ``change``. There is at most one unfinished run of a schedule:
+while anything of it is unfinished, no run is requested and the caller tries again later. Each change requests one run
+over all nodes, whether or not that run reads it.
 """
 
 from enum import StrEnum
@@ -21,17 +21,17 @@ _k, _a = tables.schedule_clock.c, tables.actions.c
 
 
 def busy(connection: Connection, schedule_id: str) -> bool:
-    """Whether anything of a schedule is unfinished, a try that waits to be repeated included."""
+    """Whether a schedule has an unfinished action, one that waits for a retry included."""
     of = (_a.schedule_id == schedule_id, _a.state.in_(tables.OPEN))
     return connection.scalar(select(_a.id).where(*of).limit(1)) is not None
 
 
 class Woken(StrEnum):
-    """What became of a schedule that has something to read."""
+    """Result of a request for a run of a schedule with unread changes."""
 
     ASKED = "asked"
-    BUSY = "busy"  # come again
-    RESTS = "rests"  # paused, suspended, deleted, or closed by an exclusion: whoever looks at all comes again
+    BUSY = "busy"  # the caller tries again
+    RESTS = "rests"  # paused, suspended, deleted, or closed by an exclusion
 
 
 def wake(
@@ -43,11 +43,11 @@ def wake(
     before: Position | None,
     until: Position,
 ) -> Woken:
-    """Ask for a run of a schedule, no sooner after its last one than its tenant's limits allow.
+    """Request a run of a schedule, no sooner after its last one than its tenant's limits allow.
 
     Args:
-        before: up to which change a run was asked for when the caller looked; another node may have asked since.
-        until: up to which change there is something to read now.
+        before: last change for which the caller knows a requested run; another node may have requested one since.
+        until: last change that is to be read now.
     """
     ready_queue.lock(connection, [follower.tenant_id])
     if followers.woken(connection, follower) != before:
@@ -75,7 +75,7 @@ def wake(
 def again(
     context: StoreContext, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int
 ) -> bool:
-    """Ask for the run that goes on where this action's left changes unread; whether it was asked for."""
+    """Request a run that continues after this action, which left changes unread; return whether one was created."""
     if schedule_concurrency.busy(connection, schedule_id):
         return False
     return _asked(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
@@ -86,6 +86,6 @@ def _asked(
 ) -> bool:
     try:
         actions.run_now(context, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
-    except (Conflict, NotFound):  # suspended or deleted meanwhile: whoever resumes it finds what waits
+    except (Conflict, NotFound):  # suspended or deleted meanwhile: unread changes are found when it is resumed
         return False
     return True

@@ -1,4 +1,4 @@
-"""Looks at a database without changing it: which schema it has and which this version wants."""
+"""Inspects a database without changing it: the revision of its schema and the revision that this version needs."""
 
 from dataclasses import asdict, dataclass
 
@@ -12,7 +12,7 @@ from lodger.engine.store.stores import addresses, driver_of
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found. ``verdict`` is ``current``, ``absent``, ``empty``, ``behind`` or ``newer``."""
+    """Result of an inspection. ``verdict`` is ``current``, ``absent``, ``empty``, ``behind`` or ``newer``."""
 
     place: str
     revision: str | None
@@ -25,14 +25,14 @@ class Inspection:
 
 
 def inspected(place: str) -> Inspection:
-    """Look at a ledger's place.
+    """Inspect the database at an address.
 
     Args:
-        place: a SQLite file's path or a SQLAlchemy URL.
+        place: path of a SQLite file, or a SQLAlchemy URL.
 
     Raises:
         InputError: database_url.
-        Unavailable: not_a_database, database_unreadable and the other faults of a host.
+        Unavailable: not_a_database, database_unreadable and other errors of the host.
     """
     wanted = head()
     shown = addresses.shown(place)

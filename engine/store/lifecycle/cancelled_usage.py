@@ -1,4 +1,4 @@
-"""What a cancelled attempt leaves: its logs and what it used, written after its worker has died."""
+"""Logs and usage of cancelled attempts, written after their worker was killed."""
 
 import json
 from collections import Counter, defaultdict
@@ -15,7 +15,7 @@ from lodger.engine.store.schema.scheduling import attempt_logs, attempts
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 
 _t = attempts.c
-#: Whoever took the action away has ended the attempt; only its own node knows the rest, and only once.
+#: The attempt was ended by another transaction; only its own node knows the rest, and only once.
 _complete = (
     update(attempts)
     .where(
@@ -45,9 +45,10 @@ def write(
     now_us: int,
     warned: list[usage.Warned] | None = None,
 ) -> list[Claim]:
-    """Complete the rows of these attempts; give those that had one. None without the lease under which they ran.
+    """Complete the rows of cancelled attempts; return the claims with a row. Without the lease they ran under, nothing is written.
 
-    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    Args:
+        warned: receives the tenants that reached the warning level of a budget of the day.
     """
     if not holds(connection, lease):
         return []

@@ -1,4 +1,4 @@
-"""Takes actions that may start: least recently served tenant first, each within its cap."""
+"""Claims actions that may start: least recently served tenant first, each within its limit of concurrent runs."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -31,14 +31,14 @@ from lodger.engine.store.usage import usage
 from lodger.engine.store.usage.day_budgets import end_waiting
 from lodger.sandbox.limits import Limits
 
-#: How many more waiting actions, and tenants, a node looks at when it cannot take the first.
+#: Number of further waiting actions, and of further tenants, that a node considers if the first do not fit.
 LOOKED = 64
 _LONG = Limits(wall_ms=LONG_MS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who claims: a node, the epoch it holds, and the labels it carries."""
+    """The claiming node, the epoch of its lease, and the labels it carries."""
 
     node_id: str
     epoch: int
@@ -64,8 +64,8 @@ _queue = (
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=_home)
 )  # fmt: skip
-# Not by the index of instants: SQLite, whose statistics may say that few rows are in it, would read and sort all that wait now. By
-# the index in the order of service it reads as many as it returns.
+# Not by the index on startable_at: SQLite, with misleading statistics, would read and sort all waiting rows. The index
+# in the order of service reads only as many rows as it returns.
 _queues = PerDriver(
     lambda driver: _queue.where(
         turns.c.startable_at.is_not(None),
@@ -90,7 +90,7 @@ _held = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node
 
 
 def holds(connection: Connection, lease: Lease) -> bool:
-    """Whether the node still has this lease. What is claimed under a lost one would be rescued by nobody."""
+    """Whether the node still has this lease. Actions claimed under a lost lease would not be rescued."""
     row = connection.execute(_held, {"node": lease.node_id}).first()
     return row is not None and row.epoch == lease.epoch and row.state == "alive"
 
@@ -104,13 +104,13 @@ def claim(
     room: Room | None = None,
     spent: dict[str, str] | None = None,
 ) -> list[Claim]:
-    """Start up to ``free`` actions under this node's lease; none when it holds the lease no more.
+    """Start up to ``free`` actions under this node's lease; none if the lease is lost.
 
-    Tenants share what is free evenly; what one leaves, the next may take.
+    Tenants share the free slots evenly; what one leaves, the next may take.
 
     Args:
-        room: what of the node is free beside slots; what does not fit waits and says why.
-        spent: is told which tenants have used up a budget of the day, and which.
+        room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
+        spent: receives the exhausted budget of each tenant that has used up its day.
     """
     if free <= 0 or not holds(connection, lease):
         return []
@@ -118,7 +118,7 @@ def claim(
     if sets.expiring:
         expire(connection, now_us)
     room = room or unbounded(free)
-    # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
+    # A node that refuses some actions considers more tenants: those in front may have none that fits.
     looked = free + LOOKED if room.refuses(_LONG) else free
     waiting = _line(connection, sets, looked, now_us)
     terms = {row.tenant_id: row for row in waiting}
@@ -143,7 +143,7 @@ def claim(
 def _left(
     context: StoreContext, connection: Connection, terms: dict[str, AnyRow], now_us: int, spent: dict[str, str] | None
 ) -> dict[str, int]:
-    """Give how many more of each tenant may start; what waits of one whose budget of the day is used up ends here."""
+    """Return how many actions of each tenant may start; the waiting actions of a tenant with an exhausted budget end here."""
     at_work = running(connection, terms)
     left: dict[str, int] = {}
     for tenant, row in terms.items():
@@ -157,7 +157,7 @@ def _left(
             continue
         left[tenant] = row.cap - at_work.get(tenant, 0)
         if allowed.runs_per_day is not None:
-            # What runs now may count too: what is over the budget by it waits until it is known.
+            # Running actions may count too: actions beyond the budget wait until those have ended.
             left[tenant] = min(left[tenant], allowed.runs_per_day - used.runs - at_work.get(tenant, 0))
     return left
 
@@ -172,7 +172,7 @@ def _candidates(
     free: int,
     now_us: int,
 ) -> dict[tuple[str, str], list[AnyRow]]:
-    """Find what may start: an even share of each line, and where some have less than theirs, more of the others."""
+    """Find startable actions: an even share for each queue; if some queues have fewer, more of the others."""
     share = -(-free // max(1, len(lines)))
     for line in lines:
         line.maximum = _looked_at(context, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
@@ -194,13 +194,13 @@ def _candidates(
 
 
 def _looked_at(context: StoreContext, room: Room, tenant_limits: str, maximum: int) -> int:
-    """Give how many actions of a line are looked at: more, where the first may not fit."""
-    # No schedule may have more than its tenant: when that fits, whatever is taken fits.
+    """Return how many actions of a queue are considered: more, if the first ones may not fit."""
+    # No schedule has higher limits than its tenant: if the tenant's fit, any action fits.
     return maximum if room.takes(maximum, context.sources.limits(tenant_limits, None)) else maximum + LOOKED
 
 
 def _line(connection: Connection, sets: turn.Fitting, maximum: int, now_us: int) -> Sequence[Any]:
-    """Lock and give whose turn it is, least recently served first; what another transaction works on is passed by."""
+    """Lock and return the queues to serve, least recently served first; queues locked by another transaction are skipped."""
     values = {"now": now_us, "free": maximum, "day": now_us // usage.DAY_US, "bound": sets.bound}
     found: list[Any] = []
     for one in sets.required:
@@ -211,7 +211,7 @@ def _line(connection: Connection, sets: turn.Fitting, maximum: int, now_us: int)
 def _fitting(
     context: StoreContext, connection: Connection, rows: Sequence[Any], maximum: int, tenant_limits: str, room: Room
 ) -> tuple[list[Any], Room]:
-    """Choose what fits of the first that wait; what does not says why. Give what was chosen and the room that is left."""
+    """Choose the first waiting actions that fit, record why others do not; return the choice and the remaining room."""
     chosen: list[Any] = []
     waiting = []
     for row, limits in zip(rows, _limits(context, connection, rows, tenant_limits), strict=True):
@@ -236,7 +236,7 @@ def _start(
     terms: dict[str, AnyRow],
     now_us: int,
 ) -> None:
-    """Put what was chosen under the lease."""
+    """Mark the chosen actions as running under the lease."""
     _take.run(
         connection,
         [
@@ -258,7 +258,7 @@ def _bound(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
 
 
 def _limits(context: StoreContext, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
-    """Give the limits of each of these actions of one tenant."""
+    """Return the limits of each of these actions of one tenant."""
     found = []
     for row in rows:
         wishes = None
@@ -277,7 +277,7 @@ def _patience_us(context: StoreContext, tenant_limits: str) -> int:
 def _be_patient(
     context: StoreContext, connection: Connection, rows: Sequence[Any], sources: dict[VersionKey, Source], now_us: int
 ) -> None:
-    """Let handlers have the time that they asked for, before they are taken from their node."""
+    """Extend the deadline of handlers that asked for more time."""
     late = []
     for row in rows:
         source = sources[row.tenant_id, row.script_id, row.script_version]

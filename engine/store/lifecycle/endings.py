@@ -1,4 +1,4 @@
-"""How an attempt's end changes its action: the one place where a running action gets its next state."""
+"""The end of an attempt: the one place where a running action gets its next state."""
 
 import json
 from collections import Counter, defaultdict
@@ -28,15 +28,15 @@ _OVER = {"done", "failed", "cancelled"}
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """One attempt that is over.
+    """A finished attempt.
 
     Attributes:
         row: the running action: tenant_id, id, schedule_id, revision, step, attempt, node_id, lease_epoch, started_us,
             tenant_faults, engine_faults, conflicts, steps, node_key.
-        reason: a word for the action row when the outcome alone does not tell (suspended, superseded).
-        spent: what it used of its budgets, by name.
-        drew: it held a share of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
-        day: on which its effects count, days since 1970; None for the one on which it ends.
+        reason: reason for the action row, if the outcome does not imply it (suspended, superseded).
+        spent: used amounts of its budgets, by name.
+        drew: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
+        day: day that its effects are counted on, in days since 1970; None for the day on which it ends.
     """
 
     row: Any
@@ -54,12 +54,12 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of an action: its new state and, when it is tried again, from when.
+    """The state of an action after an attempt and, for a retry, its start.
 
     Attributes:
-        state: ``ready`` when the next step may start.
-        step: the one whose attempt has ended.
-        paused: its schedule was paused by this end.
+        state: ``ready`` if the next step may start.
+        step: step of the ended attempt.
+        paused: whether this end paused the schedule.
     """
 
     tenant_id: str
@@ -75,7 +75,7 @@ class Settled:
 
 @dataclass(slots=True)
 class _Sheet:
-    """What one transaction writes."""
+    """Rows that one transaction writes."""
 
     moved: list[dict[str, Any]] = field(default_factory=list)
     stepped: list[dict[str, Any]] = field(default_factory=list)
@@ -95,9 +95,10 @@ def settle(
     now_us: int,
     warned: list[usage.Warned] | None = None,
 ) -> list[Settled]:
-    """Store the ends of attempts and move their actions on; the caller has checked that it may (lease, state).
+    """Store the ends of attempts and update their actions; the caller has checked lease and state.
 
-    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    Args:
+        warned: receives the tenants that reached the warning level of a budget of the day.
     """
     endings = list(endings)
     if not endings:
@@ -145,7 +146,7 @@ def _settled(context: StoreContext, connection: Connection, sheet: _Sheet, endin
     tried = sheet.tried[-1]
     sheet.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
     _count(sheet.used, ending, now_us)
-    # What has not ended well may have ended without a report, which would say whether it drew.
+    # A failed attempt may have ended without a report of its reservation.
     if ending.drew or outcome is not Outcome.OK:
         sheet.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
@@ -168,7 +169,7 @@ def _weighed(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]
         engine=row.engine_faults + (outcome.blames is Blame.ENGINE),
         conflicts=row.conflicts + conflict,
     )
-    # A later slot waits for this action to end: it is not tried again.
+    # A later slot waits for the end of this action: no retry.
     return faults, None if row.reason == SUPERSEDED else retry_wait_s(retry, outcome, faults)
 
 
@@ -216,7 +217,7 @@ _step_on = (
         script_id=bindparam("script"),
         script_version=bindparam("version"),
         handed=bindparam("given"),
-        # Each step has its own tries; attempt numbers go on, because they are part of the fence.
+        # Each step has its own retries; attempt numbers continue, because they are part of the fence.
         tenant_faults=0,
         engine_faults=0,
         conflicts=0,
@@ -254,7 +255,7 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
 
 
 def _count(used: usage.Charges, ending: Ending, now_us: int) -> None:
-    """Charge an attempt: what it used whatever became of it to the day it began on, what happens by its end to this one."""
+    """Charge an attempt: calls and reads to the day of its start, effects to the day of its end."""
     row, outcome = ending.row, ending.outcome
     if outcome.blames is Blame.ENGINE:
         return
@@ -268,7 +269,7 @@ def _count(used: usage.Charges, ending: Ending, now_us: int) -> None:
 
 
 def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptError | None]], now_us: int) -> None:
-    """Enqueue how these actions ended for the webhooks that subscribe to it; each end is a Settled and its error."""
+    """Enqueue the end of these actions for the webhooks that subscribe to it."""
     over = [(settled, error) for settled, error in ends if settled.state in _OVER]
     if not over:
         return
@@ -282,7 +283,7 @@ def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptEr
     for settled, error in over:
         event = f"{webhook_events.ENGINE_PREFIX}action.{settled.state}"
         if any(webhook_events.matches(patterns, event) for patterns in events.get(settled.tenant_id, ())):
-            # Below nought are the numbers of attempts: no effect of a script has such a place.
+            # Negative numbers are those of attempts: no effect of a script has one.
             place = (settled.action_id, settled.step, -settled.attempt)
             webhook_events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)
 

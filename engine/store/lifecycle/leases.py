@@ -1,8 +1,8 @@
-"""One lease per node: who is alive, who has lost its actions. Times are the database's: on SQLite this machine's, on
-PostgreSQL the server's, whatever the nodes' own clocks say.
+"""Leases of nodes: registration, renewal, release, and rescue of the actions of lost nodes.
 
-An epoch is never used twice: it moves when a node begins and when its lease is taken from it, so that whatever a node
-still wants to commit under an old epoch changes nothing.
+Times are the database's: this machine's on SQLite, the server's on PostgreSQL, whatever the clocks of the nodes show.
+An epoch is never used twice: it increases when a node registers and when its lease is taken away, so that a late commit
+under an old epoch changes nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ from lodger.sandbox.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """What was taken back from nodes: names of the nodes that were lost and what became of their actions."""
+    """Result of a rescue: names of the lost nodes and the new states of their actions."""
 
     nodes: tuple[str, ...]
     actions: tuple[Settled, ...]
@@ -42,10 +42,10 @@ def register(
     labels: Iterable[str] = (),
     slots: int = 0,
 ) -> Lease:
-    """Begin (again) as a node: a new epoch, a fresh lease. What ran under the old epoch is taken back first.
+    """Register a node (again) with a new epoch and a fresh lease; actions running under its old epoch are taken back first.
 
     Args:
-        labels: what it carries beside its own name.
+        labels: labels that it carries beside its own name.
     """
     now_us = context.lease_us(connection, now_us)
     carried = frozenset(labels) | {NODE + name}
@@ -68,26 +68,26 @@ _relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
 
 
 def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: int) -> bool:
-    """Move the lease's end on; False when it was lost, and with it every action claimed under it.
+    """Extend the lease; return False if it was lost, and with it every action claimed under it.
 
     Args:
-        now_us: the time that leases are kept by (:meth:`Books.lease_us`).
+        now_us: time for leases (:meth:`StoreContext.lease_us`).
     """
     mine = {"node": lease.node_id, "lease": lease.epoch}
     return connection.execute(_renew, mine | {"until": now_us + context.settings.lease_us, "now": now_us}).rowcount == 1
 
 
 def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
-    """Let a node carry other labels from now on; what it has claimed goes on."""
+    """Replace a node's labels; actions that it has claimed are unaffected."""
     carried = frozenset(labels) | {label for label in lease.labels if label.startswith(NODE)}
     connection.execute(_relabel, {"node": lease.node_id, "lease": lease.epoch, "carried": written(carried)})
     return replace(lease, labels=carried)
 
 
 def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
-    """End the lease in good order: what still runs goes back to ready, nobody's fault; give the ids handed back."""
+    """Release the lease; running actions become ready again without a fault. Return their ids."""
     mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
-    # Nodes before tenants, as everywhere: whoever rescues this node now is waited for.
+    # Nodes are locked before tenants, as everywhere, so that a concurrent rescue of this node finishes first.
     connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
     _lock_tenants(connection, *mine)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
@@ -113,7 +113,7 @@ _give_back = (
 
 
 def give_back(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
-    """Make running actions ready again, as if they had not been claimed; the attempt number is not used again."""
+    """Make running actions ready again, as if they had not been claimed; the attempt numbers are not reused."""
     keys = [{"tenant": tenant, "action": action} for tenant, action, _attempt in rows]
     if keys:
         connection.execute(_give_back, keys)
@@ -122,7 +122,7 @@ def give_back(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> N
 
 
 def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
-    """Make attempts (action id, number) of this lease ready again that never began: their claim was written, its answer lost."""
+    """Make attempts (action id, number) of this lease ready again that never started because the answer to their claim was lost."""
     mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
     _lock_tenants(connection, *mine)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
@@ -131,7 +131,7 @@ def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str
 
 
 def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescued:
-    """Take the actions of nodes whose lease has ended, and attempts past their deadline; they run again."""
+    """Take back the actions of nodes with an expired lease, and attempts past their deadline; they run again."""
     now_us = context.lease_us(connection, now_us)
     lost = connection.execute(
         select(nodes.c.id, nodes.c.name)
@@ -167,7 +167,7 @@ def _lost(row: object, message: str) -> Ending:
 
 
 def _cancel_superseded(connection: Connection, now_us: int) -> None:
-    """Cancel the attempts whose place a later slot takes and that have not ended in time; let those slots start."""
+    """Cancel attempts past their deadline that a later slot supersedes, and let those slots start."""
     late = and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
     columns = (actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key)
     lines = [(row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(select(*columns).where(late))]
@@ -178,7 +178,7 @@ def _cancel_superseded(connection: Connection, now_us: int) -> None:
 
 
 def overdue(context: StoreContext, connection: Connection, now_us: int) -> bool:
-    """Whether there is anything to rescue; reads only."""
+    """Whether a lease or an attempt has expired; reads only."""
     now_us = context.lease_us(connection, now_us)
     lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
     silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
@@ -186,7 +186,7 @@ def overdue(context: StoreContext, connection: Connection, now_us: int) -> bool:
 
 
 def running(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
-    """Give the attempts (action id, number) that the ledger says run under this lease."""
+    """Return the attempts (action id, number) that run under this lease according to the ledger."""
     rows = connection.execute(
         select(actions.c.id, actions.c.attempt).where(
             actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running

@@ -1,7 +1,6 @@
-"""What attempts say while they run: batches of lines beside the stored logs, until the attempt's own are there.
+"""Log lines of running attempts: batches that are replaced by the attempt's stored logs when it ends.
 
-The node that runs an attempt writes them, whoever reads the ledger sees them, in any process. They are no record: what is stored
-with the attempt takes their place, and what a lost node leaves is forgotten after a day.
+The node that runs an attempt writes them; any process may read them. Batches of a lost node are deleted after a day.
 """
 
 import json
@@ -16,7 +15,7 @@ from lodger.engine.store.schema.access import running_lines
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.sandbox.job import LogLine
 
-#: How long the lines of an attempt that nobody ended are kept, microseconds.
+#: Retention of the lines of an attempt that never ended, microseconds.
 KEPT_US = 86_400_000_000
 Key = tuple[int, int]
 #: Tenant, action, step and number.
@@ -26,7 +25,7 @@ _c = running_lines.c
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some lines of one attempt, the ``number``-th time that it is written."""
+    """Lines of one attempt, with the sequence number of the batch."""
 
     tenant_id: str
     action_id: str
@@ -37,7 +36,7 @@ class Batch:
 
 
 def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None:
-    """Store batches; those of actions that are no longer there are left out."""
+    """Store batches; skip those of deleted actions."""
     wanted = list(batches)
     there = _there(connection, {(each.tenant_id, each.action_id) for each in wanted})
     insert_absent(
@@ -60,7 +59,7 @@ def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None
 
 
 def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
-    """Delete the lines of attempts that are stored or whose action is gone; give which those were."""
+    """Delete the lines of attempts that are stored or belong to a deleted action; return those attempts."""
     wanted = list(over)
     there = _there(connection, {each[:2] for each in wanted})
     t = attempts.c
@@ -79,19 +78,19 @@ def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
 
 
 def _there(connection: Connection, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Give those of these actions (tenant, id) that there are: by key, or all history would be read twice a second."""
+    """Return those of these actions (tenant, id) that exist. The lookup is by key: a scan would read all history twice a second."""
     a = actions.c
     mine = (a.tenant_id.in_({tenant for tenant, _ in wanted}), a.id.in_({action for _, action in wanted}))
     return {(row.tenant_id, row.id) for row in connection.execute(select(a.tenant_id, a.id).where(*mine))}
 
 
 def sweep(connection: Connection, now_us: int) -> int:
-    """Delete what lost nodes left long ago; give the number of batches."""
+    """Delete batches of lost nodes that are older than :data:`KEPT_US`; return their number."""
     return connection.execute(delete(running_lines).where(_c.written_us < now_us - KEPT_US)).rowcount
 
 
 def of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key, tuple[LogLine, ...]]:
-    """Give what an action's attempts said while they ran, by step and attempt."""
+    """Return the log lines of an action's running attempts, by step and attempt number."""
     rows = connection.execute(
         select(_c.step, _c.n, _c.lines)
         .where(_c.tenant_id == tenant_id, _c.action_id == action_id)
@@ -108,7 +107,7 @@ def _read(lines: str) -> list[LogLine]:
 
 
 class Hearing:
-    """One action's lines, each told once: as they are said, and what was not heard when their attempt is stored."""
+    """Log stream of one action: each line once, as it is written, and the remaining ones when their attempt is stored."""
 
     def __init__(self, tenant_id: str, action_id: str) -> None:
         self._tenant_id = tenant_id
@@ -118,7 +117,7 @@ class Hearing:
         self._numbers: dict[Key, int] = {}
 
     def look(self, connection: Connection) -> list[LogLine]:
-        """Give what was said since the look before, in order."""
+        """Return the lines since the last poll, in order."""
         mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self.action_id)
         found: dict[Key, list[LogLine]] = {}
         for step, n in connection.execute(select(attempt_logs.c.step, attempt_logs.c.n).where(*mine)).all():
@@ -138,8 +137,10 @@ class Hearing:
         return [line for key in sorted(found) for line in found[key]]
 
     def _rest(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
-        """Give the lines of a stored attempt that were not told while it ran: known by instant and level, because a secret that the
-        script was given later is blotted out of all its lines at the end.
+        """Return those lines of a stored attempt that were not returned while it ran.
+
+        Lines are matched by instant and level, because a secret that the script received later is masked in all its
+        stored lines.
         """
         self._stored.add(key)
         self._numbers.pop(key, None)

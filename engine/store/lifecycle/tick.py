@@ -1,6 +1,6 @@
-"""Turns due clocks into actions. A tick is one transaction: a row per slot or per gap, and the clock moved.
+"""The tick: turns due schedules into actions. One transaction writes a row per slot or per gap, and moves the clock.
 
-Nothing here is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
+Nothing is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,13 +46,13 @@ from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
 from lodger.engine.store.usage import day_budgets
 
-#: Why a slot of a schedule placed on every node did not run anywhere.
+#: Reason of a slot of a schedule placed on every node that no node ran.
 NO_NODE = "no_node"
 
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """What one clock's tick wrote. ``runs`` are (action id, slot); ``skipped`` are (slot, slot_to or None, reason)."""
+    """The rows that the tick of one clock wrote: ``runs`` as (action id, slot), ``skipped`` as (slot, slot_to or None, reason)."""
 
     tenant_id: str
     schedule_id: str
@@ -70,13 +70,13 @@ _move = UpdateMany(
 
 
 def tick(context: StoreContext, connection: Connection, now_us: int, maximum: int | None = None) -> list[Ticked]:
-    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first.
+    """Account every clock that is due at ``now_us``, oldest first, up to ``maximum``.
 
-    Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
+    It never waits: clocks of a tenant locked by another transaction stay due for the next tick.
     """
     maximum = maximum or context.settings.tick_batch
     rows = due.due(connection, now_us, maximum)
-    # A clock that is armed here comes due after now: none of these rows is another for it.
+    # A clock armed here comes due after now, so that it is not in ``rows``.
     for row in due.awake(connection, now_us, maximum) if not rows or rows[0].any_awake else ():
         context.meet(row.tenant_id, row.generation)
         arm(context, connection, row, now_us, owed_reason="paused")
@@ -87,9 +87,9 @@ def tick(context: StoreContext, connection: Connection, now_us: int, maximum: in
 
 
 def halt_failing(context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
-    """Pause a schedule that has failed too often in a row; whether it was.
+    """Pause a schedule with too many consecutive failures; return whether it was paused.
 
-    A clock that somebody holds is left to the tick, which looks before it names the next slot.
+    A clock locked by another transaction is left to the tick, which checks before it computes the next slot.
     """
     which = clocks.where(_clock.tenant_id == tenant_id, _clock.schedule_id == schedule_id, _clock.state == "armed")
     row = connection.execute(which.with_for_update(skip_locked=True, of=schedule_clock)).first()
@@ -106,7 +106,7 @@ def _halted(context: StoreContext, connection: Connection, row: AnyRow) -> bool:
 
 @dataclass(slots=True)
 class _Sheet:
-    """What one transaction writes."""
+    """Rows that one transaction writes."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     moves: list[dict[str, Any]] = field(default_factory=list)
@@ -119,7 +119,7 @@ class _Sheet:
 
 
 def account(context: StoreContext, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
-    """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
+    """Write the actions that these armed clocks owe up to and including ``now_us``, and move the clocks to their next slot."""
     if not rows:
         return []
     revisions = context.revision_cache.revisions(
@@ -139,7 +139,7 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
             continue
         found = revision.recurrence.next_after(_known_to(row))
         if isinstance(found, SearchedTo) and found.instant <= now:
-            # The search has not come up to now: it goes on from there at the next tick.
+            # The search has not reached now: the next tick continues it.
             sheet.moves.append(_moved(row, "armed", to_us(found.instant), to_us(found.instant) - 1, searching=True))
             claimed.append((row, begun, begun, to_us(found.instant)))
             continue
@@ -164,14 +164,14 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
 
 
 def _known_to(row: AnyRow) -> datetime:
-    """Instant up to which every slot of a clock has its row, or is known not to be."""
+    """Return the instant up to which every slot of a clock has its row or is known not to exist."""
     return from_us(max(row.accounted_us, row.next_at - 1) if row.searching else row.accounted_us)
 
 
 def _decided(
     context: StoreContext, row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None
 ) -> list[Step]:
-    """Decide what the slots of one line become that are owed now."""
+    """Decide what the owed slots of a schedule on one node key become."""
     after = _known_to(row)
     if reason is not None:
         return stretch(revision.recurrence, after, now, reason)
@@ -183,7 +183,7 @@ def _decided(
 
 
 def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing | None:
-    """The tenant's least distance of slots; None where the schedule's rules cannot name closer ones."""
+    """Return the tenant's minimum distance of slots; None if the schedule's rules cannot produce closer ones."""
     min_us = context.sources.allowance(row.tenant_limits).min_interval_s * 1_000_000
     gap_us = revision.min_gap_us
     if gap_us is None or gap_us >= min_us:
@@ -195,7 +195,7 @@ def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing 
 def _enter(
     connection: Connection, sheet: _Sheet, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
 ) -> None:  # fmt: skip
-    """Note on the sheet the rows of one line, and what its steps mean for what is unfinished."""
+    """Add the rows of one schedule and node key to the sheet, and what they mean for its unfinished actions."""
     runs = [step for step in steps if isinstance(step, Run)]
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):
@@ -213,13 +213,12 @@ def _enter(
 
 
 def _name(context: StoreContext, rows: list[dict[str, Any]]) -> None:
-    """Give these actions their ids."""
     for each, identity in zip(rows, context.ids.some(len(rows)), strict=True):
         each["id"] = identity
 
 
 def _set_aside(context: StoreContext, connection: Connection, row: AnyRow, why: str) -> None:
-    """Pause a clock on the engine's own account, with the reason; what is due and not accounted yet stays owed."""
+    """Pause a clock by the engine itself, with the reason; slots that are due and not accounted stay owed."""
     _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
     name = connection.scalar(update(schedules).where(*mine).values(note=why).returning(schedules.c.name))
@@ -241,7 +240,7 @@ def _standing(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:
 
 
 def _coming(revision: Revision, after: datetime) -> tuple[int | None, bool]:
-    """Next slot, or how far it was searched; and whether it is the latter."""
+    """Return the next slot, or how far it was searched, and whether it is the latter."""
     following = revision.recurrence.next_after(after)
     if isinstance(following, SearchedTo):
         return to_us(following.instant), True
@@ -274,7 +273,7 @@ _supersede = (
 
 
 def _row(row: AnyRow, step: Step, revision: Revision, pinned: str | None, key: str, requires: str) -> dict[str, Any]:
-    """Give the row of one step, without its id."""
+    """Return the row of one step, without its id."""
     slot = due_us = to_us(step.slot)
     made = {
         "tenant_id": row.tenant_id, "id": None, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "slot",
@@ -313,7 +312,7 @@ def _moved(
         "k_schedule": row.schedule_id,
         "state": state,
         "next_at": next_us,
-        # The clock may have stepped back; what is accounted stays accounted.
+        # The clock may have been set back; accounted slots stay accounted.
         "accounted_us": max(now_us, row.accounted_us),
         "wake_at": wake_us,
         "searching": int(searching),
@@ -339,7 +338,7 @@ def rest(
     state: str,
     wake_us: int | None = None,
 ) -> list[Ticked]:
-    """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
+    """Account a clock up to now and disarm it: paused, suspended or deleted."""
     ticked = account(context, connection, [row], now_us) if row.state == "armed" else []
     _move.run(
         connection,
@@ -349,7 +348,7 @@ def rest(
 
 
 def owe(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
-    """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
+    """Account a disarmed clock up to now: the slots it missed become one row with one reason."""
     revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
     rows = [_row(row, step, revision, None, "", revision.requires) for step in steps]
@@ -365,7 +364,7 @@ def arm(
     *,
     owed_reason: str,
 ) -> int | None:
-    """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
+    """Account a disarmed clock and arm it; return the next slot."""
     revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     if revision.fault is not None:
         _set_aside(context, connection, row, revision.fault)
@@ -380,7 +379,7 @@ def arm(
 
 
 def upcoming(connection: Connection, until_us: int, maximum: int = 1000) -> list[int]:
-    """Instants up to ``until_us`` at which some clock comes due, ascending: what a node peeks at, claiming nothing."""
+    """Return the instants up to ``until_us`` at which a clock comes due, ascending; nothing is claimed."""
     return [
         *connection.scalars(_peek, {"until": until_us, "most": maximum}),
         *connection.scalars(_wake_ups, {"until": until_us}),
@@ -393,10 +392,10 @@ _peek = (
 
 
 def ahead(connection: Connection, until_us: int, *, far: bool, maximum: int = 1000) -> tuple[list[int], int]:
-    """Give the instants of :func:`upcoming` and up to which instant there are no others.
+    """Return the instants of :func:`upcoming`, and the instant up to which they are complete.
 
     Args:
-        far: look as far as nothing is, when nothing is up to ``until_us``.
+        far: search further if there is none up to ``until_us``.
     """
     soon = list(connection.scalars(_peek, {"until": until_us, "most": maximum}))
     if len(soon) == maximum:
@@ -423,7 +422,7 @@ _wake_ups = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).l
 
 
 def approaching(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int, int]]:
-    """Give whose clocks come due after one instant and up to another, the soonest first.
+    """Return the clocks that come due after one instant and up to another, soonest first.
 
     Each is (tenant, schedule, revision, the instant up to which its slots are accounted).
     """
@@ -432,7 +431,7 @@ def approaching(connection: Connection, after_us: int, until_us: int, maximum: i
 
 
 def of(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:
-    """Give the clocks of a tenant, or of some of its schedules, locked for this transaction."""
+    """Return the clocks of a tenant, or of some of its schedules, locked for this transaction."""
     statement = clocks.where(_clock.tenant_id == tenant_id)
     if schedule_ids is not None:
         statement = statement.where(_clock.schedule_id.in_(list(schedule_ids)))

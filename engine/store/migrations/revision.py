@@ -1,6 +1,6 @@
-"""Which schema a database has and which one this version wants, without Alembic: only changing a schema needs that.
+"""The revision of a database's schema and the one that this version needs, without importing Alembic.
 
-Importing Alembic is a seventh of the CPU time in which a command opens a ledger that is set up, which is nearly every ledger.
+Importing Alembic takes a seventh of the CPU time of a command that opens a ledger, and nearly every ledger is current.
 """
 
 import re
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-#: A platform may run Alembic on the same database under the usual name.
+#: Not Alembic's usual name, because a platform may run Alembic on the same database.
 VERSION_TABLE = "lodger_version"
 
-#: Called with (revision, its sentence, number, of how many) before each migration.
+#: Called with (revision, its sentence, number, total) before each migration.
 Progress = Callable[[str, str, int, int], None]
 
 _NAMES = re.compile(r'^(down_)?revision = "(\w+)"$', re.MULTILINE)
@@ -21,23 +21,23 @@ _AT = text("SELECT version_num FROM lodger_version")
 
 
 def silent(_revision: str, _sentence: str, _number: int, _total: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def current(connection: Connection) -> str | None:
-    """Give the revision of this database, None for an empty one."""
+    """Return the revision of this database, None for an empty one."""
     return connection.scalar(_AT) if inspect(connection).has_table(VERSION_TABLE) else None
 
 
 @cache
 def known() -> frozenset[str]:
-    """Give every revision that this version knows."""
+    """Return every revision that this version knows."""
     return frozenset(name for down, name in _said() if not down)
 
 
 @cache
 def head() -> str:
-    """Give the revision of this version's schema: the one that no other goes on from."""
+    """Return the revision of this version's schema: the one without a successor."""
     (last,) = known() - {name for down, name in _said() if down}
     return last
 

@@ -1,4 +1,4 @@
-"""What may start: the first so many actions of each line of tenants, and how many of each tenant run already."""
+"""Candidates of a claim: the first startable actions of each tenant's queue, and the number of running actions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ from lodger.engine.store.stores import Driver, PerDriver
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """A tenant's actions that require the same labels.
+    """The queue of a tenant's actions that require the same labels.
 
     Attributes:
-        maximum: how many of them may start.
+        maximum: maximum number of actions to return.
     """
 
     tenant_id: str
@@ -45,7 +45,7 @@ _COLUMNS = (
 
 
 def _of(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
-    # One short look at the index per priority, instead of a sort over all that waits.
+    # One index lookup per priority, instead of a sort of all waiting actions.
     due = (
         select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
         .where(
@@ -68,7 +68,7 @@ def _of_lines(given: Any, driver: Driver) -> Select[Any]:  # noqa: ANN401 - rows
 
 
 def _alike(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
-    """Ask for as many of each line: where a subquery cannot refer to other tables, neither can its LIMIT."""
+    """Return the query with one limit for all queues, for databases without LATERAL."""
     maximum = bindparam("total_maximum", type_=BigInteger)
     ranked = union_all(
         *(_of(int(rank), given.c.tenant, given.c.labels, maximum, given) for rank in Priority)
@@ -92,7 +92,7 @@ def _by_line(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
         .correlate(given)
         .lateral("first")
     )
-    # Behind OFFSET 0 the planner can do nothing but look up each by its key, whatever it knows or not of the table.
+    # OFFSET 0 makes the planner look up each row by key, whatever its statistics are.
     found = (
         select(*_COLUMNS)
         .where(actions.c.tenant_id == given.c.tenant, actions.c.id == first.c.id)
@@ -111,7 +111,7 @@ _first = AskMany({"tenant": actions.c.tenant_id, "labels": actions.c.requires, "
 
 
 def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> dict[tuple[str, str], list[AnyRow]]:
-    """Return the first ``maximum`` of each line that are due, perhaps more, in the order in which they shall start."""
+    """Return the first ``maximum`` due actions of each queue, perhaps more, in start order."""
     given = [
         {"tenant": line.tenant_id, "labels": line.requires, "maximum": line.maximum}
         for line in lines
@@ -138,7 +138,7 @@ _running = PerDriver(
 
 
 def running(connection: Connection, tenant_ids: Iterable[str]) -> dict[str, int]:
-    """Return how many actions of each of these tenants run; those without are absent."""
+    """Return the number of running actions of these tenants; tenants without any are absent."""
     wanted = sorted(set(tenant_ids))
     if not wanted:
         return {}

@@ -1,4 +1,4 @@
-"""Where actions may run: the living nodes of a schedule that is placed on every one, and what becomes of those that are gone."""
+"""Placements: the nodes that run a schedule placed on every node, and the actions of nodes that are gone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_startable
 from lodger.engine.store.schema.scheduling import turns as turn_rows
 
-#: How long a node may be away, as in a restart, before what it alone could run is given up, microseconds.
+#: How long a node may be away, as in a restart, before the actions placed on it are skipped, microseconds.
 PATIENCE_US = 60_000_000
-#: Why an action of one node did not run.
+#: Reason of an action that was skipped because its node is gone.
 GONE = "node_gone"
 
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """A node that is alive, by name, with what it carries."""
+    """A living node with its labels."""
 
     name: str
     labels: frozenset[str]
 
 
 def require_placed(conduct: Conduct, tenant_id: str) -> None:
-    """Let a schedule stand on every node only when it is the platform's: a customer pays for one run of a slot.
+    """Refuse placement on every node for schedules of tenants: only the platform's may use it.
 
     Raises:
         InputError: placement_refused.
@@ -52,14 +52,14 @@ _living = select(nodes.c.name, nodes.c.labels).where(
 
 
 def living(context: StoreContext, connection: Connection, now_us: int) -> list[Living]:
-    """Give the nodes whose lease holds, by name, each name once."""
+    """Return the nodes with a valid lease, by name, each name once."""
     rows = connection.execute(_living, {"now": context.lease_us(connection, now_us)})
     found = {row.name: Living(row.name, frozenset(row.labels.split())) for row in rows}
     return [found[name] for name in sorted(found)]
 
 
 def keys(revision: Revision, nodes: Sequence[Living]) -> list[str | None]:
-    """Give the node keys of a schedule's next actions: one, '', unless it is placed on every node; None when there is none."""
+    """Return the node keys of a schedule's next actions: '' for any node, or the name of each matching node, or None without one."""
     if not revision.everywhere:
         return [""]
     return [node.name for node in nodes if carries(node.labels, revision.requires)] or [None]
@@ -83,7 +83,7 @@ _give_up = (
 
 
 def deserted(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
-    """Give (tenant, labels, node name) of what waits for a node that is gone for good; reads only."""
+    """Return (tenant, labels, node name) of queues that wait for a node that is gone; reads only."""
     waiting = [
         (tenant, requires, label.removeprefix(NODE))
         for tenant, requires in connection.execute(_required)
@@ -98,9 +98,9 @@ def deserted(context: StoreContext, connection: Connection, now_us: int) -> list
 
 
 def give_up(connection: Connection, gone: Sequence[tuple[str, str, str]], now_us: int) -> list[AnyRow]:
-    """End what was placed on these nodes and has not begun; give (tenant_id, schedule_id, node_key, id) of each.
+    """Skip waiting actions that were placed on these nodes; return (tenant_id, schedule_id, node_key, id) of each.
 
-    What a tenant or schedule is bound to a node by label for goes on waiting: that node was named by somebody.
+    Actions of tenants or schedules that are bound to a node by label continue to wait.
     """
     ready_queue.lock(connection, (tenant for tenant, _labels, _key in gone))
     ended: list[AnyRow] = []

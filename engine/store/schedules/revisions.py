@@ -1,4 +1,4 @@
-"""Revisions of schedules: what a caller wishes, checked and written down once; read back for people; never changed."""
+"""Revisions of schedules: checked and stored once, then immutable."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,11 +30,11 @@ from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants.grants import encoded
 
-#: Most scripts of one action.
+#: Maximum number of steps of an action.
 MAX_STEPS = 20
 #: {"script_id": …, "limits": {…} or None, "version": n or absent, "on": the label of its handler or absent}
 Step = dict[str, Any]
-#: What a step is called that always runs the newest version.
+#: Version of a step that always runs the newest one.
 LATEST = "latest"
 
 _r = tables.schedule_revisions.c
@@ -42,7 +42,7 @@ _r = tables.schedule_revisions.c
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a caller wants of a schedule, all of it checked and written as one revision.
+    """All fields of a schedule that a caller sets; checked and stored as one revision.
 
     ``script`` is a name, or the steps in order: names, or objects with ``script``, ``version`` and ``limits``.
     """
@@ -59,7 +59,7 @@ class Wish:
 
 
 def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:  # noqa: ANN401 - as given
-    """Read the steps of a wish, checking that every script is there, every limit is one, and the params are the first's."""
+    """Read the steps of a schedule; check that scripts exist, limits are valid, and the params fit the first script."""
     given = [wish] if isinstance(wish, str | Mapping) else list(wish)
     if not 1 <= len(given) <= MAX_STEPS:
         raise InputError(
@@ -93,16 +93,16 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
 def require_within(
     context: StoreContext, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]
 ) -> None:
-    """Let limits pass that lower what the tenant has.
+    """Check that limits do not exceed those of the tenant.
 
     Raises:
-        InputError: limit_above_tenant: it would be stored and shown, and never be used.
+        InputError: limit_above_tenant: the limit would be stored and shown without effect.
     """
     allowed = json.dumps(dict(tenant_limits), sort_keys=True)
     maximum = asdict(context.sources.limits(allowed, None)) | context.sources.budgets(allowed, None)
     for limits in wished:
         if limits:
-            context.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # each is one
+            context.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # validates the names and values
         for name, value in sorted((limits or {}).items()):
             if name in maximum and value > maximum[name]:
                 raise InputError(
@@ -115,7 +115,7 @@ def require_within(
 
 
 def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
-    """Give the one step of a wish with the version that it is to run.
+    """Return the only step of a schedule with a pinned version.
 
     Raises:
         InputError: version_of_steps.
@@ -132,7 +132,7 @@ def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa:
 
 
 def pinned_version(given: object) -> int | None:
-    """Read which version a step runs; None is the newest there is when an action is made.
+    """Return the version that a step is pinned to; None for the newest when an action is created.
 
     Raises:
         InputError: version_invalid.
@@ -153,10 +153,10 @@ def revise(
     context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
     now_us: int, owed_us: int, audit_context: AuditContext,
 ) -> tuple[int, bool]:  # fmt: skip
-    """Check a revision and store it.
+    """Check and store a revision.
 
     Returns:
-        Its first slot at or after ``owed_us``, or how far that was searched; and whether it is the latter.
+        Its first slot at or after ``owed_us`` and False, or the instant that the search reached and True.
     """
     first = wish.rules.first_from(from_us(owed_us))
     searching = isinstance(first, SearchedTo)
@@ -194,7 +194,10 @@ def revise(
 
 
 def _succeed(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
-    """Let the schedule name its next revision, which is stored behind: a trigger takes what is above it for the platform's SQL's."""
+    """Set the schedule's revision number before the revision is inserted.
+
+    The trigger takes higher numbers for revisions inserted by external SQL.
+    """
     mine = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
     if connection.scalar(select(_r.revision).where(*mine).limit(1)) is not None:
         raise Conflict(
@@ -227,7 +230,7 @@ def _select(tenant_id: str, schedule_id: str) -> Select[Any]:
 
 
 def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:
-    """Give one revision.
+    """Return one revision.
 
     Raises:
         NotFound: revision_unknown.
@@ -241,7 +244,7 @@ def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -
 def some(
     connection: Connection, tenant_id: str, schedule_id: str, *, before: int | None = None, limit: int | None = None
 ) -> Cut[ScheduleRevision]:
-    """Give revisions, newest first; those older than ``before``."""
+    """Return revisions older than ``before``, newest first."""
     statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
 
     def made(rows: list[AnyRow]) -> list[ScheduleRevision]:
@@ -252,8 +255,8 @@ def some(
 
 
 def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:
-    """Give the names, by id, of the scripts of those rows that have steps."""
-    # SQL writes steps too; what is no id has no name, and PostgreSQL would not even look for it.
+    """Return the script names, by id, of the steps of these rows."""
+    # SQL inserts steps too, with invalid ids that PostgreSQL would refuse to compare.
     ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps) if is_id(step["script_id"])}
     if not ids:
         return {}
@@ -266,7 +269,7 @@ def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]
 
 
 def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
-    """Give the steps of a row as people write them."""
+    """Return the steps of a row in their input form."""
     if not row.steps:
         return ({"script": row.script},)
     return tuple(
@@ -278,7 +281,7 @@ def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], .
 
 
 def show_terms(row: AnyRow) -> dict[str, Any]:
-    """Give what a revision says beside its rules and steps."""
+    """Return the fields of a revision other than its rules and steps."""
     return {
         "missed": row.missed,
         "overlap": row.overlap,

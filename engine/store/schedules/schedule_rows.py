@@ -1,4 +1,4 @@
-"""Reads schedules: the row, its present revision and its clock as one record, its counters and its last run."""
+"""Queries on schedules: a schedule with its present revision and clock as one record, its counters and its last run."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -46,7 +46,7 @@ def some(
     limit: int | None = None,
     state: str | None = None,
 ) -> Cut[Schedule]:
-    """Give the schedules of a tenant, or of all, by tenant and name; those behind ``after``, a tenant and a name."""
+    """Return the schedules of a tenant, or of all, by tenant and name, beginning after the pair ``after``."""
     which: list[Any] = [_s.deleted_us.is_(None)]
     if after is not None:
         which.append(tuple_(_s.tenant_id, _s.name) > tuple_(*after))
@@ -56,7 +56,7 @@ def some(
 
 
 def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedule:
-    """Give a schedule that was deleted, by id."""
+    """Return a deleted schedule by id."""
     return _read(connection, tenant_id, [_s.id == schedule_id])[0]
 
 
@@ -96,7 +96,7 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         tenant_id=row.tenant_id,
         name=row.name,
         state=row.state,
-        # A schedule that runs on changes alone waits for no instant.
+        # A schedule that only runs on changes has no next slot.
         next_at=None if row.searching or row.next_at == _END_US else _instant(row.next_at),
         searched_to=_instant(row.next_at) if row.searching else None,
         text=row.sentence,
@@ -118,7 +118,7 @@ def _instant(us: int | None) -> datetime | None:
 
 
 def counters(connection: Connection, schedule: Schedule) -> Counters:
-    """Count a schedule's actions by state, and the skipped ones by reason; an index answers without reading history."""
+    """Count a schedule's actions by state, and the skipped ones by reason, from an index."""
     mine = (tables.actions.c.tenant_id == schedule.tenant_id, tables.actions.c.schedule_id == schedule.id)
     states = connection.execute(
         select(tables.actions.c.state, func.count()).where(*mine).group_by(tables.actions.c.state)
@@ -150,7 +150,7 @@ _last_run = (
         & (tables.attempts.c.action_id == tables.actions.c.id)
         & (tables.attempts.c.n == tables.actions.c.attempt),
     )
-    # While it runs the action itself knows its node.
+    # The node of a running action is in its own row.
     .outerjoin(nodes, nodes.c.id == func.coalesce(tables.actions.c.node_id, tables.attempts.c.node_id))
     .where(
         tables.actions.c.tenant_id == bindparam("tenant"),
@@ -163,7 +163,7 @@ _last_run = (
 
 
 def last_run(connection: Connection, tenant_id: str, schedule_id: str) -> LastRun | None:
-    """Return the run of this schedule that started last; None when none ever has."""
+    """Return the latest started run of this schedule, None if there is none."""
     row = connection.execute(_last_run, {"tenant": tenant_id, "schedule": schedule_id}).first()
     if row is None:
         return None

@@ -38,15 +38,15 @@ def create(
     audit_context: AuditContext,
     first_after_us: int | None = None,
 ) -> Schedule:
-    """Bind a script to rules.
+    """Create a schedule: bind a script to rules.
 
     Args:
-        first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
-            policy act at the first tick.
+        first_after_us: earliest instant of the first slot, by default after now. For one in the past the missed policy
+            acts at the first tick.
 
     Raises:
         RuleNeverFires: no slot is left from that instant on.
-        InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
+        InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and errors of the parts.
     """
     tenant = tenants.require_active(connection, tenant_id)
     allowed = context.sources.allowance(json.dumps(tenant.limits))
@@ -98,7 +98,7 @@ def _spaced(rules: PreparedRules, allowed: Allowance) -> None:
 
 
 def _room(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
-    # The tenant's row as lock: two that are created at once see each other.
+    # The tenant's row is locked, so that concurrent creations are counted.
     connection.execute(select(tables.tenants.c.id).where(tables.tenants.c.id == tenant_id).with_for_update())
     exist = select(func.count()).select_from(tables.schedules).where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
     if (connection.scalar(exist) or 0) >= allowed.schedules:
@@ -119,11 +119,11 @@ def edit(
     now_us: int,
     audit_context: AuditContext,
 ) -> Schedule:
-    """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
+    """Store a new revision with these changes (fields of :class:`Wish`) and move the clock, in one transaction.
 
-    ``rules`` in the change are prepared, even where they stay as they are; only new ones are held against the limits.
-    The old revision is accounted up to now first; what it has queued keeps its script version and runs.
-    ``version`` in the change says which version a schedule of one script runs.
+    ``rules`` must be prepared even if unchanged; only new ones are checked against the limits. The old revision is
+    accounted up to now first; its queued actions keep their script version and run. ``version`` pins the version of a
+    schedule with one script.
     """
     tenant = tenants.require_active(connection, tenant_id)
     before = get(connection, tenant_id, schedule)
@@ -139,7 +139,7 @@ def edit(
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
     steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
-    # What was stored may be above what the tenant has by now; only what is new must not be.
+    # Stored limits may exceed the tenant's by now; only new ones are checked.
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]
     revisions.require_within(context, tenant.limits, [each for each in wished if each not in old])
@@ -170,7 +170,7 @@ def pause(
     note: str | None,
     until_us: int | None,
 ) -> Schedule:
-    """Take the clock off at once; slots until :func:`resume` (or ``until_us``) become one gap row with reason paused."""
+    """Disarm the clock at once; slots until :func:`resume` (or ``until_us``) become one gap with reason paused."""
     ready_queue.lock(connection, [tenant_id])
     found = get(connection, tenant_id, schedule)
     if found.state not in {"armed", "paused"}:
@@ -185,7 +185,7 @@ def pause(
 
 
 def resume(context: StoreContext, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
-    """Arm a paused schedule; an armed one is left alone."""
+    """Arm a paused schedule; an armed one is left unchanged."""
     tenants.require_active(connection, tenant_id)
     found = get(connection, tenant_id, schedule)
     if found.state == "paused":
@@ -202,7 +202,7 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
 
 
 def erase(context: StoreContext, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
-    """Delete at once: what is due is accounted, what waits is cancelled, what runs may end. Its history stays."""
+    """Delete a schedule: due slots are accounted, waiting actions cancelled, running ones may end. The history stays."""
     ready_queue.lock(connection, [tenant_id])
     found = get(connection, tenant_id, schedule)
     clock = _clock(connection, found)

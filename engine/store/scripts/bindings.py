@@ -1,4 +1,4 @@
-"""What a name means where a script is bound: the tenant's own, or with @ before it one that the platform offers."""
+"""Resolution of script names: a tenant's own script, or with @ before it one that the platform offers."""
 
 import json
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _found = select(
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A version of a script as a schedule or request binds it."""
+    """A version of a script as bound by a schedule or a request."""
 
     script_id: str
     version: int
@@ -32,15 +32,15 @@ class Bound:
 
     @property
     def requires(self) -> str:
-        """What a node must carry to run it, as a label; '' when any can."""
+        """Label that a node must carry to run it; '' for any node."""
         return HOST + self.name if self.kind == "host" else ""
 
 
 def bind(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> Bound:
-    """Give the script that this name means for a tenant, noting that a script of the platform's is bound.
+    """Return the script with this name for a tenant, and record the binding of a platform script.
 
     Args:
-        version: which one; None for the newest.
+        version: version number; None for the newest.
 
     Raises:
         NotFound: script_unknown.
@@ -67,6 +67,6 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
 
 
 def _held(connection: Connection, tenant_id: str, script_id: str) -> bool:
-    """Whether the tenant has bound it before: what is offered no more goes on where it was bound."""
+    """Whether the tenant has bound it before; a binding outlives the offer."""
     held = select(_s.id).where(_s.tenant_id == tenant_id, _s.id == script_id, _s.kind == "bound")
     return connection.scalar(held) is not None

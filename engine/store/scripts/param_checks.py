@@ -1,4 +1,4 @@
-"""What a run is given: refused where it is asked for, not when it is due, when no attempt of it could ever take it."""
+"""Checks of params when a run is requested, instead of a failure of every attempt."""
 
 from sqlalchemy import Connection
 
@@ -8,17 +8,17 @@ from lodger.engine.store.records import Json
 from lodger.engine.store.scripts import scripts
 from lodger.sandbox.prescan import JsonRefused, require
 
-#: Levels of the context around a script's params.
+#: Levels of the script's input around its params.
 AROUND = 2
 
 
 def given(
     context: StoreContext, connection: Connection, tenant_id: str, params: Json, wishes: str | None = None
 ) -> str | None:
-    """Give params as JSON text, None for None.
+    """Return params as JSON text, None for None.
 
     Args:
-        wishes: the limits that the schedule wishes, as JSON text.
+        wishes: limits of the schedule, as JSON text.
 
     Raises:
         InputError: params_invalid, params_too_large, params_too_deep.
@@ -31,7 +31,7 @@ def given(
 def fitting(
     context: StoreContext, connection: Connection, tenant_id: str, text: str | None, wishes: str | None = None
 ) -> None:
-    """Refuse params that the tenant's limits, lowered by the schedule's, let no attempt take.
+    """Refuse params that exceed the tenant's limits, lowered by the schedule's.
 
     Raises:
         InputError: params_too_large, params_too_deep.

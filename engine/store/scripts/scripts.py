@@ -1,4 +1,4 @@
-"""Scripts and their versions. A version never changes; storing the same source again makes no new one."""
+"""Scripts and their versions. A version never changes; storing the same source again creates none."""
 
 import hashlib
 import json
@@ -27,7 +27,11 @@ from lodger.sandbox.limits import Limits
 
 
 def limits_of(context: StoreContext, connection: Connection, tenant_id: str, wishes: str | None = None) -> Limits:
-    """Give what the tenant's scripts may have at most, lowered by what a schedule wishes, JSON text. Raises NotFound."""
+    """Return the limits of a tenant's scripts, lowered by those of a schedule (JSON text).
+
+    Raises:
+        NotFound: tenant_unknown.
+    """
     tenant = tenants.get(connection, tenant_id)
     return context.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
 
@@ -45,15 +49,15 @@ def put(
     fields: tuple[Field, ...] | None = None,
     offered: bool = False,
 ) -> ScriptVersion:
-    """Store a version of a script, making the script when there is none of that name. A module is not compiled here.
+    """Store a version of a script, and create the script if there is none. Modules are not compiled here.
 
     Args:
-        source: the text of ``main.js``, source by file name with ``main.js`` among them, the bytes of a WebAssembly module;
-            or what was read of it under this tenant's limits.
-        act: who stores it, and why.
-        needs: given the grants of the version before, answers this version's as JSON text; unless told they stay.
-        fields: its typed params.
-        offered: every tenant may bind it; for the platform's own.
+        source: the text of ``main.js``, source by file name including ``main.js``, the bytes of a WebAssembly module,
+            or content read under this tenant's limits.
+        audit_context: actor and reason.
+        needs: returns this version's grants as JSON text, given those of the previous version; by default they stay.
+        fields: typed params.
+        offered: whether every tenant may bind it; platform scripts only.
 
     Raises:
         InputError: script_name_invalid, grant_unknown, kind_fixed, not_offerable; those of
@@ -90,7 +94,7 @@ def put(
                   "kind": content.kind, "offered": int(offered)}  # fmt: skip
         connection.execute(insert(scripts).values(values))
     else:
-        # Whoever has bound it runs the newest version too.
+        # Tenants that have bound it run the newest version too.
         connection.execute(update(scripts).where(scripts.c.id == script_id, _foreign).values(version=version))
         mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
         connection.execute(update(scripts).where(*mine).values(version=version, offered=int(offered)))
@@ -107,7 +111,7 @@ def put(
 def put_handler(
     context: StoreContext, connection: Connection, handler: Handler, now_us: int, audit_context: AuditContext
 ) -> ScriptVersion:
-    """Store a handler as a script of the platform's, so that it can be bound; the same again makes no new version."""
+    """Store a handler as a platform script that schedules can bind; an unchanged one creates no new version."""
     body = json.dumps({"deadline_s": handler.deadline_s})
     content = Content({"host.json": body}, None, hashlib.sha256(b"host\0" + body.encode()).hexdigest(), "host")
     return put(
@@ -123,7 +127,7 @@ def put_handler(
     )
 
 
-#: Literal words, as in the condition of the index.
+#: Literals, as in the condition of the index.
 _own, _foreign = text("kind <> 'bound'"), text("kind = 'bound'")
 
 
@@ -171,7 +175,7 @@ def named(name: str, what: str) -> None:
     names.check(name, f"{what}_name_invalid", f"a {what}", "shorten it, and leave out / and \\")
 
 
-# Without the bytes of a module: lists of versions would carry megabytes that nobody looks at.
+# Without the bytes of modules: a list of versions would load megabytes.
 _with_name = select(
     *(column for column in script_versions.c if column.name != "wasm"),
     func.length(script_versions.c.wasm).label("wasm_bytes"),
@@ -203,7 +207,7 @@ def _version(row: AnyRow) -> ScriptVersion:
 
 
 def get(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
-    """Give a version of a script, the latest by default.
+    """Return a version of a script, the latest by default.
 
     Raises:
         NotFound: script_unknown.
@@ -221,12 +225,12 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
 
 
 def content(connection: Connection, version: ScriptVersion) -> Content:
-    """Give what a version holds, as it can be stored again."""
+    """Return the content of a version, in a form that can be stored again."""
     return Content(dict(version.modules), _wasm(connection, version), version.digest, version.kind)
 
 
 def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:
-    """Give the bytes of a version that is a WebAssembly module, the latest by default.
+    """Return the bytes of a version that is a WebAssembly module, the latest by default.
 
     Raises:
         NotFound: script_unknown.
@@ -250,7 +254,7 @@ def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
 
 
 def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:
-    """Give the latest version, None when there is no such script."""
+    """Return the latest version, None if the script does not exist."""
     try:
         return get(connection, tenant_id, name)
     except NotFound:
@@ -260,7 +264,7 @@ def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion |
 def versions(
     connection: Connection, tenant_id: str, name: str, *, before: int | None = None, limit: int | None = None
 ) -> Cut[ScriptVersion]:
-    """Give versions, newest first; those older than ``before``."""
+    """Return versions older than ``before``, newest first."""
     get(connection, tenant_id, name)
     statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
     if before is not None:
@@ -270,7 +274,7 @@ def versions(
 
 
 def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> Cut[Script]:
-    """Give the tenant's own scripts by name; those behind ``after``."""
+    """Return the tenant's own scripts by name, beginning after ``after``."""
     statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
     return pages.read(
         connection, statement if after is None else statement.where(scripts.c.name > after), limit, _scripts
@@ -278,7 +282,7 @@ def some(connection: Connection, tenant_id: str, *, after: str | None = None, li
 
 
 def offered(connection: Connection) -> list[Script]:
-    """Give the platform's scripts that every tenant may bind, by name."""
+    """Return the platform's scripts that every tenant may bind, by name."""
     theirs = _latest.where(scripts.c.tenant_id == PLATFORM, scripts.c.offered == 1)
     return _scripts(connection.execute(theirs.order_by(scripts.c.name)))
 

@@ -1,4 +1,4 @@
-"""What tenants hold: their grants, and who their own people are."""
+"""Grants of tenants, and the addresses of their own people."""
 
 import json
 import re
@@ -18,13 +18,13 @@ _PERSON = re.compile(r"(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+
 
 
 def held(context: StoreContext, connection: Connection, tenant_id: str) -> tuple[str, ...]:
-    """Give the tenant's grants as they are written, the setting's when it has none of its own."""
+    """Return the tenant's grants as written, or those of the setting if it has none of its own."""
     given = tenants.get(connection, tenant_id).grants
     return context.sources.grants(None if given is None else json.dumps(given)).shown()
 
 
 def keep(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> None:
-    """Store exactly these grants; None for those of the setting, whatever it says later.
+    """Store exactly these grants; None stands for those of the setting, even if it changes.
 
     Raises:
         InputError: grant_unknown, grants_too_many, host_invalid.
@@ -38,7 +38,7 @@ def keep(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> 
 def change(
     context: StoreContext, connection: Connection, tenant_id: str, give: Iterable[str], take: Iterable[str]
 ) -> None:
-    """Give and take some; what was the setting's becomes the tenant's own. Taking what is not held changes nothing.
+    """Add and remove grants; those of the setting become the tenant's own. Removing a missing grant changes nothing.
 
     Raises:
         InputError, NotFound: as :func:`keep`.
@@ -50,12 +50,12 @@ def change(
 
 
 def encoded(held: Iterable[str] | None) -> str | None:
-    """Check grants and give the JSON text that is stored of them."""
+    """Check grants and return their JSON text."""
     return None if held is None else json.dumps(grants.parse(held).shown())
 
 
 def people(connection: Connection, tenant_id: str, addresses: Iterable[str]) -> None:
-    """Say who the tenant's own people are: addresses, and ``*@example.com`` for whole domains.
+    """Replace the addresses of the tenant's own people: addresses, and ``*@example.com`` for whole domains.
 
     Raises:
         InputError: address_invalid, people_too_many.
@@ -67,7 +67,7 @@ def people(connection: Connection, tenant_id: str, addresses: Iterable[str]) -> 
 
 
 def encoded_people(addresses: Iterable[str]) -> str | None:
-    """Check addresses and give the JSON text that is stored of them."""
+    """Check addresses and return their JSON text."""
     found = sorted({address.strip().lower() for address in addresses})
     for address in found:
         if not _PERSON.fullmatch(address):
@@ -85,7 +85,7 @@ def encoded_people(addresses: Iterable[str]) -> str | None:
 
 
 def is_one_of(people: Iterable[str], address: str) -> bool:
-    """Whether an address is among people."""
+    """Whether an address belongs to these people."""
     wanted = address.lower()
     return bool({wanted, "*@" + wanted.rpartition("@")[2]} & set(people))
 

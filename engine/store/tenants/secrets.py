@@ -1,4 +1,4 @@
-"""Secrets of tenants: stored encrypted, by name, with the hosts whose requests they may go into."""
+"""Secrets of tenants: stored encrypted, by name, with the hosts that requests may send them to."""
 
 import json
 import re
@@ -22,17 +22,17 @@ from lodger.engine.vault.vault import Sealed, Vault
 MAX_BYTES = 16 * 1024
 MAX_SECRETS = 200
 MAX_HOSTS = 20
-#: Rows that one transaction encrypts anew.
+#: Number of rows that one transaction encrypts again.
 BATCH = 200
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
-#: Names that mean something else where scripts name secrets.
+#: Names with another meaning where scripts access secrets.
 _TAKEN = frozenset({"basic", "read", "then", "constructor", "toJSON", "toString", "valueOf"})
 _c = secrets.c
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What may be known of a secret: everything but its value. ``key_id``: the key it is encrypted with."""
+    """A secret without its value. ``key_id``: the key it is encrypted with."""
 
     tenant_id: str
     name: str
@@ -44,7 +44,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A secret with its value, for the moment in which a request is made."""
+    """A secret with its value, decrypted for one request."""
 
     name: str
     hosts: tuple[Origin, ...]
@@ -59,7 +59,7 @@ def put(
     Raises:
         InputError: secret_name_invalid, secret_value_invalid, host_invalid, secrets_full.
         NotFound: tenant_unknown.
-        Unavailable: the keys are not to be had.
+        Unavailable: the keys are not available.
     """
     places = json.dumps(sorted({str(parse_origin(host)) for host in hosts}))
     _check(name, value, places)
@@ -100,7 +100,7 @@ def _check(name: str, value: str, places: str) -> None:
 
 
 def list_all(connection: Connection, tenant_id: str) -> list[Secret]:
-    """Give what may be known of a tenant's secrets, by name.
+    """Return a tenant's secrets without their values, by name.
 
     Raises:
         NotFound: tenant_unknown.
@@ -122,10 +122,10 @@ def erase(connection: Connection, tenant_id: str, name: str) -> None:
 
 
 def opened(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, Opened]:
-    """Give those of a tenant's secrets that there are, with their values.
+    """Return those of a tenant's secrets that exist, with their values.
 
     Raises:
-        Unavailable: the keys are not to be had, or a row is not what was stored.
+        Unavailable: the keys are not available, or a row was modified.
     """
     rows = connection.execute(select(secrets).where(_c.tenant_id == tenant_id, _c.name.in_(list(names))))
     found = {}
@@ -136,10 +136,10 @@ def opened(vault: Vault, connection: Connection, tenant_id: str, names: Iterable
 
 
 def renew(vault: Vault, connection: Connection) -> int:
-    """Encrypt some of what older keys have encrypted with the newest; give how many, 0 when nothing is left.
+    """Encrypt a batch of values under older keys with the newest; return their number, 0 if none are left.
 
     Raises:
-        Unavailable: a key is missing, or a row is not what was stored; nothing of this batch is changed.
+        Unavailable: a key is missing, or a row was modified; the batch is not changed.
     """
     newest, _ = vault.keyring.newest()
     old = select(secrets).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(BATCH).with_for_update()
@@ -152,7 +152,7 @@ def renew(vault: Vault, connection: Connection) -> int:
 
 
 def keys_in_use(connection: Connection) -> set[str]:
-    """Give the ids of the keys that something is encrypted with."""
+    """Return the ids of the keys in use."""
     return {*connection.scalars(select(_c.key_id).distinct()), *webhooks.keys_in_use(connection)}
 
 

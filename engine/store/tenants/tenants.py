@@ -27,7 +27,7 @@ from lodger.engine.store.schema.scheduling import actions, is_running, tenants
 from lodger.engine.store.schema.scheduling import turns as turn_rows
 from lodger.sandbox.limits import Limits
 
-#: As people give them: a text with commas, or several.
+#: Input form of labels: a text with commas, or several texts.
 Labels = str | Iterable[str] | None
 
 _SUSPENDED = "suspended"
@@ -45,12 +45,12 @@ def create(
     people: str | None = None,
     labels: Labels = None,
 ) -> Tenant:
-    """Make a tenant; a deleted one of the same id begins anew under the next generation.
+    """Create a tenant; a deleted one with the same id is created again with the next generation.
 
-    ``grants`` and ``people`` are JSON text as :mod:`lodger.engine.store.tenants.grants` makes it.
+    ``grants`` and ``people`` are JSON text in the format of :mod:`lodger.engine.store.tenants.grants`.
 
     Raises:
-        InputError: tenant_id_invalid, name_invalid, limit_unknown and the like.
+        InputError: tenant_id_invalid, name_invalid, limit_unknown and others.
         Conflict: tenant_exists.
     """
     names.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
@@ -77,7 +77,7 @@ def create(
     if before is None:
         try:
             connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
-        except IntegrityError:  # another transaction made it just now
+        except IntegrityError:  # created by a concurrent transaction
             raise Conflict(
                 "tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id"
             ) from None
@@ -116,10 +116,10 @@ def _tenant(row: AnyRow) -> Tenant:
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
-    """Give one tenant.
+    """Return one tenant.
 
     Raises:
-        NotFound: tenant_unknown; deleted ones are unknown.
+        NotFound: tenant_unknown, also for a deleted one.
     """
     row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
     if row is None or row.state == "deleted":
@@ -128,7 +128,7 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
 
 
 def require_active(connection: Connection, tenant_id: str) -> Tenant:
-    """Take the tenant's lock and give it, when it may have new work.
+    """Lock and return a tenant that may get new work.
 
     Raises:
         Conflict: tenant_suspended.
@@ -141,7 +141,7 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
 
 
 def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> Cut[Tenant]:
-    """Give customers that are not deleted, by id; those behind ``after``."""
+    """Return tenants that are not deleted, without the platform, by id, beginning after ``after``."""
     there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
     statement = select(tenants).where(*there).order_by(tenants.c.id)
     if after is not None:
@@ -150,7 +150,7 @@ def some(connection: Connection, *, after: str | None = None, limit: int | None 
 
 
 def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
-    """Change ``name``, all of ``limits``, or all of ``labels``; what waits goes by them at once.
+    """Change ``name``, all of ``limits``, or all of ``labels``; waiting actions use them at once.
 
     Raises:
         InputError: limit_unknown, limit_out_of_range, label_invalid.
@@ -175,7 +175,7 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
 
 
 def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
-    """Stop everything of a tenant at once: clocks are taken off, running attempts end, waiting actions wait."""
+    """Stop a tenant at once: clocks are disarmed, running attempts end, waiting actions wait."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state == _SUSPENDED:
@@ -186,7 +186,7 @@ def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_u
     _move_on(connection, tenant, _SUSPENDED)
     mine = actions.c.tenant_id == tenant_id
     close_attempts(connection, mine & is_running, now_us)
-    # Not the tenant's fault nor ours: the attempt ends as cancelled, the action is as if it had not been claimed.
+    # Without a fault: the attempt ends as cancelled, the action is as if it had not been claimed.
     connection.execute(
         update(actions)
         .where(mine, is_running)
@@ -197,7 +197,7 @@ def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_u
 
 
 def resume(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
-    """Go on: slots of the suspension become gap rows, clocks are armed, waiting actions may start."""
+    """Resume a tenant: slots of the suspension become gaps, clocks are armed, waiting actions may start."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state != _SUSPENDED:
@@ -212,9 +212,9 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, now_us
 
 
 def erase(connection: Connection, tenant_id: str) -> None:
-    """Delete a tenant with everything that carries its id; a tombstone keeps the generation.
+    """Delete a tenant with every row that has its id; its own row stays, marked as deleted, to keep the generation.
 
-    Every table of Lodger's with a ``tenant_id`` is emptied of the tenant, whichever part of Lodger owns it.
+    This covers every table of Lodger with a ``tenant_id``.
     """
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)

@@ -1,4 +1,4 @@
-"""Bearer tokens: made, shown once, kept as a hash, found by their public beginning, ended by time or by hand."""
+"""Bearer tokens: shown once, stored as a hash, found by their public prefix, ended by expiry or revocation."""
 
 import hashlib
 import hmac
@@ -18,12 +18,12 @@ from lodger.engine.store.records import AnyRow, NewToken, Token
 from lodger.engine.store.schema.access import sessions, tokens
 from lodger.engine.store.tenants import tenants
 
-#: 32 random bytes: guessing is hopeless, so one round of SHA-256 is all the hashing that a token needs.
+#: 32 random bytes cannot be guessed, so one round of SHA-256 suffices.
 SECRET_BYTES = 32
 PREFIX_CHARACTERS = 10
 _FORM = re.compile(r"(lodger_[a-z2-7]{10})_[A-Za-z0-9_-]{43}", re.ASCII)
 _CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
-#: ``used_us`` is told to so many microseconds: a write per request would cost more than the answer.
+#: Resolution of ``used_us``, microseconds: a write per request would cost more than the response.
 USED_US = 60_000_000
 
 _t = tokens.c
@@ -39,7 +39,7 @@ def create(
     created_by: str,
     now_us: int,
 ) -> NewToken:
-    """Make a token; its text is in the answer and nowhere else, ever.
+    """Create a token; only the returned value contains its text.
 
     Raises:
         InputError: role_unknown, token_scope, token_name_invalid, expiry_past.
@@ -89,7 +89,7 @@ def _digest(text: str) -> str:
 
 
 def get(connection: Connection, token: str) -> Token:
-    """Give a token by id or prefix.
+    """Return a token by id or prefix.
 
     Raises:
         NotFound: token_unknown.
@@ -102,7 +102,7 @@ def get(connection: Connection, token: str) -> Token:
 
 
 def some(connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None) -> Cut[Token]:
-    """Give tokens, newest first, revoked and expired ones too."""
+    """Return tokens, newest first, revoked and expired ones included."""
     statement = select(tokens).order_by(_t.id.desc())
     if tenant_id is not None:
         statement = statement.where(_t.tenant_id == tenant_id)
@@ -112,7 +112,7 @@ def some(connection: Connection, tenant_id: str | None, *, limit: int | None, be
 
 
 def revoke(connection: Connection, token: str, now_us: int) -> Token:
-    """End a token and its sessions at once; one that has ended stays ended."""
+    """Revoke a token and its sessions at once; a revoked one is left unchanged."""
     found = get(connection, token)
     if found.revoked_at is None:
         connection.execute(update(tokens).where(_t.id == found.id).values(revoked_us=now_us))
@@ -121,14 +121,14 @@ def revoke(connection: Connection, token: str, now_us: int) -> Token:
 
 
 def any_of_platform(connection: Connection) -> bool:
-    """Whether an admin's token was ever made here."""
+    """Whether an admin token was ever created in this ledger."""
     return connection.scalar(select(_t.id).where(_t.role == Role.ADMIN.value).limit(1)) is not None
 
 
 def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
-    """Give whose token this is and when it was last used; or why it opens nothing: ``unknown``, ``expired``, ``revoked``.
+    """Return the caller of a token and its last use; or the reason for refusal: ``unknown``, ``expired``, ``revoked``.
 
-    An unknown token costs as much as a wrong one: there is always one look and one comparison.
+    The cost is the same for unknown and wrong tokens: always one query and one comparison.
     """
     form = _FORM.fullmatch(text)
     row = connection.execute(select(tokens).where(_t.prefix == (form[1] if form else ""))).first()
@@ -138,7 +138,7 @@ def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, int 
 
 
 def by_id(connection: Connection, token_id: str, now_us: int) -> Caller | str:
-    """Give whose token this is, for a session that was begun with it."""
+    """Return the caller of a token, for a session that was begun with it; or the reason for refusal."""
     row = connection.execute(select(tokens).where(_t.id == token_id)).first()
     if row is None:
         return "unknown"
@@ -155,7 +155,7 @@ def _standing(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
 
 
 def used(connection: Connection, token_id: str, now_us: int) -> None:
-    """Note that a token was used."""
+    """Record the use of a token."""
     stale = or_(_t.used_us.is_(None), _t.used_us < now_us - USED_US)
     connection.execute(update(tokens).where(and_(_t.id == token_id, stale)).values(used_us=now_us))
 
