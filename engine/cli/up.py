@@ -148,7 +148,7 @@ class Serving:
         if self._as_json:
             write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": round(left_s, 3)})
             sys.stdout.flush()
-        self.say(f"{error.what} ({error.why}); it retrying for {left_s:.0f} s")
+        self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
 
     async def _serve(self) -> None:
         import asyncio
