@@ -158,7 +158,7 @@ class Serving:
         from contextlib import AsyncExitStack
 
         from lodger.engine.service.async_engine import Engine
-        from lodger.engine.store.connection.database import shown
+        from lodger.engine.store.connection.database import mask_password
 
         stopping, loop = asyncio.Event(), asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
@@ -184,7 +184,7 @@ class Serving:
             if self._role != "api":
                 self._serve_metrics(stack, engine)
                 node = await self._node(stack, engine)
-                self.say(f"node {node} is up on {shown(self._settings.database)}; Ctrl-C stops it")
+                self.say(f"node {node} is up on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
             await stopping.wait()
             if not self._with_parent:

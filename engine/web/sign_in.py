@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions, tokens
-from lodger.engine.store.tenants.sessions import Begun
+from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.sync import Engine
 
 #: The longest time between making a link and its use, microseconds.
@@ -18,18 +18,18 @@ def link(engine: Engine) -> str | None:
     admins = [each for each in engine.tokens.list(limit=None) if each.role == Role.ADMIN and each.revoked_at is None]
     with context.database.write() as connection:
         for token in sorted(admins, key=lambda each: each.created_at):
-            found = tokens.by_id(connection, token.id, now_us)
+            found = tokens.caller_by_id(connection, token.id, now_us)
             if isinstance(found, Caller):
                 return f"/sign-in?code={sessions.begin(connection, found, now_us).text}"
     return None
 
 
-def redeem(context: StoreContext, code: str) -> Begun | None:
+def redeem(context: StoreContext, code: str) -> NewSession | None:
     """End the session of a link and begin the browser's own; None if the link is unknown, used or too old."""
     now_us = context.clock.now_us()
 
-    def work(connection: Connection) -> Begun | None:
-        found = sessions.caller(connection, code, now_us)
+    def work(connection: Connection) -> NewSession | None:
+        found = sessions.find_caller(connection, code, now_us)
         if found is None or sessions.age_us(connection, code, now_us) > LINK_US:
             return None
         sessions.end(connection, code)

@@ -132,14 +132,14 @@ def test_runs_that_take_seconds_leave_threads_to_everybody(full: House, monkeypa
 
 
 def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    barrier, caller, known = Barrier(), tokens.caller, set(full.tokens.values())
+    barrier, caller, known = Barrier(), tokens.authenticate, set(full.tokens.values())
 
     def held(connection: Any, text: str, now_us: int) -> Any:
         if text not in known:
             barrier.through()
         return caller(connection, text, now_us)
 
-    monkeypatch.setattr(tokens, "caller", held)
+    monkeypatch.setattr(tokens, "authenticate", held)
 
     def guess(number: int) -> int:
         with httpx2.Client(transport=httpx2.HTTPTransport(local_address="127.0.0.2")) as http:
