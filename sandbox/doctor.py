@@ -1,4 +1,4 @@
-"""Says which walls stand, which could stand, and how to get those that are missing; refuses to run strangers' code behind too few."""
+"""Report of the walls: which are active, available or missing on this host, how to get the missing ones, and the check of the minimum."""
 
 import errno
 import os
@@ -20,10 +20,10 @@ class Wall:
     """One isolation layer.
 
     Attributes:
-        name: as reports and the zygote use it.
-        holds_off: what a script cannot do because of it.
+        name: in reports and in the zygote's report.
+        holds_off: what it prevents.
         remedy: how an operator gets it.
-        probe: "" when this host can raise it, otherwise why not. Changes nothing.
+        probe: returns "" if this host can raise it, otherwise the reason. Changes nothing.
     """
 
     name: str
@@ -101,15 +101,15 @@ WALLS: tuple[Wall, ...] = (
     ),
 )
 
-#: Without these a profile that takes strangers' code does not run at all.
+#: Walls that profile ``untrusted`` always requires.
 INDISPENSABLE = ("no_new_privs", "seccomp", "rlimits", "cpu_timer")
-#: Of these layers so many must stand for profile ``untrusted``.
+#: Walls that count as layers, and how many of them profile ``untrusted`` requires.
 LAYERS = ("no_new_privs", "seccomp", "rlimits", "landlock", "namespaces", "cgroup")
 MINIMUM = 4
 PROFILES = ("untrusted", "trusted")
 
 
-#: Calls without which no worker is made: the first Linux that has them, and arguments that it answers with EINVAL.
+#: System calls that every worker needs: the first Linux version with them, and arguments for which they return EINVAL.
 NEEDED_CALLS = {"close_range": ("5.9", (1, 0)), "pidfd_open": ("5.3", (0, 0))}
 
 
@@ -118,9 +118,9 @@ class Finding:
     """One wall on this host.
 
     Attributes:
-        state: ``stands`` around running workers, ``available`` when nothing runs but it can be raised, ``missing`` otherwise.
-        why: the reason when missing.
-        remedy: how to get it when missing.
+        state: ``stands`` if active around running workers, ``available`` if it can be raised, ``missing`` otherwise.
+        why: the reason if missing.
+        remedy: how to get it if missing.
     """
 
     wall: str
@@ -135,11 +135,11 @@ def _layers(standing: dict[str, str]) -> int:
 
 
 class Doctor:
-    """Examines the host; with a running zygote's report, what really stands."""
+    """Checks of the walls on this host."""
 
     @staticmethod
     def examine(standing: dict[str, str] | None = None) -> tuple[Finding, ...]:
-        """Look at every wall. ``standing`` is a zygote's report: wall to "" or to the reason why not."""
+        """Return the state of every wall. ``standing`` is a zygote's report: maps a wall to "" or to the reason why it is not active."""
         findings = []
         for wall in WALLS:
             if standing is not None and wall.name in standing:
@@ -155,7 +155,7 @@ class Doctor:
     def as_json(
         findings: tuple[Finding, ...], profile: str = "untrusted", minimum: int | None = None
     ) -> dict[str, Any]:
-        """Give the object that ``lodger doctor --json`` prints."""
+        """Return the object that ``lodger doctor --json`` prints."""
         standing = {finding.wall: finding.why for finding in findings}
         verdict: dict[str, Any] = {"profile": profile, "ok": True, "layers": _layers(standing)}
         verdict["minimum"] = MINIMUM if minimum is None else minimum
@@ -176,10 +176,10 @@ class Doctor:
 
     @staticmethod
     def require_calls() -> None:
-        """Check that the kernel has the calls without which no worker is made, whatever the profile.
+        """Check that the kernel has the system calls that every worker needs.
 
         Raises:
-            WallUnavailable: kernel_too_old, with the call.
+            WallUnavailable: kernel_too_old.
         """
         for name, (since, arguments) in NEEDED_CALLS.items():
             try:
@@ -195,13 +195,13 @@ class Doctor:
 
     @staticmethod
     def require(profile: str, standing: dict[str, str], *, minimum: int | None = None) -> None:
-        """Check that the walls which a profile wants stand.
+        """Check that the walls that a profile requires are active.
 
         Args:
-            minimum: how many of the layers must stand for profile ``untrusted``; None for :data:`MINIMUM`.
+            minimum: number of layers required for profile ``untrusted``; None for :data:`MINIMUM`.
 
         Raises:
-            WallUnavailable: the wall, or how many are too few, and how to get them.
+            WallUnavailable: a wall is missing, or there are too few layers.
         """
         wanted = MINIMUM if minimum is None else minimum
         if profile not in PROFILES:

@@ -1,4 +1,4 @@
-"""The limits of one process, from one declaration: enforcement, error text, documentation and tests read this table."""
+"""The limits of one attempt, declared in one table that enforcement, error messages, documentation and tests read."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -12,15 +12,15 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LimitSpec:
-    """One limit: its unit is in its name.
+    """One limit; its name ends with its unit.
 
     Attributes:
         name: field of :class:`Limits`.
-        default: what an attempt gets when nobody lowers it.
-        maximum: the most an operator may allow.
-        minimum: the least that still runs a trivial script.
-        outcome: how an attempt ends that passes it; ``ok`` when it goes on with less.
-        help: what it bounds.
+        default: value unless the operator, tenant or script sets another.
+        maximum: greatest value that an operator may set.
+        minimum: smallest value that still runs a trivial script.
+        outcome: outcome of an attempt that exceeds it; ``ok`` if output is dropped instead.
+        help: description for the reference.
     """
 
     name: str
@@ -67,7 +67,7 @@ LIMITS: tuple[LimitSpec, ...] = (
     LimitSpec(
         "frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.OUTPUT_LIMIT, "the arguments of one host call, or its answer"
     ),
-    # What shows results nests them once more, and none of it goes deeper than 255: one row would keep a whole list from being shown.
+    # Clients nest results once more, and common JSON parsers stop at a depth of 255.
     LimitSpec("json_depth", 64, 4, 200, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"),
 )
 
@@ -76,7 +76,7 @@ _BY_NAME = {spec.name: spec for spec in LIMITS}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one attempt. Tenant and script may only lower what the operator allows: :meth:`lowered`."""
+    """Values of all limits for one attempt. Tenants and scripts may only lower the operator's values: :meth:`lowered`."""
 
     cpu_ms: int = _BY_NAME["cpu_ms"].default
     wall_ms: int = _BY_NAME["wall_ms"].default
@@ -104,7 +104,7 @@ class Limits:
                 )
 
     def lowered(self, wishes: dict[str, Any]) -> "Limits":
-        """Give these limits with every wish that is lower; a higher wish changes nothing."""
+        """Return these limits with each lower value of ``wishes``; higher values are ignored."""
         unknown = sorted(set(wishes) - {field.name for field in fields(self)})
         if unknown:
             raise LimitInvalid(
@@ -113,5 +113,5 @@ class Limits:
                 fix="one of: " + ", ".join(spec.name for spec in LIMITS),
             )
         asked = Limits(**wishes)
-        # What is not wished for stays as allowed, which may be more than the default.
+        # Other limits keep the operator's value, which may exceed the default.
         return replace(self, **{name: min(getattr(self, name), getattr(asked, name)) for name in wishes})

@@ -1,7 +1,7 @@
-"""Reads scripts at the moment they are handed in: in locked workers, away from every event loop, warm for as long as somebody comes.
+"""Syntax check of scripts at upload, in sandbox workers that stay warm while scripts arrive.
 
-A pool started for each script was tried: the zygote takes a hundred times as long as the reading. One that stays for ever would cost
-every process that once stored a script its memory; so it goes when nobody has come for a while.
+Starting a pool per script takes a hundred times as long as the check; a pool that stays forever would cost each process that once stored
+a script its memory. So the pool is stopped after a time without scripts.
 """
 
 import asyncio
@@ -14,22 +14,22 @@ from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Job, LogLine, Reply, Report
 from lodger.sandbox.pool import Pool
 
-#: How long the workers stay when nobody comes, seconds.
+#: Time without scripts after which the workers are stopped, in seconds.
 IDLE_S = 10.0
 
 
 class _NoHost:
-    """A script that is only read has nobody to call."""
+    """A host that denies every call."""
 
     async def call(self, name: str, arguments: str) -> Reply:
         return Reply(ok=False, json='{"code":"denied","message":"the script is only read"}')
 
     def log(self, line: LogLine) -> None:
-        """Nobody reads what it says."""
+        """Discard the line."""
 
 
 class _Turn:
-    """A tenant's place in the queue; forgotten when nobody stands there."""
+    """Lock of one tenant; removed when unused."""
 
     __slots__ = ("__weakref__", "lock")
 
@@ -38,29 +38,29 @@ class _Turn:
 
 
 class _Desk:
-    """One thread with its loop; what is handed over reaches it through the inbox."""
+    """One thread with its event loop; jobs reach it through the inbox."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.inbox: asyncio.Queue[tuple[Job, Future[Report]] | None] = asyncio.Queue()
-        self.coming = 0  # handed over, and not taken out of the inbox yet
+        self.coming = 0  # number of items not yet taken from the inbox
         self.thread = threading.current_thread()
 
     def send(self, asked: "tuple[Job, Future[Report]] | None") -> None:
-        """Hand over a job, or None for the last; under the lock under which a desk that is left is taken away."""
+        """Put a job into the inbox, or None to end the loop; the checker's lock must be held."""
         self.coming += 1
         self.loop.call_soon_threadsafe(self.inbox.put_nowait, asked)
 
 
 class SyntaxChecker:
-    """Runs jobs that only read, for synchronous callers on any thread; makes no process and no thread until it is asked.
+    """Check scripts for synchronous callers on any thread; the pool starts with the first script.
 
-    Each tenant has one at a time: its bombs delay nobody else.
+    Each tenant has one check at a time, so that its slow scripts do not delay other tenants.
 
     Args:
-        pool: makes the pool, which is started and stopped here.
-        cores: how many are read at once.
-        idle_s: how long the workers stay when nobody comes.
+        pool: factory of the pool, which is started and stopped here.
+        cores: number of checks at once.
+        idle_s: time without scripts after which the workers are stopped.
     """
 
     def __init__(self, pool: Callable[[], Pool], *, cores: int = 2, idle_s: float = IDLE_S) -> None:
@@ -75,15 +75,15 @@ class SyntaxChecker:
 
     @property
     def warm(self) -> bool:
-        """Whether workers are kept ready now."""
+        """Whether the pool is running."""
         with self._lock:
             return self._desk is not None
 
     def read(self, job: Job) -> Report:
-        """Run one job; its calls are denied. Blocks.
+        """Run one job, deny its calls and return its report. Blocks.
 
         Raises:
-            SandboxError: the host cannot raise the walls, no worker can be had, or it was closed.
+            SandboxError: the host cannot raise the walls, no worker is available, or the checker is closed.
         """
         with self._lock:
             turn = self._turns.setdefault(job.tenant, _Turn())
@@ -94,7 +94,7 @@ class SyntaxChecker:
             return answer.result()
 
     def close(self) -> None:
-        """Let go of thread and workers, and of what they read; safe to call twice."""
+        """Stop the thread and the workers; checks in progress fail. Safe to call twice."""
         with self._lock:
             self._closed = True
             last, desk, self._desk = self._last, self._desk, None
@@ -106,7 +106,7 @@ class SyntaxChecker:
     def _opened(self) -> _Desk:
         if self._closed:
             raise _closed()
-        # The thread is not alive in a child that was forked beside it.
+        # After a fork the thread does not exist in the child.
         if self._desk is None or not self._desk.thread.is_alive():
             desk = self._desk = _Desk()
             desk.thread = threading.Thread(
@@ -140,7 +140,7 @@ class SyntaxChecker:
         with self._lock:
             if self._desk is desk:
                 self._desk = None
-        # Nobody hands anything over any more; what is on its way is answered.
+        # Nothing is added from here on; fail what is left in the inbox.
         while desk.coming:
             left = await desk.inbox.get()
             desk.coming -= 1

@@ -1,4 +1,4 @@
-"""The worker's end of its socket, on the bare descriptor: whole frames out, exactly the bytes of one frame in."""
+"""The worker's end of its socket: sends whole frames and reads exactly one frame at a time, on the bare descriptor."""
 
 import os
 import select
@@ -17,7 +17,7 @@ _NO_HEAD = bytes(_HEAD_BYTES)
 
 
 class Disconnected(Exception):
-    """The parent let go of the socket: nobody waits for this worker any more."""
+    """The parent closed the socket."""
 
 
 class SocketChannel:
@@ -44,18 +44,18 @@ class SocketChannel:
         return kind, self._exactly(length)
 
     def rehearse(self) -> None:
-        """Walk the path of receiving without taking a byte: its page faults happen before a job waits for it."""
+        """Run the code of :meth:`receive` without reading a byte, so that its page faults happen before a job waits."""
         self._exactly(0)
         HEAD.unpack(_NO_HEAD)
 
     def wait(self, timeout_ms: int) -> bool:
-        """Say whether a frame came within that time."""
+        """Return whether a frame arrived within the timeout."""
         poll = select.poll()
         poll.register(self._descriptor, select.POLLIN)
         return bool(poll.poll(timeout_ms))
 
     def _exactly(self, count: int) -> bytes:
-        chunk = os.read(self._descriptor, count)  # none wanted: answers at once
+        chunk = os.read(self._descriptor, count)  # a count of 0 returns at once
         if len(chunk) == count:
             return chunk
         parts = [chunk]

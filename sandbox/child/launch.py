@@ -1,7 +1,7 @@
-"""The launcher: a process of one thread, between the engine and the zygote, that makes what only a parent can make.
+"""The launcher: a process with one thread between the engine and the zygote, for steps that only a parent process can take.
 
-It enters the pid namespace (which counts for children only) and, for an engine that is root, writes the uid map of the zygote's user
-namespace from outside. It knows the engine's death by its own death signal, and its death is the zygote's.
+It enters the pid namespace (which takes effect for children only) and, if the engine runs as root, writes the uid map of the zygote's user
+namespace from outside. A death signal ends it with the engine, and the zygote with it.
 """
 
 import os
@@ -10,7 +10,7 @@ from lodger.sandbox.walls import identity, namespaces, process
 
 
 def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, ...]]":
-    """Fork the zygote and return in it: a socket to the launcher and the namespaces entered so far. The launcher never returns."""
+    """Fork the zygote and return in it, with a socket to the launcher and the namespaces entered so far. The launcher never returns."""
     import _socket
 
     engine = os.getppid()
@@ -40,7 +40,7 @@ def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, 
 
 
 def outer_namespaces(root: bool) -> "tuple[str, ...]":
-    """Enter the namespaces that count for children only, and return their names."""
+    """Enter the namespaces that take effect for children only, and return their names."""
     uid, gid = os.geteuid(), os.getegid()
     if root:
         entered = namespaces.enter(("pid",))

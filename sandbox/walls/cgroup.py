@@ -1,8 +1,7 @@
-"""Control groups, version 2: one group around all workers of an engine, with its memory and its number of processes bounded.
+"""Control groups, version 2: a group around all workers of an engine that bounds their memory and number of processes.
 
-The limits of one attempt stand without it. It bounds what they leave to all together, and ends with one word whatever is in it. Groups are
-made only where somebody gave us a place for them: in a folder that the operator names, or that systemd delegated (Delegate=yes).
-Everything here is the parent's side.
+The limits of each attempt work without it; the group bounds all attempts together and can kill all of its processes at once. Groups are
+created only in a folder that the operator names, or that systemd delegated (Delegate=yes). Used by the parent process only.
 """
 
 import contextlib
@@ -11,17 +10,17 @@ import os
 import time
 from pathlib import Path
 
-#: Without these a group bounds nothing.
+#: Controllers that a group needs.
 CONTROLLERS = ("memory", "pids")
 _REMOVAL_S = 2.0
 
 
 class NoGroup(Exception):
-    """There is no place for groups here; the text says why."""
+    """A group cannot be created or used; the text says why."""
 
 
 def mounted() -> Path:
-    """Give where cgroup v2 is mounted. Raises NoGroup."""
+    """Return the mount point of cgroup v2. Raises NoGroup."""
     try:
         with Path("/proc/self/mountinfo").open() as mounts:
             for line in mounts:
@@ -34,7 +33,7 @@ def mounted() -> Path:
 
 
 def own() -> Path:
-    """Give this process's own group. Raises NoGroup."""
+    """Return the folder of this process's own group. Raises NoGroup."""
     root = mounted()
     try:
         with Path("/proc/self/cgroup").open() as groups:
@@ -47,7 +46,7 @@ def own() -> Path:
 
 
 def delegated() -> Path:
-    """Give the folder that systemd delegated to this process: its own group or the one above (DelegateSubgroup=). Raises NoGroup."""
+    """Return the folder that systemd delegated: this process's group or its parent (DelegateSubgroup=). Raises NoGroup."""
     group = own()
     for folder in (group, group.parent):
         for attribute in ("user.delegate", "trusted.delegate"):
@@ -58,7 +57,7 @@ def delegated() -> Path:
 
 
 def prepare(folder: Path, controllers: tuple[str, ...] = CONTROLLERS) -> None:
-    """Let a folder's groups have the controllers. Raises NoGroup with the reason why they cannot."""
+    """Enable the controllers for the groups in a folder. Raises NoGroup with the reason."""
     try:
         offered = set((folder / "cgroup.controllers").read_text().split())
         enabled = set((folder / "cgroup.subtree_control").read_text().split())
@@ -78,13 +77,13 @@ def prepare(folder: Path, controllers: tuple[str, ...] = CONTROLLERS) -> None:
 
 
 class Group:
-    """A group made by this process.
+    """A group created by this process.
 
     Args:
-        place: its folder, whose parent must be there.
+        place: its folder; the parent folder must exist.
 
     Raises:
-        NoGroup: it cannot be made.
+        NoGroup: it cannot be created.
     """
 
     def __init__(self, place: Path) -> None:
@@ -95,7 +94,7 @@ class Group:
             raise NoGroup(f"{place} cannot be made: {problem.strerror}") from None
 
     def bound(self, memory_bytes: int, processes: int) -> None:
-        """Bound everything below. Raises NoGroup, when nothing is left of the group."""
+        """Limit memory and number of processes. Raises NoGroup after removing the group."""
         try:
             for name, value in (("memory.max", memory_bytes), ("memory.swap.max", 0), ("pids.max", processes)):
                 if name != "memory.swap.max" or (self.place / name).exists():  # a kernel without swap has none
@@ -105,25 +104,25 @@ class Group:
             raise NoGroup(f"{self.place} takes no limits: {problem.strerror}") from None
 
     def inside(self, name: str) -> "Group":
-        """Make a group in this one. Raises NoGroup."""
+        """Return a new group inside this one. Raises NoGroup."""
         return Group(self.place / name)
 
     def admit(self, pid: int) -> None:
-        """Move a process in; whatever it makes is in it too. Raises NoGroup."""
+        """Move a process into the group; its children will be in it too. Raises NoGroup."""
         try:
             (self.place / "cgroup.procs").write_text(str(pid))
         except OSError as problem:
             raise NoGroup(f"{self.place} takes no process: {problem.strerror}") from None
 
     def processes(self) -> list[int]:
-        """Give the processes in it."""
+        """Return the process ids in the group."""
         try:
             return [int(line) for line in (self.place / "cgroup.procs").read_text().split()]
         except OSError:
             return []
 
     def remove(self) -> None:
-        """End whatever is in it, and take it away; safe twice."""
+        """Kill all processes in the group and delete it; safe to call twice."""
         end = time.monotonic() + _REMOVAL_S
         while True:
             with contextlib.suppress(OSError):
@@ -135,13 +134,13 @@ class Group:
             except OSError:
                 if time.monotonic() > end:
                     return
-                time.sleep(0.001)  # the last of it is dying
+                time.sleep(0.001)  # the last process is still exiting
             else:
                 return
 
 
 def missing() -> str:
-    """Give "" when a delegated folder takes groups with memory and pids controllers, otherwise why not. Changes nothing."""
+    """Return "" if groups with the controllers can be created in a delegated folder, otherwise the reason. Changes nothing."""
     try:
         folder = delegated()
         offered = set((folder / "cgroup.controllers").read_text().split())

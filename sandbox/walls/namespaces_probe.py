@@ -1,4 +1,4 @@
-"""Whether this host lets a process enter the namespaces: tried in a throw-away child, because entering cannot be undone."""
+"""Probe of the namespaces that a process of this host can enter, in a child process, because entering cannot be undone."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ print(*namespaces.enter(tuple(name for name in names if name not in outer)), *ou
 
 
 def entered() -> frozenset[str]:
-    """Give the names of the namespaces that a child of this process can enter."""
+    """Return the names of the namespaces that a child of this process can enter."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - the worker's folder imports no pathlib
     answer = subprocess.run(  # noqa: S603 - our own interpreter and text
         [sys.executable, "-I", "-S", "-E", "-c", _TRY, package], capture_output=True, text=True, check=False, timeout=20
@@ -27,11 +27,11 @@ def entered() -> frozenset[str]:
 
 
 def missing() -> str:
-    """Give "" when all can be entered, otherwise which cannot."""
+    """Return "" if all can be entered, otherwise which cannot."""
     lacking = {"user", "pid", "net", "mount", "ipc", "uts"} - entered()
     return "missing: " + " ".join(sorted(lacking)) if lacking else ""
 
 
 def no_mount() -> str:
-    """Give "" when a mount namespace can be entered."""
+    """Return "" if a mount namespace can be entered, otherwise the reason."""
     return "" if "mount" in entered() else "needs a mount namespace"

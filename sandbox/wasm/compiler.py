@@ -1,4 +1,4 @@
-"""Turns tenants' modules into compiled code, in locked workers of their own; a bomb costs its own limits and is not tried again."""
+"""Compiler of tenants' modules, in separate sandbox workers; a module that exceeded its limits is not compiled again."""
 
 import asyncio
 import os
@@ -19,18 +19,18 @@ from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.sandbox.workers.warm_pool import WarmPool
 
-#: Of one compilation; a module of 8 MiB takes a good part of it.
+#: Limits of one compilation; enough for a module of 8 MiB.
 LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
-#: Compiled code that is taken from a worker.
+#: Maximum size of compiled code.
 MAX_CODE_BYTES = 128 * MIB
-#: Outcomes that the same module would meet again.
+#: Outcomes that the same module would have again.
 _LASTING = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
 _REFUSALS = 1000
 _SMALL = 1 << 18
 
 
 class _NoHost:
-    """A compiler has nobody to call."""
+    """A host that is never called."""
 
     async def call(self, name: str, arguments: str) -> Reply:
         raise AssertionError
@@ -40,7 +40,7 @@ class _NoHost:
 
 
 class Compilation(Attempt):
-    """An attempt whose answer is compiled code: it goes straight into its memory file, never onto the parent's heap."""
+    """An attempt that returns compiled code, which is written to a memory file as it arrives."""
 
     def __init__(self, sealing: SealedCodeWriter, job: Job, worker: WorkerEnd, surroundings: Surroundings) -> None:
         super().__init__(worker, job, _NoHost(), surroundings)
@@ -85,16 +85,16 @@ def _let_go(reading: "asyncio.Future[SealedCode | None]") -> None:
 
 
 class Compiler:
-    """Gives compiled code for jobs: from the code cache, or compiled now, each tenant's modules one after the other, each once.
+    """Source of compiled code for jobs: the code cache, or a compilation; one at a time per tenant, each module once.
 
     Args:
-        pool: of runtime ``wasm_compiler``; its start and stop are the owner's.
-        code_cache: where code is kept.
+        pool: of runtime ``wasm_compiler``; started and stopped by the owner.
+        code_cache: cache of compiled code.
         limits: of one compilation.
 
     Attributes:
-        compiled: number of compilations, also of those that were stopped.
-        cpu_ms: CPU time of all of them.
+        compiled: number of compilations, failed ones included.
+        cpu_ms: total CPU time of all compilations.
     """
 
     def __init__(self, pool: WarmPool, code_cache: CodeCache, limits: Limits = LIMITS) -> None:
@@ -108,7 +108,7 @@ class Compiler:
         self.cpu_ms = 0.0
 
     async def code(self, job: Job) -> SealedCode | Report:
-        """Give the code of a job's module for the caller to close, or how its compilation ended. Raises ZygoteFailed."""
+        """Return the code of a job's module, which the caller closes, or the report of its failed compilation. Raises ZygoteFailed."""
         wasm = job.bundle.wasm or b""
         bind = partial(self._code_cache.binding, job.tenant, wasm, fuel=bool(job.fuel))
         binding = bind() if len(wasm) < _SMALL else await asyncio.to_thread(bind)
@@ -118,7 +118,7 @@ class Compiler:
         turn = self._turns.get(job.tenant)
         if turn is None:
             turn = self._turns[job.tenant] = asyncio.Lock()
-        async with turn:  # one at a time of each tenant: its bombs delay nobody else
+        async with turn:  # one at a time per tenant, so that slow modules do not delay other tenants
             known = self._refused.get(binding) or self._code_cache.find(binding)
             if known is None:
                 known = await self._fetched(job.tenant, binding)
@@ -128,7 +128,7 @@ class Compiler:
             return known
 
     def forget(self, job: Job) -> None:
-        """Throw a module's code away, so that the next attempt compiles it anew."""
+        """Delete a module's code, so that the next attempt compiles it again."""
         self._code_cache.drop(
             job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b"", fuel=bool(job.fuel))
         )
@@ -138,7 +138,7 @@ class Compiler:
         try:
             fetched = await asyncio.shield(reading)
         except asyncio.CancelledError:
-            reading.add_done_callback(_let_go)  # the thread cannot be stopped, and what it opens is nobody's then
+            reading.add_done_callback(_let_go)  # the thread cannot be stopped: close what it opens
             raise
         return fetched and self._code_cache.keep(binding, fetched)
 

@@ -1,4 +1,4 @@
-"""Runs tenants' WebAssembly commands: compiles where needed, then one fresh worker per attempt, forked for it and given the code."""
+"""The pool for tenants' WebAssembly commands: compiles a module if needed, then forks a new worker for each attempt."""
 
 import asyncio
 import logging
@@ -32,17 +32,17 @@ class WasmPool:
     """Workers of runtime ``wasm``, one per attempt.
 
     Args:
-        cores: how many workers may be made ready at once.
-        profile, minimum, cgroup: as of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
-        code_cache: where compiled modules are kept; in memory only unless told. It is closed with the pool.
+        cores: number of workers that may start at once.
+        profile, minimum, cgroup: see :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
+        code_cache: cache of compiled modules, closed with the pool; by default one in memory.
         compile_limits: of one compilation.
-        now_us: microseconds since 1970, for log lines.
+        now_us: clock for log lines, microseconds since 1970.
 
     Attributes:
-        attempt_type: drives a worker from hand-over to verdict.
-        zygote_type: starts the zygote.
-        compilers_type: makes the pool of workers that compile.
-        walls: which walls stand, by name.
+        attempt_type: class that drives a worker through an attempt.
+        zygote_type: class of the zygote.
+        compilers_type: class of the pool that compiles.
+        walls: maps each wall's name to whether it is active.
     """
 
     attempt_type = Attempt
@@ -77,7 +77,7 @@ class WasmPool:
         self.compiler = Compiler(self._factory, self.code_cache, compile_limits)
         self._slots = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
         self._starting = asyncio.Lock()
-        self._raising = asyncio.Lock()  # apart: a stop waits for runs, and a run may be raising a new zygote
+        self._raising = asyncio.Lock()  # a separate lock: stop waits for runs, and a run may be starting a zygote
         self._zygote: Zygote | None = None
         self._lost: list[Zygote] = []
         self._expected: deque[asyncio.Future[WorkerEnd]] = deque()
@@ -88,16 +88,16 @@ class WasmPool:
 
     @property
     def zygote(self) -> Zygote | None:
-        """The zygote at work, for reports and tests."""
+        """The current zygote, for reports and tests."""
         return self._zygote
 
     @property
     def ready(self) -> tuple[int, ...]:
-        """Pids of the compilers that wait, oldest first."""
+        """Process ids of the ready compilers, oldest first."""
         return self._factory.ready
 
     async def start(self) -> None:
-        """Bring up both zygotes; safe twice. Raises ZygoteFailed, WallUnavailable."""
+        """Start both zygotes; safe to call twice. Raises ZygoteFailed, WallUnavailable."""
         async with self._starting:
             if self._open:
                 return
@@ -110,12 +110,12 @@ class WasmPool:
                 raise
 
     async def stop(self) -> None:
-        """End every worker and wait until they are gone; safe twice. What runs ends as worker_lost."""
+        """End every worker and wait for it; safe to call twice. Running attempts end as worker_lost."""
         async with self._starting:
             await self._close()
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Run one module in a fresh worker. The caller's cancellation kills it. Raises ZygoteFailed when none can be had."""
+        """Run one module in a new worker and return its report. Cancellation kills the worker. Raises ZygoteFailed if none is available."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
@@ -136,7 +136,7 @@ class WasmPool:
                 self._quiet.set_result(None)
 
     async def compile(self, job: Job) -> Report | None:
-        """Compile a job's module beforehand, as at upload; gives None when it is good, otherwise how that ended."""
+        """Compile a job's module in advance; return None if it succeeded, otherwise the report of the failure."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
@@ -162,7 +162,7 @@ class WasmPool:
     # workers
 
     async def _worker(self, code: SealedCode, *, metered: bool) -> WorkerEnd:
-        """Fork one and wait until it holds the code behind its walls. Raises NeverArmed, ZygoteFailed."""
+        """Fork a worker and wait until it has loaded the code. Raises NeverArmed, ZygoteFailed."""
         async with self._slots:
             async with self._raising:
                 zygote = self._zygote or await self._bring_up()
@@ -187,7 +187,7 @@ class WasmPool:
 
     def _adopt(self, worker: WorkerEnd) -> None:
         coming = self._expected.popleft()
-        if coming.done():  # whoever asked was cancelled
+        if coming.done():  # the attempt was cancelled
             _drop(worker)
         else:
             coming.set_result(worker)
@@ -195,7 +195,7 @@ class WasmPool:
     # the zygote
 
     async def runtime_settings(self) -> dict[str, str]:
-        """Return the paths of what the runtime loads in the zygote."""
+        """Return the paths of the files that the runtime loads in the zygote."""
         return runtime_settings("wasm")
 
     async def _bring_up(self) -> Zygote:
@@ -225,7 +225,7 @@ class WasmPool:
         self._disappoint()
 
     def _refused(self) -> None:
-        # The kernel had no process, no memory or no descriptor for one more.
+        # The kernel had no process, memory or descriptor for another worker.
         coming = self._expected.popleft()
         if not coming.done():
             coming.set_exception(NeverArmed())

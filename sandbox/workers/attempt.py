@@ -1,7 +1,7 @@
-"""One attempt as the parent sees it: frames in and out of one worker's socket, its host calls, its clocks, one verdict.
+"""One attempt in the parent process: the frames of one worker, its host calls, deadlines and verdict.
 
-No frame of the worker is believed. Whatever it sends, this side's memory is bounded by the limits, the event loop is never blocked for
-long (a turn reads one chunk and looks at a bounded number of frames), and nothing but a verdict comes out.
+No frame of the worker is trusted. Whatever it sends, the parent's memory is bounded by the limits, the event loop is not blocked for long
+(a turn reads one chunk and handles a bounded number of frames), and the result is always a verdict.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
-#: Answers that a worker does not take lie here, each as large as a frame: more of them, with the copies that are made on the way, would
-#: let one attempt grow this process past its promise of 8 MiB.
+#: Replies that a worker does not read are buffered here, each up to the size of a frame; this keeps one attempt's share of the parent's
+#: memory below 8 MiB.
 MAX_CALLS_IN_FLIGHT = 5
-#: Values, keys counted, that the arguments of one call may hold: a megabyte of brackets or quotes is not looked at to its end.
+#: Maximum number of values, keys included, in the arguments of one call; bounds the time of the check.
 _CALL_VALUES = 250_000
-#: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
+#: Log frames beyond the limit that are dropped before the worker, which ignores its limit, is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0
-#: Ends by which a worker cannot say any more how many log lines it dropped.
+#: Outcomes after which the worker could not report its number of dropped log lines.
 _STOPPED = {
     Outcome.CPU_LIMIT,
     Outcome.WALL_LIMIT,
@@ -46,12 +46,12 @@ _journal = logging.getLogger("lodger.sandbox")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is the same for all attempts of one zygote.
+    """Facts shared by all attempts of one zygote.
 
     Attributes:
-        idle_bytes: resident memory of a worker that waits.
-        walls: which walls stand.
-        now_us: microseconds since 1970, for log lines.
+        idle_bytes: resident memory of a waiting worker.
+        walls: maps each wall's name to whether it is active.
+        now_us: clock for log lines, microseconds since 1970.
     """
 
     idle_bytes: int
@@ -60,8 +60,8 @@ class Surroundings:
 
 
 def cpu_ms(pid: int) -> float:
-    """Give the CPU time another process has used, -1 when it is gone."""
-    if pid <= 0:  # these numbers would name our own clock
+    """Return the CPU time of another process, -1 if it ended."""
+    if pid <= 0:  # these numbers stand for this process
         return -1.0
     try:
         return time.clock_gettime_ns((~pid << 3) | 2) / 1e6
@@ -70,30 +70,30 @@ def cpu_ms(pid: int) -> float:
 
 
 class AttemptWatch:
-    """Calls back once, when a deadline has passed."""
+    """Deadlines of an attempt: calls back once the wall time or the CPU time has passed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int) -> None:
         self._loop = loop
         self._pid = pid
         self._wall: asyncio.TimerHandle | None = None
         self._cpu: asyncio.TimerHandle | None = None
-        self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact: the worker sleeps
+        self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact, because the worker is waiting
 
     def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
-        """Arm both clocks; ``cpu_limit_ms`` counts from now."""
+        """Start both deadlines; ``cpu_limit_ms`` counts from now."""
         self._wall = self._loop.call_later(wall_ms / 1000, on_wall)
         if cpu_limit_ms < wall_ms:
             self._cpu = self._loop.call_later(cpu_limit_ms / 1000, self._look, cpu_limit_ms, on_cpu)
 
     def stop(self) -> None:
-        """Disarm; safe twice."""
+        """Cancel both deadlines; safe to call twice."""
         for handle in (self._wall, self._cpu):
             if handle is not None:
                 handle.cancel()
         self._wall = self._cpu = None
 
     def used_ms(self) -> float:
-        """CPU time since hand-over, 0 when the worker is gone."""
+        """Return the CPU time since the job was sent, 0 if the worker ended."""
         now = cpu_ms(self._pid)
         return max(0.0, now - self.cpu_before_ms)
 
@@ -106,11 +106,11 @@ class AttemptWatch:
 
 
 class NeverArmed(Exception):
-    """The worker died before a tenant's byte was sent: the job can be given to another one."""
+    """The worker died before it was armed: the job can be given to another worker."""
 
 
 class Attempt:
-    """Drives one worker from hand-over to verdict; :meth:`run` is called once."""
+    """Driver of one worker from the job to the verdict; :meth:`run` is called once."""
 
     def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
         self._worker = worker
@@ -126,8 +126,10 @@ class Attempt:
         self._outgoing = bytearray()
         self._longest = self._longest_frames()
         self._reading = self._writing = self._armed = False
-        self._backlog = self._turn_due = False  # frames lie in the buffer; a turn for them is scheduled
-        self._call_waits = False  # the first of them is a call for which there is no room
+        self._backlog = self._turn_due = (
+            False  # whether frames wait in the buffer; whether a turn for them is scheduled
+        )
+        self._call_waits = False  # whether the first waiting frame is a call beyond MAX_CALLS_IN_FLIGHT
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_effects = 0
         self._made_calls = 0
@@ -138,7 +140,7 @@ class Attempt:
         self._decided: asyncio.Future[Verdict | None] = self._loop.create_future()
 
     async def run(self) -> Report:
-        """Hand the job over, see it through, kill the worker. Raises NeverArmed; cancelling kills the worker too."""
+        """Send the job, wait for the verdict, kill the worker and return the report. Raises NeverArmed. Cancellation kills the worker."""
         started = self._loop.time()
         limits = self._limits
         try:
@@ -152,7 +154,7 @@ class Attempt:
                 self._job.stop.add_done_callback(self._stopped)
             self._worker.on_end = self._read_on
             self._read_on()
-            # The tenant's bytes follow the numbers at once and wait in the worker's socket: it reads them when it is armed, not before.
+            # The tenant's bytes are sent with the header; the worker reads them from its socket once it is armed.
             header, bundle = codec.header(self._job), self._payload()
             self._write(
                 frames.HEAD.pack(len(header), frames.HEADER)
@@ -195,7 +197,7 @@ class Attempt:
             self._job.stop.remove_done_callback(self._stopped)
         self._worker.kill()
         descriptor = self._socket.fileno()
-        self._loop.remove_reader(descriptor)  # ours, or the pool's when we never came to read
+        self._loop.remove_reader(descriptor)  # this attempt's reader, or still the pool's
         if self._writing:
             self._loop.remove_writer(descriptor)
         self._reading = self._writing = False
@@ -237,7 +239,7 @@ class Attempt:
             except BlockingIOError:
                 sent = 0
             except OSError:
-                return  # the worker is gone: its end of file tells the rest
+                return  # the worker ended: the end of file is handled when reading
             data = data[sent:]
         if data:
             self._outgoing += data
@@ -260,9 +262,9 @@ class Attempt:
     # in
 
     def _read_on(self) -> None:
-        """Read as long as there is room for what comes of it; a worker that does not take its replies is not read.
+        """Start or stop reading: a worker that does not read its replies is not read either.
 
-        One whose calls are many is read up to its next call: that it is done, or gone, is seen whoever keeps it waiting.
+        A worker with too many calls is read up to its next call, so that its end is still noticed.
         """
         if self._decided.done():
             return
@@ -287,7 +289,7 @@ class Attempt:
             self._decide(None)
 
     def _room(self) -> bool:
-        """Whether one more call may begin."""
+        """Return whether another call may begin."""
         return len(self._calls) < MAX_CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
 
     def _readable(self) -> None:
@@ -304,7 +306,7 @@ class Attempt:
         self._turn()
 
     def _turn(self) -> None:
-        """Look at a bounded number of whole frames."""
+        """Handle a bounded number of whole frames."""
         self._turn_due = self._backlog = self._call_waits = False
         incoming, head = self._incoming, frames.HEAD
         start = looked = 0
@@ -317,7 +319,7 @@ class Attempt:
                     self._decide(verdict.protocol_error("a frame larger than its kind may be"))
             if self._decided.done():
                 break
-            self._call_waits = kind == frames.CALL and not self._room()  # the rest of it is not read either
+            self._call_waits = kind == frames.CALL and not self._room()  # nothing after it is read either
             end = start + head.size + length
             if self._call_waits or (looked == _FRAMES_A_TURN and len(incoming) >= end):
                 self._backlog = True
@@ -332,11 +334,11 @@ class Attempt:
         self._read_on()
 
     def _longest_frames(self) -> dict[int, int]:
-        """Give how many bytes each kind of frame may have; a kind that is not here may have none."""
+        """Return the maximum payload of each kind of frame, in bytes; other kinds must be empty."""
         limits = self._limits
         return {
             frames.CALL: limits.frame_bytes,
-            frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # cut here too
+            frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # also cut by the parent
             frames.DONE: limits.result_bytes,
             frames.FAIL: max(codec.MAX_FAILURE_BYTES, limits.frame_bytes),
             frames.LOG_PART: limits.log_line_bytes + 2,  # a level, and one byte more than a line may have
@@ -371,7 +373,7 @@ class Attempt:
 
     def _failure(self, payload: bytes) -> Verdict:
         found, modules = codec.failure(payload), self._job.bundle.modules
-        if self._job.bundle.wasm is not None:  # its frames are ours, not its own
+        if self._job.bundle.wasm is not None:  # its error is written by the runtime, not by the module
             return found
         return error_location.mended(error_location.own_places(found, modules), modules)
 
@@ -383,7 +385,7 @@ class Attempt:
         except prescan.JsonRefused as refused:
             if refused.code in ("too_deep", "number_out_of_range"):
                 self._decide(verdict.bad_request(str(refused)))
-            elif self._job.bundle.wasm is not None:  # its own bytes, not our serializer's
+            elif self._job.bundle.wasm is not None:  # written by the module, not by our serializer
                 self._decide(verdict.bad_result(str(refused)))
             else:
                 self._decide(verdict.protocol_error("a result that is not JSON"))
@@ -410,7 +412,7 @@ class Attempt:
         if line is not None:
             try:
                 self._host.log(line)
-            except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+            except Exception:  # noqa: BLE001 - any error of the host is a fault of the engine
                 _journal.exception("the host failed at a log line")
                 self._decide(verdict.engine_fault("the engine failed while taking a log line"))
 
@@ -448,11 +450,11 @@ class Attempt:
 
     async def _answer(self, number: int, name: str, arguments: str) -> None:
         try:
-            if self._decided.done():  # it came in one breath with the end: nothing begins for the judged
+            if self._decided.done():  # the attempt ended in the meantime
                 return
             reply = await self._host.call(name, arguments)
             self._reply(number, reply)
-        except Exception as error:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+        except Exception as error:  # noqa: BLE001 - any error of the host is a fault of the engine
             _journal.error("the host failed at a call: %r", error, exc_info=verdict.is_bug(error))
             self._decide(verdict.of_host(error))
         finally:
@@ -473,6 +475,6 @@ class Attempt:
         )
         if len(text) < _CHUNK:
             self._write(head + text)
-        else:  # no copy more of what is large
+        else:  # avoids a copy of a large reply
             self._write(head)
             self._write(text)

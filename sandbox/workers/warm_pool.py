@@ -1,7 +1,7 @@
-"""Keep locked, warm workers of one runtime ready behind one zygote, and give each attempt one of its own.
+"""The pool of warm workers of one runtime: keeps some ready behind one zygote and gives each attempt its own.
 
-The pool asks for the next worker only when one has said that it is ready, and never lets more warm up than there are cores: unbounded
-refill looks best in throughput and ruins the p99. The oldest ready worker goes first: a fork is not warm before its ready frame.
+No more workers warm up at once than there are cores: an unbounded refill has the best throughput but a bad p99. The oldest ready worker is
+used first.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ _WARM_UP_S = 10.0
 _TAKE_S = 30.0
 _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
-#: Workers in a row that die while warming up before the pool says so to whoever waits.
+#: Consecutive workers that die while warming up before waiting attempts fail.
 _HOPELESS = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
 def now_us() -> int:
-    """Microseconds since 1970, by the host's clock."""
+    """Return the time of the host's clock, microseconds since 1970."""
     return time.time_ns() // 1000
 
 
@@ -43,22 +43,22 @@ class WarmPool:
 
     Args:
         runtime: ``quickjs``, ``wasm_compiler``, or ``quickjs-native`` for code that the operator trusts.
-        size: ready workers to keep; 8 per core unless told.
-        cores: how many may warm up at once.
-        profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
-        minimum: how many layers must stand for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
+        size: number of ready workers to keep; 8 per core by default.
+        cores: number of workers that may warm up at once.
+        profile: ``untrusted`` refuses to start with too few walls, ``trusted`` runs with any.
+        minimum: number of layers required for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
         cgroup: the control group around all workers; None for none.
-        metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
-        cache: where the baked realm is kept; None for lodger in the user's cache folder.
-        now_us: microseconds since 1970, for log lines.
+        metered: also prepare for jobs with ``fuel``, a deterministic limit; costs one more realm in the zygote.
+        cache: folder of the baked realm; None for ``lodger`` in the user's cache folder.
+        now_us: clock for log lines, microseconds since 1970.
 
     Attributes:
-        zygote_type: starts the zygote.
-        walls: which walls stand, by name.
+        zygote_type: class of the zygote.
+        walls: maps each wall's name to whether it is active.
     """
 
     zygote_type = Zygote
-    #: Workers of one zygote, which share its address layout, before a new zygote takes its place.
+    #: Number of workers of a zygote, which share its address layout, before it is replaced by a new one.
     renew_after = 10_000
 
     def __init__(
@@ -88,12 +88,12 @@ class WarmPool:
         self._now_us = now_us
         self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
-        self._first: asyncio.Future[None] | None = None  # the start waits for the first ready worker
+        self._first: asyncio.Future[None] | None = None  # set once the first worker is ready
         self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._retired: dict[Zygote, asyncio.Task[None]] = {}
-        self._forks = 0  # of the zygote at work
+        self._forks = 0  # of the current zygote
         self._warming: dict[WorkerEnd, asyncio.TimerHandle] = {}
         self._ready: deque[WorkerEnd] = deque()
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
@@ -107,16 +107,16 @@ class WarmPool:
 
     @property
     def zygote(self) -> Zygote | None:
-        """The zygote at work, for reports and tests."""
+        """The current zygote, for reports and tests."""
         return self._zygote
 
     @property
     def ready(self) -> tuple[int, ...]:
-        """Pids of the workers that wait, oldest first."""
+        """Process ids of the ready workers, oldest first."""
         return tuple(worker.pid for worker in self._ready)
 
     async def start(self) -> None:
-        """Bring up zygote and first worker; safe twice. Raises ZygoteFailed, WallUnavailable, SandboxError for an unknown library."""
+        """Start the zygote and wait for a worker; safe to call twice. Raises ZygoteFailed, WallUnavailable, SandboxError."""
         async with self._starting:
             if self._open:
                 return
@@ -137,12 +137,12 @@ class WarmPool:
                 raise
 
     async def stop(self) -> None:
-        """End every worker and the zygote and wait until they are gone; safe twice. What runs ends as worker_lost."""
+        """End the workers and the zygote and wait for them; safe to call twice. Running attempts end as worker_lost."""
         async with self._starting:
             await self._close()
 
     async def attempt(self, make: Callable[[WorkerEnd, Surroundings], Attempt]) -> Report:
-        """Give a ready worker to an attempt and see it through; another one when it dies before it is armed. Raises ZygoteFailed."""
+        """Run an attempt with a ready worker, or another if it dies before it is armed, and return its report. Raises ZygoteFailed."""
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
         self._running += 1
@@ -182,7 +182,7 @@ class WarmPool:
             raise self._none_ready() from None
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._give_back(waiter.result())  # it came in the moment of the cancellation, untouched
+                self._give_back(waiter.result())  # it arrived with the cancellation and is unused
             raise
         finally:
             if waiter in self._waiting:
@@ -192,7 +192,7 @@ class WarmPool:
         return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s")
 
     def _give_back(self, worker: WorkerEnd) -> None:
-        """Hand a ready worker to whoever waits longest, or keep it."""
+        """Hand a ready worker to the attempt that has waited longest, or keep it."""
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -208,7 +208,7 @@ class WarmPool:
         while self._asked() + len(self._warming) < min(wanted, self._cores):
             zygote.spawn()
             if self._zygote is not zygote:
-                return  # it was lost in between, and what was asked of it forgotten
+                return  # it was lost in spawn, with all its requests
 
     def _adopt(self, worker: WorkerEnd) -> None:
         loop = asyncio.get_running_loop()
@@ -219,7 +219,7 @@ class WarmPool:
         loop.add_reader(worker.socket.fileno(), self._hear, worker)
 
     def _hear(self, worker: WorkerEnd) -> None:
-        # Heard until an attempt takes over: the first word is that it is ready, and nothing may come after that.
+        # Until an attempt takes over: the worker sends READY, and nothing may follow.
         if worker in self._warming:
             try:
                 said = worker.socket.recv(4096)
@@ -259,7 +259,7 @@ class WarmPool:
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _refused(self) -> None:
-        # The kernel had no process, no memory or no descriptor for one more: what runs now will give some back. Who waits has patience.
+        # The kernel had no process, memory or descriptor for another worker; running ones will release some.
         self.failures += 1
         self._last_words = "the kernel has no room for one more process"
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
@@ -276,11 +276,11 @@ class WarmPool:
     # the zygote
 
     async def runtime_settings(self) -> dict[str, str]:
-        """Return the paths of what the runtime loads in the zygote; takes seconds when the realm has to be baked."""
+        """Return the paths of the files that the runtime loads in the zygote; takes seconds if the realm must be baked."""
         return await asyncio.to_thread(runtime_settings, self._runtime, self._cache, metered=self._metered)
 
     def _asked(self) -> int:
-        """Return how many workers were asked for and have not come yet."""
+        """Return the number of requested workers that have not arrived yet."""
         zygotes = self._retired if self._zygote is None else (self._zygote, *self._retired)
         return sum(zygote.asked for zygote in zygotes)
 
@@ -291,16 +291,16 @@ class WarmPool:
         self._refill()
 
     async def _renew(self, old: Zygote) -> None:
-        """Replace a zygote by a new one; the old one goes on until its last worker has ended, so that no attempt waits."""
+        """Replace a zygote by a new one; the old one is stopped when its last worker has ended."""
         try:
             zygote = await self._start_zygote()
         except SandboxError as problem:
             _journal.warning("the zygote could not be renewed: %s", problem.why)
-            self._forks = 0  # tried again after as many workers
+            self._forks = 0  # tried again after the same number of workers
             self._renewing = None
             return
         self._renewing = None
-        if self._zygote is not old:  # lost meanwhile: another one takes its place
+        if self._zygote is not old:  # it ended in the meantime and is being replaced
             await zygote.stop()
             return
         self._zygote, self._forks = zygote, 0
@@ -329,7 +329,7 @@ class WarmPool:
 
     def _lost(self, zygote: Zygote) -> None:
         if self._zygote is not zygote:
-            return  # a retired one: its workers know that they are lost
+            return  # a retired one: its workers were already marked as lost
         self._zygote = None
         self._forget_workers()
         if self._open:
@@ -341,7 +341,7 @@ class WarmPool:
         await old.stop()
         while self._open and self._zygote is None:
             await asyncio.sleep(_BACK_OFF_S[min(self._restarts, len(_BACK_OFF_S) - 1)])
-            self._restarts += 1  # until a worker of it is ready
+            self._restarts += 1  # reset when a worker is ready
             try:
                 await self._bring_up()
             except SandboxError as problem:
