@@ -12,7 +12,7 @@ from lodger.sandbox.walls import cgroup, landlock, namespaces_probe, seccomp
 from lodger.sandbox.walls.libc import syscall
 from lodger.sandbox.walls.syscalls import NUMBER
 
-State = Literal["stands", "available", "missing"]
+State = Literal["active", "available", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def _always() -> str:
 
 
 def _seccomp() -> str:
-    return "" if seccomp.available() else "no seccomp filter that kills the process on this kernel or architecture"
+    return "" if seccomp.available() else "this kernel or architecture has no seccomp filter that kills the process"
 
 
 def _landlock() -> str:
@@ -48,55 +48,65 @@ def _uid() -> str:
     return "" if os.geteuid() == 0 else "the engine is not root: workers share its uid"
 
 
-_EVERYWHERE = "nothing to do: every Linux has it"
+_EVERYWHERE = "nothing to do: every Linux kernel has it"
 
 WALLS: tuple[Wall, ...] = (
     Wall("no_new_privs", "gaining privileges through set-uid programs", _EVERYWHERE, _always),
     Wall(
         "seccomp",
-        "every system call but the few that a script's engine needs",
-        "a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer), on x86_64 or aarch64",
+        "making any system call except the few that its engine needs",
+        "use a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer) on x86_64 or aarch64",
         _seccomp,
     ),
-    Wall("rlimits", "memory, address space, files, processes and core dumps beyond the limits", _EVERYWHERE, _always),
+    Wall(
+        "rlimits",
+        "exceeding the limits of memory, address space, files, processes and core dumps",
+        _EVERYWHERE,
+        _always,
+    ),
     Wall(
         "cpu_timer",
-        "CPU time beyond the limit, even when the parent is slow",
-        "a kernel with CONFIG_POSIX_TIMERS",
+        "using CPU time beyond the limit, even if the parent is slow",
+        "use a kernel with CONFIG_POSIX_TIMERS",
         _always,
     ),
     Wall(
         "landlock",
-        "opening any path, any TCP connection",
-        "Linux 5.13 or newer with landlock among lsm=… on the kernel's command line",
+        "opening any path or TCP connection",
+        "use Linux 5.13 or newer with landlock in lsm=… on the kernel's command line",
         _landlock,
     ),
     Wall(
         "namespaces",
         "seeing other processes, the network, mounts, shared memory",
-        "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or be root",
+        "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or run as root",
         namespaces_probe.missing,
     ),
     Wall(
         "root",
-        "any file at all: the root is empty and read-only",
-        "get the mount namespace: see namespaces",
+        "opening any file: the root directory is empty and read-only",
+        "enable the mount namespace: see namespaces",
         namespaces_probe.no_mount,
     ),
     Wall(
         "uid",
-        "touching what belongs to the engine's user, signalling another worker",
+        "accessing files of the engine's user, sending signals to other workers",
         "run the engine as root: each worker then gets a uid of its own",
         _uid,
     ),
     Wall("undumpable", "reading a worker's memory from a process of the same user", _EVERYWHERE, _always),
-    Wall("death_signal", "a worker that outlives its zygote", _EVERYWHERE, _always),
-    Wall("oom", "the kernel taking the engine instead of a worker when memory is short", "a writable /proc", _always),
+    Wall("death_signal", "outliving the zygote", _EVERYWHERE, _always),
+    Wall(
+        "oom",
+        "making the kernel kill the engine instead of a worker when memory runs out",
+        "mount /proc writable",
+        _always,
+    ),
     Wall(
         "cgroup",
-        "memory of all workers together beyond the node's budget, page tables and sockets included; number of processes",
-        "let the engine make groups of cgroup v2 with the controllers memory and pids: Delegate=yes and DelegateSubgroup=engine in its"
-        " systemd unit, or a folder that it may write and that holds no process itself in LODGER_CGROUP",
+        "exceeding the node's memory for all workers, with page tables and sockets, or its number of processes",
+        "let the engine create groups of cgroup v2 with the controllers memory and pids: set Delegate=yes and DelegateSubgroup=engine in"
+        " its systemd unit, or set LODGER_CGROUP to a writable group without processes of its own",
         cgroup.missing,
     ),
 )
@@ -118,7 +128,7 @@ class Finding:
     """One wall on this host.
 
     Attributes:
-        state: ``stands`` if active around running workers, ``available`` if it can be raised, ``missing`` otherwise.
+        state: ``active`` around running workers, ``available`` if it can be raised, ``missing`` otherwise.
         why: the reason if missing.
         remedy: how to get it if missing.
     """
@@ -144,7 +154,7 @@ class Doctor:
         for wall in WALLS:
             if standing is not None and wall.name in standing:
                 why = standing[wall.name]
-                state: State = "missing" if why else "stands"
+                state: State = "missing" if why else "active"
             else:
                 why = wall.probe()
                 state = "missing" if why else "available"
@@ -188,9 +198,9 @@ class Doctor:
                 if answer.errno in (errno.ENOSYS, errno.EPERM):
                     raise WallUnavailable(
                         "kernel_too_old",
-                        f"this host has no {name}, without which no worker can be made",
-                        why=f"the kernel is {os.uname().release}, or a filter around this process refuses it: {answer.strerror}",
-                        fix=f"a kernel of Linux {since} or newer; in a container, an engine that lets {name} through",
+                        f"this host has no system call {name}, which every worker needs",
+                        why=f"kernel {os.uname().release} lacks it, or a filter of this process denies it: {answer.strerror}",
+                        fix=f"use Linux {since} or newer; in a container, allow {name} in its seccomp profile",
                     ) from None
 
     @staticmethod
@@ -206,7 +216,7 @@ class Doctor:
         wanted = MINIMUM if minimum is None else minimum
         if profile not in PROFILES:
             raise WallUnavailable(
-                "profile_unknown", f"there is no profile {profile!r}", fix="one of: " + ", ".join(PROFILES)
+                "profile_unknown", f"there is no profile {profile!r}", fix="use one of: " + ", ".join(PROFILES)
             )
         if profile == "trusted":
             return
@@ -214,19 +224,19 @@ class Doctor:
         for name in INDISPENSABLE:
             why = standing.get(name, "not raised")
             if why:
-                raise WallUnavailable("wall_missing", f"the wall {name} does not stand", why=why, fix=remedies[name])
+                raise WallUnavailable("wall_missing", f"the wall {name} is missing", why=why, fix=remedies[name])
         if all(standing.get(name, "not raised") for name in ("uid", "namespaces", "landlock")):
             raise WallUnavailable(
                 "wall_missing",
-                "the wall landlock does not stand",
-                why="workers share the engine's user, and no namespace keeps them apart: only Landlock would",
+                "the wall landlock is missing",
+                why="workers share the engine's user, and without namespaces only Landlock separates them",
                 fix=f"{remedies['landlock']}; or {remedies['namespaces']}",
             )
         lacking = [name for name in LAYERS if standing.get(name, "not raised")]
         if _layers(standing) < wanted:
             raise WallUnavailable(
                 "too_few_walls",
-                f"only {_layers(standing)} of {len(LAYERS)} layers stand, profile untrusted needs {wanted}",
+                f"only {_layers(standing)} of {len(LAYERS)} walls are active, but profile untrusted requires {wanted}",
                 why="; ".join(f"{name}: {standing.get(name, 'not raised')}" for name in lacking),
                 fix="; ".join(remedies[name] for name in lacking),
             )

@@ -33,7 +33,9 @@ class LimitSpec:
 
 LIMITS: tuple[LimitSpec, ...] = (
     LimitSpec("cpu_ms", 1000, 10, 30_000, Outcome.CPU_LIMIT, "CPU time of the worker, user and system"),
-    LimitSpec("wall_ms", 10_000, 20, 300_000, Outcome.WALL_LIMIT, "time from hand-over to answer"),
+    LimitSpec(
+        "wall_ms", 10_000, 20, 300_000, Outcome.WALL_LIMIT, "time from the start of the worker's job to its answer"
+    ),
     LimitSpec("memory_bytes", 64 * MIB, 8 * MIB, 1024 * MIB, Outcome.MEMORY_LIMIT, "memory the script can hold"),
     LimitSpec("source_bytes", 256 * KIB, 1, 4 * MIB, Outcome.SOURCE_TOO_LARGE, "all modules of the script, UTF-8"),
     LimitSpec("wasm_bytes", 8 * MIB, 8, 64 * MIB, Outcome.SOURCE_TOO_LARGE, "a WebAssembly module"),
@@ -45,7 +47,7 @@ LIMITS: tuple[LimitSpec, ...] = (
         0,
         4 * MIB,
         Outcome.OK,
-        "all log lines; what is over is cut and marked",
+        "all log lines; the rest is cut and marked",
     ),
     LimitSpec(
         "log_lines",
@@ -53,7 +55,7 @@ LIMITS: tuple[LimitSpec, ...] = (
         0,
         100_000,
         Outcome.OK,
-        "number of log lines; what is over is dropped and marked",
+        "number of log lines; further ones are dropped and marked",
     ),
     LimitSpec(
         "log_line_bytes",
@@ -61,14 +63,16 @@ LIMITS: tuple[LimitSpec, ...] = (
         16,
         64 * KIB,
         Outcome.OK,
-        "one log line; what is over is cut and marked",
+        "one log line; the rest is cut and marked",
     ),
     LimitSpec("host_calls", 200, 0, 100_000, Outcome.CALL_LIMIT, "calls that leave the worker"),
     LimitSpec(
         "frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.OUTPUT_LIMIT, "the arguments of one host call, or its answer"
     ),
     # Clients nest results once more, and common JSON parsers stop at a depth of 255.
-    LimitSpec("json_depth", 64, 4, 200, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"),
+    LimitSpec(
+        "json_depth", 64, 4, 200, Outcome.BAD_REQUEST, "nesting of any JSON value passed into or out of the sandbox"
+    ),
 )
 
 _BY_NAME = {spec.name: spec for spec in LIMITS}
@@ -98,8 +102,8 @@ class Limits:
             if not isinstance(value, int) or isinstance(value, bool) or not spec.minimum <= value <= spec.maximum:
                 raise LimitInvalid(
                     "limit_out_of_range",
-                    f"limit {spec.name} cannot be {value!r}",
-                    why=f"{spec.help}: a whole number from {spec.minimum} to {spec.maximum}",
+                    f"the limit {spec.name} cannot be {value!r}",
+                    why=f"{spec.help}; it must be an integer from {spec.minimum} to {spec.maximum}",
                     fix=f"choose a value in that range; the default is {spec.default}",
                 )
 
@@ -110,7 +114,7 @@ class Limits:
             raise LimitInvalid(
                 "limit_unknown",
                 f"there is no limit {unknown[0]!r}",
-                fix="one of: " + ", ".join(spec.name for spec in LIMITS),
+                fix="use one of: " + ", ".join(spec.name for spec in LIMITS),
             )
         asked = Limits(**wishes)
         # Other limits keep the operator's value, which may exceed the default.

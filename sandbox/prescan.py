@@ -42,7 +42,7 @@ def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> No
     """
     # Each string is a value or a key; a quote after a backslash may not delimit one.
     if max_values is not None and (data.count(b'"') - data.count(b'\\"')) // 2 > max_values:
-        raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")
+        raise JsonRefused("too_many_values", f"the JSON value has more than {max_values} values")
     found, level, at = 1, 0, 0
     while at < len(data):
         # Up to the end of the last whole string in the piece, or to the end of a string longer than it.
@@ -54,12 +54,12 @@ def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> No
         bare, strings = STRING.subn(b"", data[at:end])
         found += max(strings, bare.count(b",") + bare.count(b":"), bare.count(b"[") + bare.count(b"{"))
         if max_values is not None and found > max_values:
-            raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")
+            raise JsonRefused("too_many_values", f"the JSON value has more than {max_values} values")
         steps = bare.translate(_STEP, _OTHER)
         if level + len(steps) > max_depth:
             sums = tuple(accumulate(memoryview(steps).cast("b"), initial=level))
             if max(sums) > max_depth:
-                raise JsonRefused("too_deep", f"the JSON value nests deeper than {max_depth}")
+                raise JsonRefused("too_deep", f"the JSON value is nested deeper than {max_depth}")
             level = sums[-1]
         elif steps:
             level += sum(memoryview(steps).cast("b"))
@@ -69,7 +69,7 @@ def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> No
 def scan(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> str:
     """Return the text if it is UTF-8 within the bounds. Raises JsonRefused."""
     if len(data) > max_bytes:
-        raise JsonRefused("too_large", f"{len(data)} bytes of JSON, at most {max_bytes} are taken")
+        raise JsonRefused("too_large", f"{len(data)} bytes of JSON exceed the maximum of {max_bytes}")
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -110,7 +110,7 @@ def _constant(name: str) -> NoReturn:
 def _finite(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise JsonRefused("number_out_of_range", "a number beyond the range of a double")
+        raise JsonRefused("number_out_of_range", "a number is beyond the range of a double")
     return number
 
 
@@ -123,7 +123,7 @@ def _integer(digits: str) -> int:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise JsonRefused("duplicate_key", "an object holds one key twice")
+        raise JsonRefused("duplicate_key", "an object has a duplicate key")
     return found
 
 

@@ -8,7 +8,7 @@ bounded number of tokens.
 import re
 from collections.abc import Iterator
 
-FLAG_V = "runtime quickjs does not carry out regular expressions with the flag v; write it with the flag u, without sets and \\q{}"
+FLAG_V = "runtime quickjs does not support regular expressions with the flag v; use the flag u, without sets and \\q{}"
 _SUSPECT = re.compile(r"/[dgimsuy]*v[dgimsy]*(?![\w$])|RegExp")
 _TOKEN = re.compile(
     r"""(?P<blank>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))

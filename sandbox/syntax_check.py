@@ -22,7 +22,7 @@ class _NoHost:
     """A host that denies every call."""
 
     async def call(self, name: str, arguments: str) -> Reply:
-        return Reply(ok=False, json='{"code":"denied","message":"the script is only read"}')
+        return Reply(ok=False, json='{"code":"denied","message":"the script is only checked, not run"}')
 
     def log(self, line: LogLine) -> None:
         """Discard the line."""
@@ -170,7 +170,7 @@ class SyntaxChecker:
 
 
 def _closed() -> SandboxError:
-    return ZygoteFailed("pool_stopped", "nothing is read any more: the engine was closed")
+    return ZygoteFailed("pool_stopped", "the script cannot be checked: the engine was closed")
 
 
 async def _read(pool: Pool, slots: asyncio.Semaphore, job: Job, answer: "Future[Report]") -> None:

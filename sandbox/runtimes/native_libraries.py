@@ -51,8 +51,8 @@ def find_binding() -> Path:
         raise SandboxError(
             "package_missing",
             "the package quickjs-ng is not installed",
-            why="runtime quickjs-native runs on it",
-            fix="pip install lodger again, into the same environment",
+            why="runtime quickjs-native needs it",
+            fix="install lodger again with pip into the same environment",
         )
     return Path(spec.origin)
 
@@ -82,8 +82,8 @@ def unknown(found: NativeLibrary) -> SandboxError:
     published = ", ".join(sorted({wheel.rsplit(" ", 2)[0] for wheel in DIGESTS[found.library].values()}))
     return SandboxError(
         "library_unknown",
-        f"the installed {found.library} is none that Lodger knows",
-        why=f"{found.path} has SHA-256 {found.sha256 or 'none'}, which no published wheel of {published} has for {platform.machine()}",
+        f"the installed {found.library} is unknown to Lodger",
+        why=f"{found.path} has SHA-256 {found.sha256 or 'none'}, unlike the published wheels of {published} for {platform.machine()}",
         fix=f"install {published} from its published wheel: pip install --force-reinstall --require-hashes -r deploy/requirements.lock",
     )
 

@@ -59,11 +59,11 @@ class CompilerRealm:
 
 def _check_start(bundle: bytes) -> None:
     if bundle[:4] != MAGIC[:4]:
-        raise Unsuitable("this is no WebAssembly: the file does not begin with the bytes 00 61 73 6d")
+        raise Unsuitable("this is not WebAssembly: the file does not begin with the bytes 00 61 73 6d")
     if bundle[4:8] == b"\x0d\0\1\0":
-        raise Unsuitable("this is a WebAssembly component: only core modules (WASI preview 1 commands) run here")
+        raise Unsuitable("this is a WebAssembly component: only core modules (WASI preview 1 commands) are supported")
     if bundle[4:8] != MAGIC[4:]:
-        raise Unsuitable("this is no WebAssembly module of version 1")
+        raise Unsuitable("this is not a WebAssembly module of version 1")
 
 
 class Runtime:

@@ -62,7 +62,7 @@ def prepare(folder: Path, controllers: tuple[str, ...] = CONTROLLERS) -> None:
         offered = set((folder / "cgroup.controllers").read_text().split())
         enabled = set((folder / "cgroup.subtree_control").read_text().split())
     except OSError as problem:
-        raise NoGroup(f"{folder} is no group of cgroup v2: {problem.strerror}") from None
+        raise NoGroup(f"{folder} is not a group of cgroup v2: {problem.strerror}") from None
     lacking = [name for name in controllers if name not in offered]
     if lacking:
         raise NoGroup(f"{folder} does not offer the controllers {' '.join(lacking)}")
@@ -72,8 +72,8 @@ def prepare(folder: Path, controllers: tuple[str, ...] = CONTROLLERS) -> None:
     try:
         (folder / "cgroup.subtree_control").write_text(" ".join(wanted))
     except OSError as problem:
-        why = "it holds processes itself" if problem.errno == errno.EBUSY else str(problem.strerror)
-        raise NoGroup(f"{folder} cannot give controllers to groups in it: {why}") from None
+        why = "it contains processes" if problem.errno == errno.EBUSY else str(problem.strerror)
+        raise NoGroup(f"the controllers of {folder} cannot be enabled for groups inside it: {why}") from None
 
 
 class Group:
@@ -91,7 +91,7 @@ class Group:
         try:
             place.mkdir(mode=0o755)
         except OSError as problem:
-            raise NoGroup(f"{place} cannot be made: {problem.strerror}") from None
+            raise NoGroup(f"the group {place} cannot be created: {problem.strerror}") from None
 
     def bound(self, memory_bytes: int, processes: int) -> None:
         """Limit memory and number of processes. Raises NoGroup after removing the group."""
@@ -101,7 +101,7 @@ class Group:
                     (self.place / name).write_text(str(value))
         except OSError as problem:
             self.remove()
-            raise NoGroup(f"{self.place} takes no limits: {problem.strerror}") from None
+            raise NoGroup(f"the limits of {self.place} cannot be set: {problem.strerror}") from None
 
     def inside(self, name: str) -> "Group":
         """Return a new group inside this one. Raises NoGroup."""
@@ -112,7 +112,7 @@ class Group:
         try:
             (self.place / "cgroup.procs").write_text(str(pid))
         except OSError as problem:
-            raise NoGroup(f"{self.place} takes no process: {problem.strerror}") from None
+            raise NoGroup(f"no process can be moved to {self.place}: {problem.strerror}") from None
 
     def processes(self) -> list[int]:
         """Return the process ids in the group."""

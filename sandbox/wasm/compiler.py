@@ -56,25 +56,25 @@ class Compilation(Attempt):
         if kind == frames.ARTEFACT and self._armed:
             self._code(payload)
         elif kind in (frames.CALL, frames.LOG, frames.LOG_PART, frames.DROPPED):
-            self._decide(verdict.protocol_error("a compiler that does more than compile"))
+            self._decide(verdict.protocol_error("a frame that a compiler must not send"))
         else:
             super()._frame(kind, payload)
 
     def _code(self, payload: bytes) -> None:
         if self._sealing.size + len(payload) > MAX_CODE_BYTES:
-            message = f"the compiled module has more than {MAX_CODE_BYTES} bytes"
+            message = f"the compiled module is larger than {MAX_CODE_BYTES} bytes"
             self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))
             return
         try:
             self._sealing.write(payload)
         except OSError:
-            self._decide(verdict.engine_fault("the engine found no memory for compiled code"))
+            self._decide(verdict.engine_fault("the engine had no memory for compiled code"))
 
     def _done(self, payload: bytes) -> None:
         if payload == b"%d" % self._sealing.size and self._sealing.size:
             self._decide(Verdict(Outcome.OK))
         else:
-            self._decide(verdict.protocol_error("compiled code that is not whole"))
+            self._decide(verdict.protocol_error("incomplete compiled code"))
 
 
 def _let_go(reading: "asyncio.Future[SealedCode | None]") -> None:
@@ -164,7 +164,7 @@ class Compiler:
     def _note(self, binding: bytes, report: Report) -> Report:
         error = report.error
         if error is not None and report.outcome is not Outcome.COMPILE_ERROR:
-            report = replace(report, error=replace(error, message=f"while the module was compiled: {error.message}"))
+            report = replace(report, error=replace(error, message=f"compilation of the module: {error.message}"))
         if report.outcome in _LASTING:
             self._refused[binding] = report
             while len(self._refused) > _REFUSALS:

@@ -64,7 +64,7 @@ class DiskCache:
             sealing.drop()
         if not hmac.compare_digest(code.seal, noted):
             code.close()
-            _journal.warning("compiled code on disk is not what was written there: refused and made anew")
+            _journal.warning("compiled code on disk has a wrong seal: deleted, the module is compiled again")
             self.drop(tenant, binding)
             return None
         return code

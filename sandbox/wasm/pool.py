@@ -181,7 +181,7 @@ class WasmPool:
             if said != _READY:
                 _drop(worker)
                 words = said[frames.HEAD.size + 5 :].decode("utf-8", "replace")
-                _journal.error("a worker could not load compiled code: %s", words or "it ended without a word")
+                _journal.error("a worker could not load compiled code: %s", words or "it ended without a message")
                 raise NeverArmed
             return worker
 

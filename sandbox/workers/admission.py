@@ -22,7 +22,7 @@ def refuse(job: Job) -> Verdict | None:
     ):
         # The empty name stands for the context in the wire format.
         return verdict.bad_request(
-            f"at most {_MAX_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
+            f"a script has at most {_MAX_MODULES} modules, with names of 1 to {_LONGEST_NAME} printable characters"
         )
     size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
     if size > limits.source_bytes:
@@ -38,5 +38,5 @@ def refuse(job: Job) -> Verdict | None:
     except prescan.JsonRefused as refused:
         return verdict.bad_request(f"the input: {refused}")
     except UnicodeEncodeError:
-        return verdict.bad_request("a module is not text: it holds half of a surrogate pair")
+        return verdict.bad_request("a module is not text: it contains a lone surrogate")
     return None

@@ -316,7 +316,7 @@ class Attempt:
                 if kind == frames.DONE and self._armed:
                     self._decide(verdict.output_limit(self._limits, length))
                 else:
-                    self._decide(verdict.protocol_error("a frame larger than its kind may be"))
+                    self._decide(verdict.protocol_error("a frame larger than its maximum"))
             if self._decided.done():
                 break
             self._call_waits = kind == frames.CALL and not self._room()  # nothing after it is read either
@@ -418,7 +418,7 @@ class Attempt:
 
     def _dropped(self, payload: bytes) -> None:
         if self._said_dropped or len(payload) != frames.CALL_ID.size:
-            self._decide(verdict.protocol_error("dropped lines counted twice or not at all"))
+            self._decide(verdict.protocol_error("a malformed or repeated count of dropped lines"))
             return
         self._said_dropped = True
         self._log_buffer.dropped += frames.CALL_ID.unpack(payload)[0]
@@ -465,7 +465,7 @@ class Attempt:
         text = reply.json.encode()
         ok = reply.ok
         if len(text) + 5 > self._limits.frame_bytes:
-            ok, text = False, b'{"code":"reply_too_large","message":"the answer is larger than one frame may be"}'
+            ok, text = False, b'{"code":"reply_too_large","message":"the reply is larger than the limit frame_bytes"}'
         if self._decided.done():
             return
         head = (

@@ -245,9 +245,9 @@ class Zygote:
             await self.stop()
             raise ZygoteFailed(
                 "zygote_failed",
-                "the zygote did not answer",
-                why=f"no word from it within {_START_S:g} s",
-                fix="lodger doctor says what this host lacks",
+                "the zygote did not start",
+                why=f"it did not report within {_START_S:g} s",
+                fix="run lodger doctor: it shows what this host lacks",
             ) from None
         except BaseException:
             await self.stop()
@@ -358,9 +358,9 @@ class Zygote:
                 self._settle(
                     ZygoteFailed(
                         "zygote_failed",
-                        "the zygote did not come up",
+                        "the zygote did not start",
                         why=message[1:].decode("utf-8", "replace"),
-                        fix="lodger doctor says what this host lacks",
+                        fix="run lodger doctor: it shows what this host lacks",
                     )
                 )
             else:
@@ -369,7 +369,7 @@ class Zygote:
                         "zygote_failed",
                         "the zygote ended before it was ready",
                         why="its control socket closed",
-                        fix="lodger doctor says what this host lacks",
+                        fix="run lodger doctor: it shows what this host lacks",
                     )
                 )
                 self._lose()

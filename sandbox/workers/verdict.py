@@ -47,7 +47,7 @@ def call_limit(limits: Limits) -> Verdict:
 
 def output_limit(limits: Limits, size: int) -> Verdict:
     """Return the verdict on a result that is too large."""
-    return _limit(Outcome.OUTPUT_LIMIT, f"the result has {size} bytes of JSON, at most {limits.result_bytes} are kept")
+    return _limit(Outcome.OUTPUT_LIMIT, f"the result has {size} bytes of JSON, the maximum is {limits.result_bytes}")
 
 
 def cancelled() -> Verdict:
@@ -67,13 +67,13 @@ def compile_error(why: str) -> Verdict:
 
 def source_too_large(size: int, limits: Limits) -> Verdict:
     """Return the verdict on modules that are too large."""
-    message = f"the modules have {size} bytes, at most {limits.source_bytes} are taken"
+    message = f"the modules have {size} bytes, the maximum is {limits.source_bytes}"
     return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
 
 
 def module_too_large(size: int, limits: Limits) -> Verdict:
     """Return the verdict on a WebAssembly module that is too large."""
-    message = f"the module has {size} bytes, at most {limits.wasm_bytes} are taken"
+    message = f"the module has {size} bytes, the maximum is {limits.wasm_bytes}"
     return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
 
 
@@ -129,9 +129,7 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Ver
             return memory_limit(limits)
         return worker_lost("the worker was killed from outside")
     if number == signal.SIGSYS:
-        return Verdict(
-            Outcome.CRASHED, ScriptError("Crash", "denied system call: the wall seccomp stopped the worker (SIGSYS)")
-        )
+        return Verdict(Outcome.CRASHED, ScriptError("Crash", "denied system call: seccomp killed the worker (SIGSYS)"))
     if number in _ENDED_BY_MEMORY and peak_bytes * 10 >= limits.memory_bytes * 9:
         return memory_limit(limits)
     return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker crashed ({_name(number)})"))

@@ -189,7 +189,7 @@ class WarmPool:
                 self._waiting.remove(waiter)
 
     def _none_ready(self) -> ZygoteFailed:
-        return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s")
+        return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"none within {_TAKE_S:g} s")
 
     def _give_back(self, worker: WorkerEnd) -> None:
         """Hand a ready worker to the attempt that has waited longest, or keep it."""
@@ -251,7 +251,8 @@ class WarmPool:
         _drop(worker)
         self.failures += 1
         self._last_words = (
-            said[frames.HEAD.size + 5 :].decode("utf-8", "replace") or "it ended without a word while warming up"
+            said[frames.HEAD.size + 5 :].decode("utf-8", "replace")
+            or "the worker ended without a message while warming up"
         )
         if self.failures >= _HOPELESS:
             self._despair(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_words))
@@ -261,7 +262,7 @@ class WarmPool:
     def _refused(self) -> None:
         # The kernel had no process, memory or descriptor for another worker; running ones will release some.
         self.failures += 1
-        self._last_words = "the kernel has no room for one more process"
+        self._last_words = "the kernel cannot create another process"
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
@@ -319,7 +320,7 @@ class WarmPool:
         for wall, why in zygote.walls.items():
             if why:
                 asked = wall != "cgroup" or (self._cgroup is not None and self._cgroup.folder is not None)
-                _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s does not stand: %s", wall, why)
+                _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s is missing: %s", wall, why)
         try:
             Doctor.require(self._profile, zygote.walls, minimum=self._minimum)
         except BaseException:
@@ -346,7 +347,7 @@ class WarmPool:
                 await self._bring_up()
             except SandboxError as problem:
                 self._last_words = problem.why
-                _journal.error("the zygote did not come up: %s", problem.why)
+                _journal.error("the zygote did not start: %s", problem.why)
 
     def _forget_workers(self) -> None:
         for handle in self._warming.values():

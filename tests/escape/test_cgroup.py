@@ -135,7 +135,7 @@ def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
 
     with caplog.at_level(logging.WARNING, "lodger.sandbox"):
         asyncio.run(go())
-    assert "the wall cgroup does not stand" in caplog.text, "whoever names a folder wants it"
+    assert "the wall cgroup is missing" in caplog.text, "whoever names a folder wants it"
     assert not groups(folder)
 
 

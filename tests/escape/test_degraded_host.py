@@ -109,7 +109,7 @@ asyncio.run(main())
         )
         answer = json.loads(done.stdout)
         assert (answer == "started") == started, answer
-        assert "the wall namespaces does not stand" in done.stderr
+        assert "the wall namespaces is missing" in done.stderr
         if not started:
             assert answer["code"] == "too_few_walls"
             assert "max_user_namespaces" in answer["fix"]

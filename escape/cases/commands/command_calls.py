@@ -282,7 +282,7 @@ CASES = [
             "closed_imports",
             f"the import {name}",
             expect=(Outcome.COMPILE_ERROR,),
-            seen=ends_as(Outcome.COMPILE_ERROR, says="imports what does not exist"),
+            seen=ends_as(Outcome.COMPILE_ERROR, says="imports functions that do not exist"),
             story="A module imports what nobody granted: it is refused by name, before any of it runs.",
             runtimes=COMMANDS,
             wasm=_wasm(_SAY, imports=text),

@@ -72,16 +72,16 @@ class ModuleMachine:
         if missing:
             more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
             raise Unsuitable(
-                f"the module imports what does not exist here: {', '.join(missing[:8])}{more}; "
-                f"there is only {SPACE} (WASI preview 1)"
+                f"the module imports functions that do not exist here: {', '.join(missing[:8])}{more}; "
+                f"only {SPACE} (WASI preview 1) exists"
             )
         offered = self.lib.exports(module)
         if offered.get("_start") != (FUNCTION, "0:0"):
             raise Unsuitable(
-                "the module exports no function _start without parameters and results: build it as a WASI command"
+                "the module exports no function _start without parameters and results; build it as a WASI command"
             )
         if offered.get("memory", (-1, ""))[0] != MEMORY:
-            raise Unsuitable('the module exports no memory by the name "memory", which WASI needs')
+            raise Unsuitable('the module exports no memory named "memory", which WASI requires')
 
     def joined(self, module: c_void_p) -> c_void_p:
         """Return the module linked with the imports. Raises WasmFault if a type differs."""

@@ -138,7 +138,7 @@ class ModuleRealm:
             raise Stopped(
                 "memory_limit",
                 "LimitExceeded",
-                f"the module begins with more than its limits: at most {self._limits['memory_bytes'] >> 20} MiB of memory "
+                f"the module's initial memory or tables exceed the limits: at most {self._limits['memory_bytes'] >> 20} MiB of memory "
                 f"and {TABLES} tables of {TABLE_ELEMENTS} elements ({refused})",
             ) from None
 
@@ -244,15 +244,15 @@ class ModuleRealm:
     def _of_exit(self, code: int) -> Stopped:
         if self._full():
             return self._out_of_memory()
-        return Stopped("script_error", "ExitCode", f"the module ended itself with exit code {code}")
+        return Stopped("script_error", "ExitCode", f"the module exited with code {code}")
 
     def _of_trap(self, trap: Trapped) -> Stopped:
         about = self._place(trap.frames)
         if trap.code == TRAP_STACK_OVERFLOW:
-            text = "the module's calls are nested too deeply: is there a recursion without end?"
+            text = "the module's calls are nested too deeply; check for infinite recursion"
             return Stopped("stack_limit", "LimitExceeded", text, about)
         if trap.code == TRAP_OUT_OF_FUEL:
-            text = f"the module used its {self._limits['fuel']} units of fuel"
+            text = f"the module used more than its {self._limits['fuel']} units of fuel"
             return Stopped("cpu_limit", "LimitExceeded", text, about)
         if trap.code == TRAP_UNREACHABLE and self._full():
             return self._out_of_memory()

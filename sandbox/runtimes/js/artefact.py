@@ -88,7 +88,7 @@ def _package(name: str) -> Path:
         raise RealmUnavailable(
             "package_missing",
             f"the package {name} is not installed",
-            fix="pip install lodger again, into the same environment",
+            fix="install lodger again with pip into the same environment",
         )
     return Path(next(iter(spec.submodule_search_locations)))
 
@@ -187,7 +187,7 @@ def ensure(
     metered = baked(sources, folder, progress, fuel=True)
     if metered.numbers != plain.numbers:
         raise RealmUnavailable(
-            "bake_differs", "two bakes of one realm differ", fix="delete the cache folder and report this"
+            "bake_differs", "the plain and the metered realm differ", fix="delete the cache folder and report this"
         )
     return replace(plain, metered=metered.module)
 
@@ -209,7 +209,7 @@ def baked(
             tried.append(f"{cache}: {error.strerror}")
             continue
         if not is_ours(cache):
-            tried.append(f"{cache}: belongs to somebody else, or others may write there")
+            tried.append(f"{cache}: belongs to another user, or others may write to it")
             continue
         found = read_baked(cache / key)
         if found is not None:
@@ -227,12 +227,12 @@ def baked(
         found = read_baked(cache / key)
         if found is not None:
             return found
-        tried.append(f"{cache}: what was baked could not be read back")
+        tried.append(f"{cache}: the baked realm could not be read back")
     raise RealmUnavailable(
         "no_cache_folder",
-        "there is no place for the baked realm",
+        "no folder is usable as the cache of the baked realm",
         why="; ".join(tried),
-        fix="set XDG_CACHE_HOME to a folder of yours",
+        fix="set XDG_CACHE_HOME to a folder that only you can write to",
     )
 
 
@@ -290,7 +290,7 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
                 "bake_failed",
                 "the realm could not be baked",
                 why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
-                fix="check that wasmtime and quickjs-rs are the pinned versions",
+                fix="install the pinned versions of wasmtime and quickjs-rs",
             )
         place = cache / key
         if place.exists() and read_baked(place) is None and is_ours(place):

@@ -95,11 +95,11 @@ def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
         new = tracker.section(kind, body)
         if kind == _MEMORY:
             if body[0] != 1 or body[1] != 0:
-                raise RuntimeError("the guest's memory is not the single unbounded one that the baker knows")
+                raise RuntimeError("the guest's memory is not a single unbounded memory as expected")
             new = b"\x01\x00" + leb(len(image) // _WASM_PAGE)
         elif kind == _GLOBAL:
             if body[:4] != b"\x01\x7f\x01\x41":
-                raise RuntimeError("the guest has other globals than its stack pointer")
+                raise RuntimeError("the guest has globals other than its stack pointer")
             new = b"\x01\x7f\x01\x41" + leb(stack_pointer, signed=True) + b"\x0b"
         elif kind == _DATA_COUNT:
             new = leb(len(segments))
@@ -122,7 +122,7 @@ def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
     plain = draw(None)
     found = [address for address in differing if draw(address) != plain]
     if len(found) != 1:
-        raise RuntimeError(f"expected one word that steers Math.random, found {len(found)}")
+        raise RuntimeError(f"expected one word of memory that seeds Math.random, found {len(found)}")
     return found[0]
 
 
@@ -130,7 +130,7 @@ def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: 
     """Bake the realm into ``realm.cwasm`` and ``realm.numbers`` in the folder."""
     wasm = Path(guest_file).read_bytes()
     if hashlib.sha256(wasm).hexdigest() != GUEST_SHA256:
-        raise RuntimeError(f"{guest_file} is not the guest that this version was proved against")
+        raise RuntimeError(f"{guest_file} is not the guest that this version of Lodger was tested with")
     machine = Machine(library)
     machine.take(wasm)
     images = []

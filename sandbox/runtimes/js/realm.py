@@ -179,7 +179,7 @@ class QuickRealm(Host):
             return False
         self._halting = True
         spent = self._limits.get("cpu_ms", 0)
-        text = f"the script used its {spent} ms of CPU time"
+        text = f"the script used more than its {spent} ms of CPU time"
         try:
             self._apply("halted", b"")
         except Stopped as place:
@@ -235,7 +235,7 @@ class QuickRealm(Host):
                 f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
             )
         if not 0 < len(name) < 256:
-            raise Stopped("bad_request", "TypeError", "a call is named by 1 to 255 bytes")
+            raise Stopped("bad_request", "TypeError", "the name of a call must have 1 to 255 bytes")
         self._last_call = name.decode("utf-8", "replace")
         self._pending.add(int(number))
         self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
@@ -322,20 +322,20 @@ class QuickRealm(Host):
         # The bootstrap threw or did not answer: out of memory, or the script replaced built-ins that it needs.
         if self.guest.size() >= self._limits["memory_bytes"] // 2:
             return self._out_of_memory()
-        return Stopped("script_error", "Error", "the script changed built-ins that its own run needs")
+        return Stopped("script_error", "Error", "the script changed built-in objects that the runtime needs")
 
     def _verdict(self, trap: Trapped) -> Stopped:
         if trap.code == TRAP_STACK_OVERFLOW or (trap.code == TRAP_OUT_OF_BOUNDS and self._below_stack()):
             return Stopped(
                 "stack_limit",
                 "LimitExceeded",
-                "the script's calls are nested too deeply: is there a recursion without end?",
+                "the script's calls are nested too deeply; check for infinite recursion",
             )
         if trap.code == TRAP_OUT_OF_FUEL:
             return Stopped(
                 "cpu_limit",
                 "LimitExceeded",
-                f"the script used its {self._limits['fuel']} units of fuel" + self._hint(),
+                f"the script used more than its {self._limits['fuel']} units of fuel" + self._hint(),
             )
         size, maximum = self.guest.size(), self._limits["memory_bytes"]
         # The guest's allocator traps when memory is exhausted, and quickjs-ng 0.15 uses some failed allocations (promises), which reads

@@ -111,10 +111,10 @@ class Tracker:
         table = bodies[TABLE]
         self.place, at = unleb(table, 3)
         if table[:3] != b"\x01\x70\x01" or unleb(table, at) != (self.place, len(table)):
-            raise RuntimeError("the guest's table is not the single bounded one that the baker knows")
+            raise RuntimeError("the guest's table is not a single bounded table as expected")
         element = bodies[ELEMENT]
         if element[:5] != b"\x01\x00\x41\x01\x0b" or unleb(element, 5)[0] != self.place - 1:
-            raise RuntimeError("the guest fills its table in another way than the baker knows")
+            raise RuntimeError("the guest's element section has an unexpected form")
 
     def section(self, kind: int, body: bytes) -> bytes:
         """Return the body of a section with the tracker added; other sections unchanged."""
@@ -132,7 +132,7 @@ class Tracker:
         """Return the engine's memory with the tracker set and the array of bootstrap.js emptied."""
         array = image.find(_MARKS)
         if array < 0 or image.find(_MARKS, array + 1) >= 0:
-            raise RuntimeError("the array for rejections is not found once in the guest's memory")
+            raise RuntimeError("the array for rejections must occur exactly once in the guest's memory")
         at = _runtime_field(image)
         made = bytearray(image)
         made[array : array + len(_MARKS)] = bytes(len(_MARKS))
@@ -153,7 +153,7 @@ def _runtime_field(image: bytes) -> int:
         if words[at] == words[at + 1] == 4 * at and words[at - 7] and words[at - 6] and not any(words[at - 5 : at])
     ]
     if len(found) != 1:
-        raise RuntimeError(f"expected one place for the tracker of rejections, found {len(found)}")
+        raise RuntimeError(f"expected one address of the rejection tracker, found {len(found)}")
     return 4 * (found[0] - 2)
 
 

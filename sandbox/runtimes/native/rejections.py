@@ -46,7 +46,7 @@ class Rejections:
         library.JS_GetRuntime.restype = c_void_p
         library.JS_GetRuntime.argtypes = (c_void_p,)
         if place is None or library.JS_GetRuntime(place) != runtime:
-            raise RuntimeError("the binding's context is not where this version was proved to have it")
+            raise RuntimeError("the binding's object does not have the expected layout")
         library.JS_GetGlobalObject.restype = library.JS_GetPropertyStr.restype = library.JS_Call.restype = _Value
         library.JS_GetException.restype = _Value
         library.JS_GetGlobalObject.argtypes = library.JS_GetException.argtypes = (c_void_p,)
