@@ -22,7 +22,7 @@ Inspect = Callable[[int], Mapping[str, str]]
 #: Returns the host of the script's calls. May raise Unseen.
 MakeHost = Callable[[Limits], Host]
 #: Attacks a part of the engine without a worker. Blocks at most a few seconds.
-AuditContext = Callable[[], Report]
+DirectAttack = Callable[[], Report]
 
 #: Default runtimes of a case.
 SCRIPTS = ("quickjs", "quickjs-native")
@@ -78,7 +78,7 @@ class Case:
     wasm: bytes | Callable[[], bytes] | None = None
     guest: Callable[[], bytes] | None = None
     host: MakeHost | None = None
-    act: AuditContext | None = None
+    act: DirectAttack | None = None
     on: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _NONE)
 
     def __post_init__(self) -> None:

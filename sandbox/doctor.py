@@ -2,15 +2,32 @@
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from lodger.sandbox.errors import SandboxError, WallUnavailable
 from lodger.sandbox.runtimes import native_libraries
-from lodger.sandbox.walls import cgroup, landlock, namespaces_probe, seccomp
+from lodger.sandbox.walls import cgroup, landlock, seccomp
 from lodger.sandbox.walls.libc import syscall
+from lodger.sandbox.walls.namespaces import FLAGS
 from lodger.sandbox.walls.syscalls import NUMBER
+
+#: Program of a child process that enters the namespaces, which cannot be undone, and prints their names.
+_ENTER_NAMESPACES = """
+import sys
+package = type(sys)("lodger")
+package.__path__ = [sys.argv[1]]
+sys.modules["lodger"] = package
+import os
+from lodger.sandbox.walls import namespaces
+outer = namespaces.enter(("pid",)) if os.geteuid() == 0 else ()
+names = ("user", "pid", *namespaces.INNER)
+print(*namespaces.enter(tuple(name for name in names if name not in outer)), *outer)
+"""
 
 State = Literal["active", "available", "missing"]
 
@@ -48,6 +65,27 @@ def _uid() -> str:
     return "" if os.geteuid() == 0 else "the engine is not root: workers share its uid"
 
 
+def _entered_namespaces() -> frozenset[str]:
+    package = Path(__file__).resolve().parents[1]
+    answer = subprocess.run(  # noqa: S603 - our own interpreter and text
+        [sys.executable, "-I", "-S", "-E", "-c", _ENTER_NAMESPACES, str(package)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    return frozenset(answer.stdout.split())
+
+
+def _namespaces() -> str:
+    missing = FLAGS.keys() - _entered_namespaces()
+    return "missing: " + " ".join(sorted(missing)) if missing else ""
+
+
+def _mount_namespace() -> str:
+    return "" if "mount" in _entered_namespaces() else "needs a mount namespace"
+
+
 _EVERYWHERE = "nothing to do: every Linux kernel has it"
 
 WALLS: tuple[Wall, ...] = (
@@ -80,13 +118,13 @@ WALLS: tuple[Wall, ...] = (
         "namespaces",
         "seeing other processes, the network, mounts, shared memory",
         "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or run as root",
-        namespaces_probe.missing,
+        _namespaces,
     ),
     Wall(
         "root",
         "opening any file: the root directory is empty and read-only",
         "enable the mount namespace: see namespaces",
-        namespaces_probe.no_mount,
+        _mount_namespace,
     ),
     Wall(
         "uid",
@@ -178,7 +216,7 @@ class Doctor:
         try:
             libraries = native_libraries.examine()
             if profile == "untrusted" and (unknown := [each for each in libraries if not each.published_as]):
-                raise native_libraries.unknown(unknown[0])
+                raise native_libraries.unknown_library(unknown[0])
         except SandboxError as refusal:
             verdict |= {"ok": False, "problem": refusal.as_dict()}
         listed = [asdict(library) for library in libraries]

@@ -59,7 +59,7 @@ class Pool(WarmPool):
             return await (await self.for_modules()).run(job, host)
         if job.fuel and not self._metered:
             raise SandboxError("not_metered", "this pool was not prepared for fuel", fix="make it with metered=True")
-        return await self.attempt(lambda worker, around: Attempt(worker, job, host, around))
+        return await self.attempt(lambda worker, context: Attempt(worker, job, host, context))
 
     async def for_modules(self) -> WasmPool:
         """Return the pool for WebAssembly, started on first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""

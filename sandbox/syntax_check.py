@@ -28,7 +28,7 @@ class _NoHost:
         """Discard the line."""
 
 
-class _Turn:
+class _TenantLock:
     """Lock of one tenant; removed when unused."""
 
     __slots__ = ("__weakref__", "lock")
@@ -37,19 +37,19 @@ class _Turn:
         self.lock = threading.Lock()
 
 
-class _Desk:
+class _CheckThread:
     """One thread with its event loop; jobs reach it through the inbox."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.inbox: asyncio.Queue[tuple[Job, Future[Report]] | None] = asyncio.Queue()
-        self.coming = 0  # number of items not yet taken from the inbox
+        self.pending = 0  # number of items not yet taken from the inbox
         self.thread = threading.current_thread()
 
-    def send(self, asked: "tuple[Job, Future[Report]] | None") -> None:
+    def send(self, item: "tuple[Job, Future[Report]] | None") -> None:
         """Put a job into the inbox, or None to end the loop; the checker's lock must be held."""
-        self.coming += 1
-        self.loop.call_soon_threadsafe(self.inbox.put_nowait, asked)
+        self.pending += 1
+        self.loop.call_soon_threadsafe(self.inbox.put_nowait, item)
 
 
 class SyntaxChecker:
@@ -68,8 +68,8 @@ class SyntaxChecker:
         self._cores = cores
         self._idle_s = idle_s
         self._lock = threading.Lock()
-        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
-        self._desk: _Desk | None = None
+        self._tenant_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
+        self._current: _CheckThread | None = None
         self._last: threading.Thread | None = None
         self._closed = False
 
@@ -77,7 +77,7 @@ class SyntaxChecker:
     def warm(self) -> bool:
         """Whether the pool is running."""
         with self._lock:
-            return self._desk is not None
+            return self._current is not None
 
     def read(self, job: Job) -> Report:
         """Run one job, deny its calls and return its report. Blocks.
@@ -86,87 +86,87 @@ class SyntaxChecker:
             SandboxError: the host cannot raise the walls, no worker is available, or the checker is closed.
         """
         with self._lock:
-            turn = self._turns.setdefault(job.tenant, _Turn())
-        with turn.lock:
+            tenant_lock = self._tenant_locks.setdefault(job.tenant, _TenantLock())
+        with tenant_lock.lock:
             answer: Future[Report] = Future()
             with self._lock:
-                self._opened().send((job, answer))
+                self._open_thread().send((job, answer))
             return answer.result()
 
     def close(self) -> None:
         """Stop the thread and the workers; checks in progress fail. Safe to call twice."""
         with self._lock:
             self._closed = True
-            last, desk, self._desk = self._last, self._desk, None
-            if desk is not None and desk.thread.is_alive():
-                desk.send(None)
+            last, current, self._current = self._last, self._current, None
+            if current is not None and current.thread.is_alive():
+                current.send(None)
         if last is not None:
             last.join()
 
-    def _opened(self) -> _Desk:
+    def _open_thread(self) -> _CheckThread:
         if self._closed:
             raise _closed()
         # After a fork the thread does not exist in the child.
-        if self._desk is None or not self._desk.thread.is_alive():
-            desk = self._desk = _Desk()
-            desk.thread = threading.Thread(
-                target=self._work, args=(desk, self._last), name="lodger-syntax-check", daemon=True
+        if self._current is None or not self._current.thread.is_alive():
+            current = self._current = _CheckThread()
+            current.thread = threading.Thread(
+                target=self._work, args=(current, self._last), name="lodger-syntax-check", daemon=True
             )
-            self._last = desk.thread
-            desk.thread.start()
-        return self._desk
+            self._last = current.thread
+            current.thread.start()
+        return self._current
 
-    def _work(self, desk: _Desk, before: threading.Thread | None) -> None:
+    def _work(self, current: _CheckThread, before: threading.Thread | None) -> None:
         if before is not None:
             before.join()
         try:
-            desk.loop.run_until_complete(self._serve(desk))
+            current.loop.run_until_complete(self._serve(current))
         finally:
-            desk.loop.close()
+            current.loop.close()
 
-    async def _serve(self, desk: _Desk) -> None:
-        slots, reading = asyncio.Semaphore(self._cores), set[asyncio.Task[None]]()
+    async def _serve(self, current: _CheckThread) -> None:
+        slots, tasks = asyncio.Semaphore(self._cores), set[asyncio.Task[None]]()
         pool: Pool | None = None
         failed: BaseException = _closed()
         try:
             pool = self._make()
             await pool.start()
-            while (asked := await self._next(desk, reading)) is not None:
-                task = asyncio.ensure_future(_read(pool, slots, *asked))
-                reading.add(task)
-                task.add_done_callback(reading.discard)
+            while (item := await self._next(current, tasks)) is not None:
+                task = asyncio.ensure_future(_read(pool, slots, *item))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
         except BaseException as problem:  # noqa: BLE001 - it is raised in the callers' threads
             failed = problem
         with self._lock:
-            if self._desk is desk:
-                self._desk = None
+            if self._current is current:
+                self._current = None
         # Nothing is added from here on; fail what is left in the inbox.
-        while desk.coming:
-            left = await desk.inbox.get()
-            desk.coming -= 1
+        while current.pending:
+            left = await current.inbox.get()
+            current.pending -= 1
             if left is not None:
                 left[1].set_exception(failed)
-        for task in reading:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*reading)
+        await asyncio.gather(*tasks)
         if pool is not None:
             await pool.stop()
 
-    async def _next(self, desk: _Desk, reading: set[asyncio.Task[None]]) -> "tuple[Job, Future[Report]] | None":
+    async def _next(self, current: _CheckThread, tasks: set[asyncio.Task[None]]) -> "tuple[Job, Future[Report]] | None":
         while True:
             try:
                 async with asyncio.timeout(self._idle_s):
-                    asked = await desk.inbox.get()
+                    item = await current.inbox.get()
             except TimeoutError:
                 with self._lock:
-                    if desk.coming or reading:
+                    if current.pending or tasks:
                         continue
-                    if self._desk is desk:
-                        self._desk = None
+                    if self._current is current:
+                        self._current = None
                     return None
             with self._lock:
-                desk.coming -= 1
-            return asked
+                current.pending -= 1
+            return item
 
 
 def _closed() -> SandboxError:

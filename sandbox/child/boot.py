@@ -11,7 +11,7 @@ import resource
 import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
-from lodger.sandbox.walls.libc import carry_out, map_readable
+from lodger.sandbox.walls.libc import make_calls, map_readable
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
@@ -103,8 +103,8 @@ class Boot:
         self._raise("undumpable", (process.hide_memory,))
         self._raise("landlock", (landlock.restrict,))
         data_bytes = self._data_before + self._memory_max + rlimits.DATA_SLACK_BYTES
-        self._raise("rlimits", (rlimits.bound_for_all, data_bytes, self._stack_bytes))
-        self._cpu_max, self._data_max, self._address_max = rlimits.ceilings()
+        self._raise("rlimits", (rlimits.set_inherited_limits, data_bytes, self._stack_bytes))
+        self._cpu_max, self._data_max, self._address_max = rlimits.hard_limits()
         if not seccomp.available():
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
         else:
@@ -123,21 +123,22 @@ class Boot:
         if "death_signal" in stands:
             birth.append(process.DEATH_SIGNAL)
         if "rlimits" in stands:
-            birth += rlimits.of_worker(self._open_files)
+            birth += rlimits.worker_calls(self._open_files)
             lowering += self._numbers.settings()
-            self._arming += rlimits.of_armed_worker()
+            self._arming += rlimits.armed_worker_calls()
         if "cpu_timer" in stands:
-            birth.append(cpu_timer.CREATION)
-            lowering.append(cpu_timer.arming(0, self._numbers.timer_at))
+            birth.append(cpu_timer.CREATE_CALL)
+            lowering.append(cpu_timer.set_call(0, self._numbers.timer_at))
         if "seccomp" in stands:
             self._filters = [
-                seccomp.Filter(program(runtime=self._runtime)) for program in (seccomp.first, seccomp.second)
+                seccomp.Filter(program(runtime=self._runtime))
+                for program in (seccomp.first_filter, seccomp.second_filter)
             ]
-            self._locking += (self._filters[0].raising(),)
-            self._arming += (self._filters[1].raising(),)
+            self._locking += (self._filters[0].install_call(),)
+            self._arming += (self._filters[1].install_call(),)
         self._birth, self._lowering = tuple(birth), tuple(lowering)
 
-    def rehearsing(self) -> "Boot":
+    def rehearsal(self) -> "Boot":
         """Return a copy that runs the same code with system calls without effect, so that the interpreter specialises it before forks."""
         settings = {
             "runtime": self._runtime,
@@ -167,13 +168,13 @@ class Boot:
         missing = [name for name in namespaces.FLAGS if name not in entered]
         self.report["namespaces"] = "missing: " + " ".join(missing) if missing else ""
         if root and mapped:  # capabilities over the new namespaces survive: none of their uids is root
-            self._raise("uid", (identity.become, self._uid))
+            self._raise("uid", (identity.change_uid, self._uid))
         if "mount" in entered:
             self._raise("root", (namespaces.empty_root,))
         else:
             self.report["root"] = "needs a mount namespace"
         if root and not mapped:
-            self._raise("uid", (identity.become, self._uid))
+            self._raise("uid", (identity.change_uid, self._uid))
         elif not root:
             self.report["uid"] = "the engine is not root: workers share its uid"
         identity.drop_capabilities(own_uids=not self.report["uid"])
@@ -188,7 +189,7 @@ class Boot:
             if uid not in self._uids:
                 self._uids.add(uid)
                 self._last_uid = uid
-                self._identity = identity.of_worker(uid)
+                self._identity = identity.worker_calls(uid)
                 return uid
         raise OSError(errno.EAGAIN, "every user id of this zygote is in use")
 
@@ -206,18 +207,18 @@ class Boot:
     def in_worker(self, channel: int) -> None:
         """Raise the walls that a fork does not inherit, then install filter A. Every descriptor except ``channel`` is closed."""
         closing = self._close_range
-        carry_out(((closing, 0, channel - 1, 0), (closing, channel + 1, _MAX_DESCRIPTORS, 0)))
-        carry_out(self._identity)
-        carry_out(self._birth)
+        make_calls(((closing, 0, channel - 1, 0), (closing, channel + 1, _MAX_DESCRIPTORS, 0)))
+        make_calls(self._identity)
+        make_calls(self._birth)
         if os.getppid() != self._parent and process.DEATH_SIGNAL in self._birth:
             os._exit(0)
-        timer = cpu_timer.number()
+        timer = cpu_timer.created_timer()
         if timer:
             self._rename_timer(timer)
         self._lower(
             self._cpu_ms_max, self._data_max, self._address_max
         )  # same code as for a job, so its page faults happen now
-        carry_out(self._locking)
+        make_calls(self._locking)
 
     def _rename_timer(self, timer: int) -> None:
         """Use the timer's number if it is not 0."""
@@ -235,7 +236,7 @@ class Boot:
         address_bytes = self._address_before + grown + rlimits.ADDRESS_SLACK_BYTES
         address_bytes += self._code_bytes + rlimits.ADDRESS_RESERVED_BYTES.get(self._runtime, 0)
         self._lower(limits["cpu_ms"], self._data_before + grown + rlimits.DATA_SLACK_BYTES, address_bytes)
-        carry_out(self._arming)
+        make_calls(self._arming)
 
     def _lower(self, cpu_ms: int, data_bytes: int, address_bytes: int) -> None:
         self._numbers.write(
@@ -244,7 +245,7 @@ class Boot:
             min(address_bytes, self._address_max),
             cpu_ms + self._grace_ms,
         )
-        carry_out(self._lowering)
+        make_calls(self._lowering)
 
     def _cpu_seconds(self, cpu_ms: int) -> int:
         """Return the value of RLIMIT_CPU, which counts whole seconds and the warm-up: a fallback for the CPU timer."""

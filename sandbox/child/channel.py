@@ -4,14 +4,14 @@ import os
 import select
 
 from lodger.sandbox.frames import HEAD
-from lodger.sandbox.walls.libc import carry_out, prepared
+from lodger.sandbox.walls.libc import make_calls, prepare_call
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_LEAVING = (prepared(NUMBER["exit_group"], 0),)
+_LEAVING = (prepare_call(NUMBER["exit_group"], 0),)
 _HEAD_BYTES = HEAD.size
 _NO_HEAD = bytes(_HEAD_BYTES)
 
@@ -35,7 +35,7 @@ class SocketChannel:
     def answer(self, kind: int, payload: bytes) -> "NoReturn":
         """Send the last frame and end this process."""
         self.send(kind, payload)
-        carry_out(_LEAVING)
+        make_calls(_LEAVING)
         raise AssertionError
 
     def receive(self) -> "tuple[int, bytes]":

@@ -26,7 +26,9 @@ def _numbers(payload: bytes) -> "dict[str, int]":
     return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
 
 
-def live(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int, bool] | None" = None) -> "NoReturn":
+def run_worker(
+    descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int, bool] | None" = None
+) -> "NoReturn":
     """Run the worker in the forked process; never returns.
 
     Args:

@@ -24,8 +24,9 @@ import select
 import struct
 import time
 
-from lodger.sandbox.child import launch, settings, worker
+from lodger.sandbox.child import settings, worker
 from lodger.sandbox.child.boot import Boot
+from lodger.sandbox.walls import identity, namespaces, process
 from lodger.sandbox.walls.libc import fork
 
 TYPE_CHECKING = False
@@ -46,6 +47,57 @@ def load_runtime(name: str) -> "Runtime":
     module = __import__("lodger.sandbox.runtimes." + name.replace("-", "_"), fromlist=["Runtime"])
     runtime: Runtime = module.Runtime()
     return runtime
+
+
+def start_launcher(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, ...]]":
+    """Fork the zygote and return in it, with a socket to the launcher and the namespaces entered so far.
+
+    This process stays as the launcher, with one thread, for steps that only a parent process can take, and never returns: it has entered
+    the pid namespace, which takes effect for children, and if the engine runs as root it writes the uid map of the zygote's user namespace
+    from outside. A death signal ends it with the engine, and the zygote with it.
+    """
+    engine = os.getppid()
+    process.die_with_parent()
+    if os.getppid() != engine:
+        os._exit(0)
+    root = os.geteuid() == 0
+    outer = enter_outer_namespaces(root)
+    ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    child = os.fork()
+    if child == 0:
+        launcher = os.dup(theirs.fileno())
+        ours.close()
+        theirs.close()
+        return launcher, outer
+    os.close(control)
+    theirs.close()
+    while ours.recv(1) == b"m":
+        try:
+            uid = int(settings["uid"])
+            namespaces.write_maps(str(child), uid, uid, privileged=True, count=identity.UIDS_PER_ZYGOTE)
+            ours.send(b"y")
+        except OSError:
+            ours.send(b"n")
+    status = os.waitpid(child, 0)[1]
+    os._exit(0 if status == 0 else 1)
+
+
+def enter_outer_namespaces(root: bool) -> "tuple[str, ...]":
+    """Enter the namespaces that take effect for children only, and return their names."""
+    uid, gid = os.geteuid(), os.getegid()
+    if root:
+        entered = namespaces.enter(("pid",))
+        if entered:
+            return entered
+    try:
+        namespaces.unshare(("user", "pid"))
+    except OSError:
+        return ()
+    try:
+        namespaces.write_maps("self", uid, gid, privileged=False)
+    except OSError:
+        pass
+    return ("user", "pid")
 
 
 class Zygote:
@@ -85,7 +137,7 @@ class Zygote:
             ours, theirs = ends = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
             pid = fork()
             if pid == 0:
-                worker.live(theirs.fileno(), self._boot, self._runtime, code)
+                worker.run_worker(theirs.fileno(), self._boot, self._runtime, code)
             theirs.close()
             pidfd = os.pidfd_open(pid)  # raises OSError if the fork failed (pid -1)
         except OSError:  # out of processes, memory or descriptors: the engine asks again later
@@ -122,14 +174,14 @@ def main() -> None:
     """Start the zygote and serve until the engine ends."""
     control = _socket.socket(fileno=int(sys.argv[1]))
     received = settings.decode(control.recv(1 << 16))
-    launcher, outer = launch.descend(received, control.fileno())
+    launcher, outer = start_launcher(received, control.fileno())
     try:
         boot = Boot(received)
         boot.before_loading((control.fileno(), launcher))
         runtime = load_runtime(received["runtime"])
         runtime.prepare(received)
         boot.after_loading(launcher, outer)
-        worker.rehearse(boot.rehearsing())
+        worker.rehearse(boot.rehearsal())
         zygote = Zygote(control, boot, runtime)
     except BaseException as problem:  # noqa: BLE001 - any error is reported to the operator
         control.send(b"F" + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace")[:4000])

@@ -1,31 +1,31 @@
 """Exceptions that end an attempt inside the worker, and text helpers that do without the json module."""
 
 
-class Over(Exception):
+class Answered(Exception):
     """The answer was sent; the guest must not run again."""
 
 
 class Stopped(Exception):
     """The attempt ends with this outcome."""
 
-    def __init__(self, outcome: str, name: str, message: str, about: bytes = b"") -> None:
+    def __init__(self, outcome: str, name: str, message: str, details: bytes = b"") -> None:
         self.outcome = outcome
         self.error_name = name
         self.message = message
-        self.about = about
+        self.details = details
 
 
 def quoted(text: str) -> str:
     """Return text as a JSON string, without the json module."""
     out = []
-    for letter in text:
-        code = ord(letter)
-        if letter in '"\\':
-            out.append("\\" + letter)
+    for character in text:
+        code = ord(character)
+        if character in '"\\':
+            out.append("\\" + character)
         elif code < 32 or 0xD800 <= code < 0xE000:
             out.append(f"\\u{code:04x}")
         else:
-            out.append(letter)
+            out.append(character)
     return '"' + "".join(out) + '"'
 
 

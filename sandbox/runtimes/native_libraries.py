@@ -71,13 +71,13 @@ def require(profile: str, runtime: str) -> None:
     found = _installed(runtime)
     if found.published_as:
         return
-    problem = unknown(found)
+    problem = unknown_library(found)
     if profile == "untrusted":
         raise problem
     _journal.warning("%s: %s", problem.what, problem.why)
 
 
-def unknown(found: NativeLibrary) -> SandboxError:
+def unknown_library(found: NativeLibrary) -> SandboxError:
     """Return the error for a library with an unknown digest."""
     published = ", ".join(sorted({wheel.rsplit(" ", 2)[0] for wheel in DIGESTS[found.library].values()}))
     return SandboxError(

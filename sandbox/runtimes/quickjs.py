@@ -9,13 +9,13 @@ inside the guest, under the same limits.
 from lodger.sandbox.runtimes.js.guest import Guest, Host
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.realm import QuickRealm
-from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, Mute
-from lodger.sandbox.walls.libc import Call, carry_out
+from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
+from lodger.sandbox.walls.libc import Call, make_calls
 
 _OPEN_MEMORY = 16 << 20  # memory limit until the header arrives
 
 
-class _Still:
+class _RehearsalGuest:
     """Replacement of a guest for rehearsals: makes the calls of a first job to the realm and runs no code."""
 
     host = Host()
@@ -53,7 +53,7 @@ class Runtime:
         self._metered: Guest | None = None
         self.numbers: dict[str, int] = {}
         self._ready: Guest | None = None
-        self._copying: tuple[Call, ...] = ()
+        self._page_copies: tuple[Call, ...] = ()
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Map the baked realm and create an instance. Settings: ``library``, ``artefact``, ``numbers``, ``fuel_artefact`` if metered."""
@@ -73,22 +73,22 @@ class Runtime:
             spare.close()
         guest = self._ready = self.machine.instance(_OPEN_MEMORY)
         for _ in range(REHEARSALS):
-            self._woken(guest)
-        self._copying = guest.copying(lambda: self._rehearse(guest))
+            self._warmed_up(guest)
+        self._page_copies = guest.copy_calls(lambda: self._rehearse(guest))
 
     def fresh(self) -> "QuickRealm":
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
         if self.machine is None:
             raise RuntimeError("prepare comes first")
         guest, self._ready = self._ready or self.machine.instance(_OPEN_MEMORY), None
-        return self._woken(guest)
+        return self._warmed_up(guest)
 
-    def _woken(self, guest: Guest) -> "QuickRealm":
+    def _warmed_up(self, guest: Guest) -> "QuickRealm":
         realm = QuickRealm(self.numbers, guest, self._metered)
-        carry_out(self._copying)
+        make_calls(self._page_copies)
         realm.reseed()
         self._touch(guest)
-        self._rehearse(_Still())  # type: ignore[arg-type]  # it has the methods that a realm uses here
+        self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
         return realm
 
     def _rehearse(self, spare: Guest) -> None:
@@ -96,7 +96,7 @@ class Runtime:
         # cost each 80 page faults and save the job only 40.
         realm = QuickRealm(self.numbers, spare, None)
         realm.bound(LIMITS)
-        realm.run(SCRIPT, Mute())
+        realm.run(SCRIPT, NullChannel())
 
     def _touch(self, guest: Guest) -> None:
         # One call into the guest and back, without effect.

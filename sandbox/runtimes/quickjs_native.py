@@ -14,11 +14,11 @@ from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import ExtensionFileLoader
 
 from lodger.sandbox.runtimes import written
-from lodger.sandbox.runtimes.answer import Over
+from lodger.sandbox.runtimes.answer import Answered
 from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native.realm import NativeRealm
-from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, Mute
-from lodger.sandbox.walls.libc import Call, carry_out
+from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
+from lodger.sandbox.walls.libc import Call, make_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _STACK_BYTES = 8 << 20
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt(3)
 
 
-class _Still:
+class _RehearsalGuest:
     """Replacement of a guest for rehearsals: makes the calls of a first job to the realm and runs no code."""
 
     host = NativeHost()
@@ -57,7 +57,7 @@ class _Still:
         host = self.host
         for letter, text in (("i", b"module"), ("l", b"1rehearsed"), ("d", b"0 null"), ("d", b"0 null")):
             host.call(ord(letter), text)
-        raise Over
+        raise Answered
 
 
 def _warm(guest: NativeGuest) -> None:
@@ -75,7 +75,7 @@ class Runtime:
     def __init__(self) -> None:
         self._make: tuple[ModuleType, list[str], int, int] | None = None
         self._ready: NativeGuest | None = None
-        self._copying: tuple[Call, ...] = ()
+        self._page_copies: tuple[Call, ...] = ()
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Load the engine and evaluate the library. Settings: ``binding`` (path of the extension), ``library`` (paths, one per line)."""
@@ -93,29 +93,29 @@ class Runtime:
         _warm(guest)
         _tidy_heap()
         for _ in range(REHEARSALS):  # the interpreter specialises code after eight runs, and again where that failed
-            self._woken(guest)
-        self._copying = written.copying(lambda: self._rehearse(guest), *written.region("[heap]"))
+            self._warmed_up(guest)
+        self._page_copies = written.copy_calls(lambda: self._rehearse(guest), *written.region("[heap]"))
 
     def fresh(self) -> NativeRealm:
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
         if self._make is None:
             raise RuntimeError("prepare comes first")
         guest, self._ready = self._ready or NativeGuest(*self._make), None
-        return self._woken(guest)
+        return self._warmed_up(guest)
 
-    def _woken(self, guest: NativeGuest) -> NativeRealm:
+    def _warmed_up(self, guest: NativeGuest) -> NativeRealm:
         realm = NativeRealm(guest)
-        carry_out(self._copying)
+        make_calls(self._page_copies)
         realm.reseed()
         guest.apply(guest.entries["touch"], b"", 0, 0)
         guest.jobs()
-        self._rehearse(_Still())  # type: ignore[arg-type]  # it has the methods that a realm uses here
+        self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
         return realm
 
     def _rehearse(self, guest: NativeGuest) -> None:
         realm = NativeRealm(guest, rehearsal=True)
         realm.bound(LIMITS)
-        realm.run(SCRIPT, Mute())
+        realm.run(SCRIPT, NullChannel())
 
 
 def _tidy_heap() -> None:

@@ -22,10 +22,10 @@ SCRIPT = b"".join(
     BUNDLE_PART.pack(len(name), len(text)) + name + text for name, text in ((b"", b"{}"), (b"main.js", _TEXT))
 )
 
-__all__ = ["LIMITS", "REHEARSALS", "SCRIPT", "Mute"]
+__all__ = ["LIMITS", "REHEARSALS", "SCRIPT", "NullChannel"]
 
 
-class Mute:
+class NullChannel:
     """A channel that discards every frame."""
 
     def send(self, kind: int, payload: bytes) -> None:

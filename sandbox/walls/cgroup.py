@@ -19,7 +19,7 @@ class NoGroup(Exception):
     """A group cannot be created or used; the text says why."""
 
 
-def mounted() -> Path:
+def mount_point() -> Path:
     """Return the mount point of cgroup v2. Raises NoGroup."""
     try:
         with Path("/proc/self/mountinfo").open() as mounts:
@@ -32,9 +32,9 @@ def mounted() -> Path:
     raise NoGroup("cgroup v2 is not mounted")
 
 
-def own() -> Path:
+def own_group() -> Path:
     """Return the folder of this process's own group. Raises NoGroup."""
-    root = mounted()
+    root = mount_point()
     try:
         with Path("/proc/self/cgroup").open() as groups:
             path = next((line.strip()[3:] for line in groups if line.startswith("0::")), None)
@@ -45,9 +45,9 @@ def own() -> Path:
     return root / path.lstrip("/")
 
 
-def delegated() -> Path:
+def delegated_folder() -> Path:
     """Return the folder that systemd delegated: this process's group or its parent (DelegateSubgroup=). Raises NoGroup."""
-    group = own()
+    group = own_group()
     for folder in (group, group.parent):
         for attribute in ("user.delegate", "trusted.delegate"):
             with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ class Group:
         except OSError as problem:
             raise NoGroup(f"the group {place} cannot be created: {problem.strerror}") from None
 
-    def bound(self, memory_bytes: int, processes: int) -> None:
+    def set_limits(self, memory_bytes: int, processes: int) -> None:
         """Limit memory and number of processes. Raises NoGroup after removing the group."""
         try:
             for name, value in (("memory.max", memory_bytes), ("memory.swap.max", 0), ("pids.max", processes)):
@@ -103,11 +103,11 @@ class Group:
             self.remove()
             raise NoGroup(f"the limits of {self.place} cannot be set: {problem.strerror}") from None
 
-    def inside(self, name: str) -> "Group":
+    def create_subgroup(self, name: str) -> "Group":
         """Return a new group inside this one. Raises NoGroup."""
         return Group(self.place / name)
 
-    def admit(self, pid: int) -> None:
+    def add_process(self, pid: int) -> None:
         """Move a process into the group; its children will be in it too. Raises NoGroup."""
         try:
             (self.place / "cgroup.procs").write_text(str(pid))
@@ -142,7 +142,7 @@ class Group:
 def missing() -> str:
     """Return "" if groups with the controllers can be created in a delegated folder, otherwise the reason. Changes nothing."""
     try:
-        folder = delegated()
+        folder = delegated_folder()
         offered = set((folder / "cgroup.controllers").read_text().split())
     except NoGroup as reason:
         return str(reason)

@@ -6,7 +6,7 @@ Armed in each worker: a fork does not inherit timers, and the init process of a 
 import ctypes
 import struct
 
-from lodger.sandbox.walls.libc import Call, address, buffer, carry_out, prepared
+from lodger.sandbox.walls.libc import Call, address, buffer, make_calls, prepare_call
 from lodger.sandbox.walls.syscalls import NUMBER
 
 SETTIME = NUMBER["timer_settime"]
@@ -19,19 +19,19 @@ _event = buffer(struct.pack("=Qii48x", 0, _SIGKILL, _SIGEV_SIGNAL))
 _id = ctypes.c_int()
 
 #: Creates the timer, unarmed.
-CREATION: Call = prepared(NUMBER["timer_create"], _PROCESS_CPUTIME, address(_event), ctypes.addressof(_id))
+CREATE_CALL: Call = prepare_call(NUMBER["timer_create"], _PROCESS_CPUTIME, address(_event), ctypes.addressof(_id))
 
 
 def create() -> None:
     """Create the timer, unarmed. Raises OSError."""
-    carry_out((CREATION,))
+    make_calls((CREATE_CALL,))
 
 
-def number() -> int:
+def created_timer() -> int:
     """Return the number of the timer that this process created last; 0 for the first on known kernels."""
     return _id.value
 
 
-def arming(timer: int, at: int) -> Call:
+def set_call(timer: int, at: int) -> Call:
     """Return the call that sets a timer to the itimerspec at an address."""
-    return prepared(SETTIME, timer, 0, at, 0)
+    return prepare_call(SETTIME, timer, 0, at, 0)

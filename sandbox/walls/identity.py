@@ -3,7 +3,7 @@
 import os
 import struct
 
-from lodger.sandbox.walls.libc import Call, address, buffer, prepared, syscall
+from lodger.sandbox.walls.libc import Call, address, buffer, prepare_call, syscall
 from lodger.sandbox.walls.process import drop_bounding_set, keep_capabilities
 from lodger.sandbox.walls.syscalls import NUMBER
 
@@ -22,7 +22,7 @@ _nothing = buffer(bytes(24))
 _of_zygote = buffer(struct.pack("=6I", _OF_ZYGOTE, _OF_ZYGOTE, 0, 0, 0, 0))
 
 
-def become(uid: int) -> None:
+def change_uid(uid: int) -> None:
     """Drop all groups and change uid and gid, keeping capabilities for the mounts that follow. Raises OSError.
 
     The bounding set is emptied first: without a user namespace CAP_SETPCAP is not effective after the change.
@@ -42,10 +42,10 @@ def drop_capabilities(*, own_uids: bool = False) -> None:
     keep_capabilities(False)
 
 
-def of_worker(uid: int) -> "tuple[Call, ...]":
+def worker_calls(uid: int) -> "tuple[Call, ...]":
     """Return the calls that change a worker's uid and gid and drop its last capabilities."""
     return (
-        prepared(NUMBER["setresgid"], uid, uid, uid),
-        prepared(NUMBER["setresuid"], uid, uid, uid),
-        prepared(_CAPSET, address(_header), address(_nothing)),
+        prepare_call(NUMBER["setresgid"], uid, uid, uid),
+        prepare_call(NUMBER["setresuid"], uid, uid, uid),
+        prepare_call(_CAPSET, address(_header), address(_nothing)),
     )

@@ -36,7 +36,7 @@ def ruleset(rights: "dict[str, int]") -> bytes:
     return struct.pack(f"={len(words)}Q", *words)
 
 
-def widest() -> "dict[str, int]":
+def supported_rights() -> "dict[str, int]":
     """Return the number of rights of each field that the kernel knows. Raises OSError without Landlock."""
     rights = dict(_FIRST)
     os.close(_create(rights))
@@ -55,7 +55,7 @@ def widest() -> "dict[str, int]":
 
 def restrict() -> "dict[str, int]":
     """Deny all rights to this process and its children and return their numbers. Needs no_new_privs. Raises OSError."""
-    rights = widest()
+    rights = supported_rights()
     rules = _create(rights)
     try:
         syscall(_RESTRICT, rules, 0)

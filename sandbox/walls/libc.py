@@ -45,12 +45,12 @@ _where = _bare.__errno_location
 _where.restype = ctypes.c_void_p
 
 
-def prepared(number: int, *arguments: int) -> Call:
+def prepare_call(number: int, *arguments: int) -> Call:
     """Return a system call for :func:`carry_out`; every argument that the kernel reads must be given, zeros too."""
     return number, *(word if 0 <= word <= _MAX_INT else ctypes.c_void_p(word) for word in arguments)
 
 
-def carry_out(calls: "tuple[Call, ...]") -> None:
+def make_calls(calls: "tuple[Call, ...]") -> None:
     """Make prepared system calls in order. Raises OSError for the first that fails."""
     for call in calls:
         if _raw_syscall(*call) < 0:

@@ -2,7 +2,7 @@
 
 import os
 
-from lodger.sandbox.walls.libc import Call, carry_out, prepared, syscall
+from lodger.sandbox.walls.libc import Call, make_calls, prepare_call, syscall
 from lodger.sandbox.walls.syscalls import NUMBER
 
 _PRCTL = NUMBER["prctl"]
@@ -19,16 +19,16 @@ _PROT_READ_EXEC = 5
 
 
 #: Requests SIGKILL when the parent thread dies. A fork and a change of uid both clear it.
-DEATH_SIGNAL: Call = prepared(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+DEATH_SIGNAL: Call = prepare_call(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
 #: Makes the process not dumpable. Inherited by a fork; a change of uid may clear it.
-UNDUMPABLE: Call = prepared(_PRCTL, _SET_DUMPABLE, 0, 0, 0, 0)
+UNDUMPABLE: Call = prepare_call(_PRCTL, _SET_DUMPABLE, 0, 0, 0, 0)
 #: Starts a session, so that no terminal's signals arrive.
-OWN_SESSION: Call = prepared(NUMBER["setsid"])
+OWN_SESSION: Call = prepare_call(NUMBER["setsid"])
 
 
 def die_with_parent() -> None:
     """Request SIGKILL when the parent thread dies. Raises OSError."""
-    carry_out((DEATH_SIGNAL,))
+    make_calls((DEATH_SIGNAL,))
 
 
 def renounce_new_privileges() -> None:
@@ -38,7 +38,7 @@ def renounce_new_privileges() -> None:
 
 def hide_memory() -> None:
     """Make the process not dumpable: no core dump, no ptrace by the same uid, /proc/self owned by root. Inherited by forks."""
-    carry_out((UNDUMPABLE,))
+    make_calls((UNDUMPABLE,))
 
 
 def keep_capabilities(on: bool) -> None:

@@ -3,7 +3,7 @@
 import resource
 import struct
 
-from lodger.sandbox.walls.libc import Call, address, buffer, prepared
+from lodger.sandbox.walls.libc import Call, address, buffer, prepare_call
 from lodger.sandbox.walls.syscalls import NUMBER
 
 _PRLIMIT = NUMBER["prlimit64"]
@@ -28,7 +28,7 @@ def lower(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def bound_for_all(data_bytes: int, stack_bytes: int) -> None:
+def set_inherited_limits(data_bytes: int, stack_bytes: int) -> None:
     """Set the limits that the zygote can work under; forks inherit them."""
     lower(resource.RLIMIT_CORE, 0)
     lower(resource.RLIMIT_FSIZE, 0)
@@ -38,7 +38,7 @@ def bound_for_all(data_bytes: int, stack_bytes: int) -> None:
     lower(resource.RLIMIT_DATA, data_bytes)
 
 
-def ceilings() -> "tuple[int, int, int]":
+def hard_limits() -> "tuple[int, int, int]":
     """Return the hard limits of this process: CPU seconds, data bytes, address space bytes."""
     found = [resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_DATA, resource.RLIMIT_AS)]
     cpu, data, address_space = (1 << 46 if hard == resource.RLIM_INFINITY else hard for hard in found)
@@ -47,7 +47,7 @@ def ceilings() -> "tuple[int, int, int]":
 
 def setting(kind: int, at: int) -> Call:
     """Return the call that sets a limit of this process to the struct rlimit at an address."""
-    return prepared(_PRLIMIT, 0, kind, at, 0)
+    return prepare_call(_PRLIMIT, 0, kind, at, 0)
 
 
 #: Constant limits, at addresses that every fork inherits.
@@ -55,13 +55,13 @@ _pairs = [buffer(_PAIR.pack(0, 0))]
 _NONE = address(_pairs[0])
 
 
-def of_worker(open_files: int) -> "tuple[Call, ...]":
+def worker_calls(open_files: int) -> "tuple[Call, ...]":
     """Return the calls for limits of a worker that the zygote cannot work under: processes and open files."""
     _pairs.append(buffer(_PAIR.pack(open_files, open_files)))
     return setting(resource.RLIMIT_NPROC, _NONE), setting(resource.RLIMIT_NOFILE, address(_pairs[-1]))
 
 
-def of_armed_worker() -> "tuple[Call, ...]":
+def armed_worker_calls() -> "tuple[Call, ...]":
     """Return the calls for limits of an armed worker: no queued signals.
 
     Not earlier: each worker's CPU timer counts against the queued signals of all processes of its uid.

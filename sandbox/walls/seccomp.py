@@ -8,7 +8,7 @@ The calls that return EPERM are those of the C library's abort, which then ends 
 import struct
 
 from lodger.sandbox.walls import bpf
-from lodger.sandbox.walls.libc import Call, address, buffer, prepared, syscall
+from lodger.sandbox.walls.libc import Call, address, buffer, prepare_call, syscall
 from lodger.sandbox.walls.syscalls import AUDIT, MACHINE, NUMBER, table
 
 KILL, ALLOW, EPERM = 0x80000000, 0x7FFF0000, 0x00050001
@@ -27,7 +27,7 @@ _NOT_EXECUTABLE = bpf.never(2, _PROT_EXEC, KILL)
 _NOT_BOTH = bpf.never_both(2, _PROT_EXEC, _PROT_WRITE, KILL)
 
 #: Every call that a filter does not answer with a kill, and why. A new one must be added here.
-WHY: "dict[str, str]" = {
+REASONS: "dict[str, str]" = {
     "read": "frames from the parent: the socket is the only descriptor",
     "write": "frames to the parent",
     "poll": "waits for an answer or for a timer of the script; aarch64 has ppoll instead",
@@ -78,11 +78,11 @@ PLAIN = (
     "exit_group",
 )
 #: Further calls of a runtime, by its name; declared here because a runtime must not widen its own wall.
-ADDED: "dict[str, tuple[str, ...]]" = {
+RUNTIME_CALLS: "dict[str, tuple[str, ...]]" = {
     "quickjs-native": ("getrusage",),  # its own peak memory, to explain a thrown null
 }
 #: Further calls of a runtime on one architecture: aarch64 must synchronise other cores with new code.
-ADDED_ON: "dict[tuple[str, str], tuple[str, ...]]" = {
+RUNTIME_CALLS_ON: "dict[tuple[str, str], tuple[str, ...]]" = {
     ("wasm", "aarch64"): ("membarrier",),
     ("wasm_compiler", "aarch64"): ("membarrier",),
 }
@@ -92,7 +92,7 @@ EXECUTABLE = ("wasm_compiler",)
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
 #: Allowed for some arguments, see :func:`_halves`.
-HALVES = ("futex", "madvise", "clock_gettime")
+PARTLY_ALLOWED = ("futex", "madvise", "clock_gettime")
 #: Refused with EPERM: see the module's docstring.
 REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")
 #: SIGILL, SIGBUS, SIGFPE, SIGSEGV: for a fault outside WebAssembly, wasmtime's handler restores the default action and returns to the
@@ -106,7 +106,7 @@ UNTIL_ARMED = (
 )
 
 
-def _halves() -> "dict[str, bytes]":
+def _argument_rules() -> "dict[str, bytes]":
     """Return rules for calls that are allowed for some arguments only."""
     kill, allow = bpf.answer(KILL), bpf.answer(ALLOW)
     return {
@@ -120,16 +120,19 @@ def _halves() -> "dict[str, bytes]":
     }
 
 
-def first(machine: str = MACHINE, runtime: str = "") -> bytes:
+def first_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
     """Return filter A for an architecture and a runtime."""
     numbers = table(machine)
     allow = bpf.answer(ALLOW)
-    rules = {numbers[name]: allow for name in (*PLAIN, *ADDED.get(runtime, ()), *ADDED_ON.get((runtime, machine), ()))}
+    rules = {
+        numbers[name]: allow
+        for name in (*PLAIN, *RUNTIME_CALLS.get(runtime, ()), *RUNTIME_CALLS_ON.get((runtime, machine), ()))
+    }
     makes_code = runtime in (*EXECUTABLE_UNTIL_ARMED, *EXECUTABLE)
     for name in NEVER_EXECUTABLE:
         rules[numbers[name]] = (_NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE) + allow
     rules[numbers["mmap"]] = _ONLY_PRIVATE + rules[numbers["mmap"]]
-    rules |= {numbers[name]: body for name, body in _halves().items()}
+    rules |= {numbers[name]: body for name, body in _argument_rules().items()}
     for name in REFUSED:
         rules[numbers[name]] = bpf.answer(EPERM)
     rules[numbers["rt_sigaction"]] = bpf.when(0, FAULTS, ALLOW) + bpf.answer(EPERM)
@@ -139,7 +142,7 @@ def first(machine: str = MACHINE, runtime: str = "") -> bytes:
     return bpf.program(machine, rules, KILL, KILL)
 
 
-def second(machine: str = MACHINE, runtime: str = "") -> bytes:
+def second_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
     """Return filter B: it denies the calls of arming and new executable pages; filter A still applies to the others."""
     numbers = table(machine)
     rules = {numbers[name]: bpf.answer(KILL) for name, _ in UNTIL_ARMED}
@@ -156,9 +159,9 @@ class Filter:
         self._fprog = buffer(struct.pack("=H6xQ", len(program) // 8, address(self._code)))
         self._at = address(self._fprog)
 
-    def raising(self) -> Call:
+    def install_call(self) -> Call:
         """Return the call that installs the filter on this thread; needs no_new_privs."""
-        return prepared(NUMBER["seccomp"], _SET_MODE_FILTER, 0, self._at)
+        return prepare_call(NUMBER["seccomp"], _SET_MODE_FILTER, 0, self._at)
 
 
 def available() -> bool:

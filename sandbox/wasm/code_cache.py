@@ -99,7 +99,7 @@ class CodeCache:
         if found is None:
             return None
         self._kept.move_to_end(binding)
-        return found.another()
+        return found.duplicate()
 
     def begin(self, binding: bytes) -> SealedCodeWriter:
         """Return a writer for new code."""
@@ -110,7 +110,7 @@ class CodeCache:
         self._forget(self._kept.pop(binding, None))
         self._kept[binding] = code
         self._bytes += code.size
-        given = code.another()
+        given = code.duplicate()
         while len(self._kept) > 1 and (self._bytes > self._max_bytes or len(self._kept) > self._maximum):
             self._forget(self._kept.popitem(last=False)[1])
         return given

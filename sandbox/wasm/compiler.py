@@ -14,7 +14,7 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
 from lodger.sandbox.workers import verdict
-from lodger.sandbox.workers.attempt import Attempt, Surroundings
+from lodger.sandbox.workers.attempt import Attempt, AttemptContext
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.sandbox.workers.warm_pool import WarmPool
@@ -24,8 +24,8 @@ LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
 #: Maximum size of compiled code.
 MAX_CODE_BYTES = 128 * MIB
 #: Outcomes that the same module would have again.
-_LASTING = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
-_REFUSALS = 1000
+_PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
+_MAX_REFUSED = 1000
 _SMALL = 1 << 18
 
 
@@ -42,9 +42,9 @@ class _NoHost:
 class Compilation(Attempt):
     """An attempt that returns compiled code, which is written to a memory file as it arrives."""
 
-    def __init__(self, sealing: SealedCodeWriter, job: Job, worker: WorkerEnd, surroundings: Surroundings) -> None:
-        super().__init__(worker, job, _NoHost(), surroundings)
-        self._sealing = sealing
+    def __init__(self, writer: SealedCodeWriter, job: Job, worker: WorkerEnd, context: AttemptContext) -> None:
+        super().__init__(worker, job, _NoHost(), context)
+        self._writer = writer
 
     def _payload(self) -> bytes:
         return self._job.bundle.wasm or b""
@@ -61,23 +61,23 @@ class Compilation(Attempt):
             super()._frame(kind, payload)
 
     def _code(self, payload: bytes) -> None:
-        if self._sealing.size + len(payload) > MAX_CODE_BYTES:
+        if self._writer.size + len(payload) > MAX_CODE_BYTES:
             message = f"the compiled module is larger than {MAX_CODE_BYTES} bytes"
             self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))
             return
         try:
-            self._sealing.write(payload)
+            self._writer.write(payload)
         except OSError:
             self._decide(verdict.engine_fault("the engine had no memory for compiled code"))
 
     def _done(self, payload: bytes) -> None:
-        if payload == b"%d" % self._sealing.size and self._sealing.size:
+        if payload == b"%d" % self._writer.size and self._writer.size:
             self._decide(Verdict(Outcome.OK))
         else:
             self._decide(verdict.protocol_error("incomplete compiled code"))
 
 
-def _let_go(reading: "asyncio.Future[SealedCode | None]") -> None:
+def _close_result(reading: "asyncio.Future[SealedCode | None]") -> None:
     if not reading.cancelled() and reading.exception() is None:
         fetched = reading.result()
         if fetched is not None:
@@ -102,7 +102,7 @@ class Compiler:
         self._code_cache = code_cache
         self._limits = limits
         self._refused: OrderedDict[bytes, Report] = OrderedDict()
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._tenant_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._slots = asyncio.Semaphore(len(os.sched_getaffinity(0)))
         self.compiled = 0
         self.cpu_ms = 0.0
@@ -115,13 +115,13 @@ class Compiler:
         known = self._refused.get(binding) or self._code_cache.find(binding)
         if known is not None:
             return known
-        turn = self._turns.get(job.tenant)
-        if turn is None:
-            turn = self._turns[job.tenant] = asyncio.Lock()
-        async with turn:  # one at a time per tenant, so that slow modules do not delay other tenants
+        tenant_lock = self._tenant_locks.get(job.tenant)
+        if tenant_lock is None:
+            tenant_lock = self._tenant_locks[job.tenant] = asyncio.Lock()
+        async with tenant_lock:  # one at a time per tenant, so that slow modules do not delay other tenants
             known = self._refused.get(binding) or self._code_cache.find(binding)
             if known is None:
-                known = await self._fetched(job.tenant, binding)
+                known = await self._fetch(job.tenant, binding)
             if known is None:
                 async with self._slots:
                     known = await self._compile(job, binding)
@@ -133,24 +133,24 @@ class Compiler:
             job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b"", fuel=bool(job.fuel))
         )
 
-    async def _fetched(self, tenant: str, binding: bytes) -> SealedCode | None:
+    async def _fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
         reading = asyncio.ensure_future(asyncio.to_thread(self._code_cache.fetch, tenant, binding))
         try:
             fetched = await asyncio.shield(reading)
         except asyncio.CancelledError:
-            reading.add_done_callback(_let_go)  # the thread cannot be stopped: close what it opens
+            reading.add_done_callback(_close_result)  # the thread cannot be stopped: close what it opens
             raise
         return fetched and self._code_cache.keep(binding, fetched)
 
     async def _compile(self, job: Job, binding: bytes) -> SealedCode | Report:
-        sealing = self._code_cache.begin(binding)
+        writer = self._code_cache.begin(binding)
         try:
             order = replace(job, limits=self._limits, tag=f"compile {job.tag}")
-            report = await self._pool.attempt(partial(Compilation, sealing, order))
+            report = await self._pool.attempt(partial(Compilation, writer, order))
             self.compiled += 1
             self.cpu_ms += report.usage.cpu_ms
             if report.outcome is Outcome.OK:
-                code = self._code_cache.keep(binding, sealing.finish())
+                code = self._code_cache.keep(binding, writer.finish())
                 try:
                     await asyncio.to_thread(self._code_cache.store, job.tenant, binding, code)
                 except BaseException:
@@ -158,15 +158,15 @@ class Compiler:
                     raise
                 return code
         finally:
-            sealing.drop()
-        return self._note(binding, report)
+            writer.drop()
+        return self._record(binding, report)
 
-    def _note(self, binding: bytes, report: Report) -> Report:
+    def _record(self, binding: bytes, report: Report) -> Report:
         error = report.error
         if error is not None and report.outcome is not Outcome.COMPILE_ERROR:
             report = replace(report, error=replace(error, message=f"compilation of the module: {error.message}"))
-        if report.outcome in _LASTING:
+        if report.outcome in _PERMANENT:
             self._refused[binding] = report
-            while len(self._refused) > _REFUSALS:
+            while len(self._refused) > _MAX_REFUSED:
                 self._refused.popitem(last=False)
         return report

@@ -37,32 +37,32 @@ class DiskCache:
         self._folder = folder
         self._max_bytes = max_bytes
 
-    def _named(self, what: bytes) -> str:
+    def _keyed_name(self, what: bytes) -> str:
         return hmac.new(self._key, b"name" + what, "sha256").hexdigest()[:40]
 
     def place(self, tenant: str, binding: bytes) -> Path:
         """Return the path of a module's file."""
-        return self._folder / self._named(tenant.encode()) / self._named(binding)
+        return self._folder / self._keyed_name(tenant.encode()) / self._keyed_name(binding)
 
     def fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
         """Return the verified code of a module, which the caller closes, or None."""
         place = self.place(tenant, binding)
         if not all(artefact.is_ours(path) for path in (self._folder, place.parent, place)):
             return None
-        sealing = SealedCodeWriter(self._key, binding)
+        writer = SealedCodeWriter(self._key, binding)
         try:
             with place.open("rb") as file:
-                noted = file.read(SEAL_BYTES)
+                stored_seal = file.read(SEAL_BYTES)
                 while chunk := file.read(_CHUNK):
-                    sealing.write(chunk)
+                    writer.write(chunk)
                 os.utime(file.fileno())  # for the order of deletion
-            code = sealing.finish()
+            code = writer.finish()
         except OSError as problem:
             _journal.warning("compiled code could not be read: %s", problem.strerror)
             return None
         finally:
-            sealing.drop()
-        if not hmac.compare_digest(code.seal, noted):
+            writer.drop()
+        if not hmac.compare_digest(code.seal, stored_seal):
             code.close()
             _journal.warning("compiled code on disk has a wrong seal: deleted, the module is compiled again")
             self.drop(tenant, binding)
@@ -95,9 +95,9 @@ class DiskCache:
             self.place(tenant, binding).unlink()
 
     def _prune(self, mine: Path) -> None:
-        _throw_away(_files(mine), self._max_bytes // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
+        _delete_oldest(_files(mine), self._max_bytes // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
         tenants = [path for path in self._folder.iterdir() if path.is_dir()]
-        _throw_away([file for tenant in tenants for file in _files(tenant)], self._max_bytes)
+        _delete_oldest([file for tenant in tenants for file in _files(tenant)], self._max_bytes)
         for tenant in tenants:
             with contextlib.suppress(OSError):
                 tenant.rmdir()  # fails unless it is empty
@@ -112,7 +112,7 @@ def _files(folder: Path) -> list[tuple[int, int, Path]]:
     return found
 
 
-def _throw_away(files: list[tuple[int, int, Path]], max_bytes: int, maximum: int | None = None) -> None:
+def _delete_oldest(files: list[tuple[int, int, Path]], max_bytes: int, maximum: int | None = None) -> None:
     held = 0
     for number, (_, size, path) in enumerate(sorted(files, reverse=True), 1):
         held += size

@@ -21,7 +21,7 @@ from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers.warm_pool import WarmPool
 
 
-class _Turn:
+class _TenantLock:
     """Lock of one tenant; removed when unused."""
 
     __slots__ = ("__weakref__", "lock")
@@ -67,7 +67,7 @@ class ModuleChecker:
         self._limits = limits
         self._slots = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
         self._queue = threading.Lock()
-        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+        self._tenant_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
 
     def judge(self, job: Job) -> Checked:
         """Compile a job's module and return the result. Blocks.
@@ -76,11 +76,11 @@ class ModuleChecker:
             SandboxError: the host cannot raise the walls, or no worker is available.
         """
         with self._queue:
-            turn = self._turns.setdefault(job.tenant, _Turn())
-        with turn.lock, self._slots:
-            return self._apart(job)
+            tenant_lock = self._tenant_locks.setdefault(job.tenant, _TenantLock())
+        with tenant_lock.lock, self._slots:
+            return self._compile_in_thread(job)
 
-    def _apart(self, job: Job) -> Checked:
+    def _compile_in_thread(self, job: Job) -> Checked:
         # In a separate thread: the caller's may have a running event loop, and the launcher ends with the thread that started it.
         found: list[Checked] = []
         failed: list[BaseException] = []

@@ -25,7 +25,7 @@ class SealedCode:
     size: int
     seal: bytes
 
-    def another(self) -> "SealedCode":
+    def duplicate(self) -> "SealedCode":
         """Return the same code with another descriptor."""
         return SealedCode(os.dup(self.descriptor), self.size, self.seal)
 

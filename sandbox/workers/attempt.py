@@ -45,7 +45,7 @@ _journal = logging.getLogger("lodger.sandbox")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class AttemptContext:
     """Facts shared by all attempts of one zygote.
 
     Attributes:
@@ -112,13 +112,13 @@ class NeverArmed(Exception):
 class Attempt:
     """Driver of one worker from the job to the verdict; :meth:`run` is called once."""
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
+    def __init__(self, worker: WorkerEnd, job: Job, host: Host, context: AttemptContext) -> None:
         self._worker = worker
         self._job = job
         self._limits = job.limits
         self._host = host
-        self._around = surroundings
-        self._now_us = surroundings.now_us
+        self._context = context
+        self._now_us = context.now_us
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket = worker.socket
         self._watch = AttemptWatch(self._loop, worker.pid)
@@ -166,7 +166,7 @@ class Attempt:
             ended = self._loop.time()
         finally:
             self._end()
-        await self._buried()
+        await self._wait_until_reaped()
         if found is None:
             found = self._judge_death()
         self._hand_over(self._log_buffer.cut_line(self._now_us()))
@@ -177,7 +177,7 @@ class Attempt:
             logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
             dropped_logs=self._log_buffer.dropped,
             usage=self._usage((ended - started) * 1000),
-            walls=self._around.walls,
+            walls=self._context.walls,
         )
 
     # the end
@@ -207,8 +207,8 @@ class Attempt:
             call.cancel()
         self._worker.close()
 
-    async def _buried(self) -> None:
-        if not await self._worker.gone(_REAP_S):
+    async def _wait_until_reaped(self) -> None:
+        if not await self._worker.wait_ended(_REAP_S):
             _journal.error("a killed worker was not reaped within %s s", _REAP_S)
 
     def _judge_death(self) -> Verdict:
@@ -225,7 +225,7 @@ class Attempt:
 
     def _peak_bytes(self) -> int:
         death = self._worker.death
-        return 0 if death is None else max(0, death.peak_bytes - self._around.idle_bytes)
+        return 0 if death is None else max(0, death.peak_bytes - self._context.idle_bytes)
 
     def _usage(self, wall_ms: float) -> Usage:
         return Usage(round(self._cpu_ms(), 3), round(wall_ms, 3), self._peak_bytes(), self._made_calls)
@@ -273,8 +273,8 @@ class Attempt:
             self._turn_due = True
             self._loop.call_soon(self._turn)
         wanted = taken and not self._backlog
-        if self._backlog and not self._turn_due and self._worker.over:
-            self._hear_out()
+        if self._backlog and not self._turn_due and self._worker.ended:
+            self._read_remaining()
         if wanted != self._reading:
             self._reading = wanted
             if wanted:
@@ -282,8 +282,8 @@ class Attempt:
             else:
                 self._loop.remove_reader(self._socket.fileno())
 
-    def _hear_out(self) -> None:
-        if (left := codec.remaining(self._socket, self._incoming, self._longest)) is not None:
+    def _read_remaining(self) -> None:
+        if (left := codec.drain(self._socket, self._incoming, self._longest)) is not None:
             for kind, payload in left:
                 self._frame(kind, payload)
             self._decide(None)
@@ -375,7 +375,7 @@ class Attempt:
         found, modules = codec.failure(payload), self._job.bundle.modules
         if self._job.bundle.wasm is not None:  # its error is written by the runtime, not by the module
             return found
-        return error_location.mended(error_location.own_places(found, modules), modules)
+        return error_location.relocate(error_location.restrict_to_script(found, modules), modules)
 
     def _done(self, payload: bytes) -> None:
         try:
@@ -426,11 +426,11 @@ class Attempt:
     # host calls
 
     def _call(self, payload: bytes) -> None:
-        asked = codec.call(payload)
-        if asked is None or asked.number in self._calls:
-            self._decide(verdict.protocol_error("a malformed host call" if asked is None else "a call number in use"))
+        call = codec.call(payload)
+        if call is None or call.number in self._calls:
+            self._decide(verdict.protocol_error("a malformed host call" if call is None else "a call number in use"))
             return
-        effect, maximum = asked.name in EFFECTS, self._limits.host_calls
+        effect, maximum = call.name in EFFECTS, self._limits.host_calls
         if self._made_effects >= maximum * EFFECTS_PER_CALL if effect else self._made_calls >= maximum:
             self._decide(verdict.call_limit(self._limits))
             return
@@ -438,15 +438,15 @@ class Attempt:
         self._made_calls += not effect
         try:
             arguments = prescan.scan(
-                asked.arguments,
+                call.arguments,
                 max_bytes=self._limits.frame_bytes,
                 max_depth=self._limits.json_depth,
                 max_values=_CALL_VALUES,
             )
         except prescan.JsonRefused as refused:
-            self._reply(asked.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
+            self._reply(call.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
             return
-        self._calls[asked.number] = self._loop.create_task(self._answer(asked.number, asked.name, arguments))
+        self._calls[call.number] = self._loop.create_task(self._answer(call.number, call.name, arguments))
 
     async def _answer(self, number: int, name: str, arguments: str) -> None:
         try:

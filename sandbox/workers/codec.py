@@ -38,7 +38,7 @@ def bundle(content: Bundle) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HostCall:
     """A decoded host call: the name is ASCII, the arguments are unchecked bytes."""
 
     number: int
@@ -46,7 +46,7 @@ class Asked:
     arguments: bytes
 
 
-def call(payload: bytes) -> Asked | None:
+def call(payload: bytes) -> HostCall | None:
     """Return the call of a CALL frame, None if it is malformed."""
     fixed = frames.CALL_ID.size + 1
     if len(payload) < fixed:
@@ -55,7 +55,7 @@ def call(payload: bytes) -> Asked | None:
     name = payload[fixed:end]
     if not name or len(payload) <= end or not name.isascii() or not all(33 <= byte < 127 for byte in name):
         return None
-    return Asked(frames.CALL_ID.unpack_from(payload)[0], name.decode("ascii"), payload[end:])
+    return HostCall(frames.CALL_ID.unpack_from(payload)[0], name.decode("ascii"), payload[end:])
 
 
 def failure(payload: bytes) -> Verdict:
@@ -96,7 +96,7 @@ def _position(value: Any) -> int | None:  # noqa: ANN401 - hostile JSON
 _CHUNK = 1 << 16
 
 
-def remaining(end: socket.socket, incoming: bytearray, longest: Mapping[int, int]) -> list[tuple[int, bytes]] | None:
+def drain(end: socket.socket, incoming: bytearray, longest: Mapping[int, int]) -> list[tuple[int, bytes]] | None:
     """Return the log and FAIL frames that an ended worker left in its buffer and socket; None if there is a result.
 
     Before a result, the calls that precede it are carried out; otherwise calls of a dead worker are ignored.

@@ -33,7 +33,7 @@ _FRAME = re.compile(r"    at (?:[^\n]{0,500} \()?(?P<file>[^()\n]+?):(?P<line>\d
 _NATIVE = re.compile(r"    at [\w$.<>#\[\] -]{1,200} \(native\)")
 
 
-def own_places(found: Verdict, modules: Mapping[str, str]) -> Verdict:
+def restrict_to_script(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     """Return the verdict without stack frames and locations outside the script's modules."""
     error = found.error
     if error is None:
@@ -54,7 +54,7 @@ def own_places(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     return replace(found, error=replace(error, stack=stack, file=place[0], line=place[1], column=place[2]))
 
 
-def mended(found: Verdict, modules: Mapping[str, str]) -> Verdict:
+def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     """Return the verdict with the error's location moved to the use of the name in its message; searches 4 KiB."""
     error = found.error
     if error is None or error.file is None or error.line is None or error.column is None:
@@ -69,7 +69,7 @@ def mended(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     at = None if start is None else _reading(source, start, wanted[1], variable=variable)
     if at is None:
         return found
-    return replace(found, error=_moved(error, source, at))
+    return replace(found, error=_relocated(error, source, at))
 
 
 def _offset(source: str, line: int, column: int) -> int | None:
@@ -109,7 +109,7 @@ def _reading(source: str, start: int, name: str, *, variable: bool) -> int | Non
     return destructured
 
 
-def _moved(error: ScriptError, source: str, at: int) -> ScriptError:
+def _relocated(error: ScriptError, source: str, at: int) -> ScriptError:
     line = source.count("\n", 0, at) + 1
     column = at - (source.rfind("\n", 0, at) + 1) + 1
     old, new = f"{error.file}:{error.line}:{error.column}", f"{error.file}:{line}:{column}"

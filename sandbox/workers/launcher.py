@@ -113,7 +113,7 @@ class WorkerEnd:
         except OSError:
             return 0
 
-    def ended(self, death: Death | None) -> None:
+    def record_end(self, death: Death | None) -> None:
         """Record the exit; None if the zygote ended and the exit status is lost."""
         self.death = death
         self.lost = death is None
@@ -123,13 +123,13 @@ class WorkerEnd:
             self.on_end()
 
     @property
-    def over(self) -> bool:
+    def ended(self) -> bool:
         """Whether the worker ended: its exit is known or lost."""
         return self.death is not None or self.lost
 
-    async def gone(self, max_s: float) -> bool:
+    async def wait_ended(self, max_s: float) -> bool:
         """Wait for the end of the worker; return whether it came in time."""
-        if not self.over:
+        if not self.ended:
             loop = asyncio.get_running_loop()
             died = self._died = loop.create_future()
             patience = loop.call_later(max_s, _settle_once, died)
@@ -137,17 +137,17 @@ class WorkerEnd:
                 await died
             finally:
                 patience.cancel()
-        return self.over
+        return self.ended
 
 
 def pid_of(pidfd: int) -> int:
     """Return the process id in this process's PID namespace. Raises OSError, ValueError or IndexError if it is no pidfd."""
-    asked = bytearray(_PIDFD_INFO)
+    info = bytearray(_PIDFD_INFO)
     try:
-        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, asked)
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, info)
     except OSError:  # before Linux 6.13
         return pid_in_text(pidfd)
-    (pid,) = _PID_AT.unpack_from(asked, 16)  # struct pidfd_info: mask, cgroupid, pid, …
+    (pid,) = _PID_AT.unpack_from(info, 16)  # struct pidfd_info: mask, cgroupid, pid, …
     return int(pid)
 
 
@@ -194,7 +194,7 @@ class Zygote:
         self._control: socket.socket | None = None
         self._ready: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-        self.asked = 0
+        self.requested = 0
         self.workers: dict[int, WorkerEnd] = {}
         self.walls: dict[str, str] = {}
         self.modules: tuple[str, ...] = ()
@@ -232,7 +232,7 @@ class Zygote:
         self._control = ours
         loop = asyncio.get_running_loop()
         self._ready = loop.create_future()
-        loop.add_reader(ours.fileno(), self._hear)
+        loop.add_reader(ours.fileno(), self._on_control)
         try:
             if self._cgroup is not None:
                 ungrouped = self._group_in(self._cgroup, self._process.pid)
@@ -259,7 +259,7 @@ class Zygote:
         Args:
             code: for runtime ``wasm``, the compiled module: descriptor of a sealed memory file, size in bytes, whether it is metered.
         """
-        self.asked += 1
+        self.requested += 1
         if self._control is not None:
             try:
                 if code is None:
@@ -287,7 +287,7 @@ class Zygote:
         self._stopping.result()
 
     async def _stop(self) -> None:
-        self._let_go()
+        self._disconnect()
         process = self._process
         if process is None:
             return
@@ -304,11 +304,11 @@ class Zygote:
     def _group_in(self, cgroup: WorkerCgroup, launcher: int) -> str:
         """Put the launcher, and so all its children, into a control group. Return "" or the reason why not."""
         try:
-            group = cgroup.leaf()
+            group = cgroup.create_leaf()
         except NoGroup as reason:
             return str(reason)
         try:
-            group.admit(launcher)
+            group.add_process(launcher)
         except NoGroup as reason:
             cgroup.close(group)
             return str(reason)
@@ -322,18 +322,18 @@ class Zygote:
             pidfd = os.pidfd_open(process.pid)
         except OSError:
             return
-        ended: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(pidfd, _settle_once, ended)
+        exited: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(pidfd, _settle_once, exited)
         try:
             async with asyncio.timeout(seconds):
-                await ended
+                await exited
         except TimeoutError:
             pass
         finally:
             loop.remove_reader(pidfd)
             os.close(pidfd)
 
-    def _hear(self) -> None:
+    def _on_control(self) -> None:
         control = self._control
         while control is not None and control is self._control:
             try:
@@ -396,16 +396,16 @@ class Zygote:
         end.setblocking(False)
         worker = WorkerEnd(PID.unpack(message)[0], end, rights[1])
         self.workers[worker.inner_pid] = worker
-        self.asked -= 1
+        self.requested -= 1
         self._on_worker(worker)
 
     def _refuse(self) -> None:
-        self.asked -= 1
+        self.requested -= 1
         self._on_refused()
         self._settle_drained()
 
     def _settle_drained(self) -> None:
-        if self._drained is not None and not self.asked and not self.workers:
+        if self._drained is not None and not self.requested and not self.workers:
             _settle_once(self._drained)
 
     async def drained(self) -> None:
@@ -418,16 +418,16 @@ class Zygote:
         pid, status, user_us, system_us, peak_bytes, minor_faults = DEATH.unpack(message)
         worker = self.workers.pop(pid, None)
         if worker is not None:
-            worker.ended(Death(status, user_us + system_us, peak_bytes, minor_faults))
+            worker.record_end(Death(status, user_us + system_us, peak_bytes, minor_faults))
         self._settle_drained()
 
     def _lose(self) -> None:
         """Handle the end of the zygote: its workers end too, and their exit status is lost."""
         if self._control is not None:
-            self._let_go()
+            self._disconnect()
             self._on_lost()
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         control, self._control = self._control, None
         if control is not None:
             asyncio.get_running_loop().remove_reader(control.fileno())
@@ -435,6 +435,6 @@ class Zygote:
         living, self.workers = self.workers, {}
         for worker in living.values():
             worker.kill()
-            worker.ended(None)
-        self.asked = 0
+            worker.record_end(None)
+        self.requested = 0
         self._settle_drained()

@@ -19,7 +19,7 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.settings import runtime_settings
 from lodger.sandbox.workers import verdict
-from lodger.sandbox.workers.attempt import Attempt, NeverArmed, Surroundings
+from lodger.sandbox.workers.attempt import Attempt, AttemptContext, NeverArmed
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
@@ -29,7 +29,7 @@ _TAKE_S = 30.0
 _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Consecutive workers that die while warming up before waiting attempts fail.
-_HOPELESS = 4
+_MAX_FAILURES = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -98,10 +98,10 @@ class WarmPool:
         self._ready: deque[WorkerEnd] = deque()
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
         self.failures = self._restarts = 0
-        self._last_words = ""
-        self._around = Surroundings(0, {}, now_us)
+        self._last_message = ""
+        self._context = AttemptContext(0, {}, now_us)
         self._running = 0
-        self._quiet: asyncio.Future[None] | None = None
+        self._idle: asyncio.Future[None] | None = None
         self._open = False
         self.walls: dict[str, bool] = {}
 
@@ -141,7 +141,7 @@ class WarmPool:
         async with self._starting:
             await self._close()
 
-    async def attempt(self, make: Callable[[WorkerEnd, Surroundings], Attempt]) -> Report:
+    async def attempt(self, make: Callable[[WorkerEnd, AttemptContext], Attempt]) -> Report:
         """Run an attempt with a ready worker, or another if it dies before it is armed, and return its report. Raises ZygoteFailed."""
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
@@ -150,7 +150,7 @@ class WarmPool:
             for _ in range(_TRIES):
                 worker = await self._take()
                 try:
-                    return await make(worker, self._around).run()
+                    return await make(worker, self._context).run()
                 except NeverArmed:
                     if not self._open:
                         break
@@ -158,8 +158,8 @@ class WarmPool:
             return Report(lost.outcome, error=lost.error, walls=self.walls)
         finally:
             self._running -= 1
-            if self._quiet is not None and not self._running and not self._quiet.done():
-                self._quiet.set_result(None)
+            if self._idle is not None and not self._running and not self._idle.done():
+                self._idle.set_result(None)
 
     # workers
 
@@ -189,7 +189,9 @@ class WarmPool:
                 self._waiting.remove(waiter)
 
     def _none_ready(self) -> ZygoteFailed:
-        return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"none within {_TAKE_S:g} s")
+        return ZygoteFailed(
+            "no_worker", "no worker became ready", why=self._last_message or f"none within {_TAKE_S:g} s"
+        )
 
     def _give_back(self, worker: WorkerEnd) -> None:
         """Hand a ready worker to the attempt that has waited longest, or keep it."""
@@ -205,7 +207,7 @@ class WarmPool:
         if zygote is None or not self._open:
             return
         wanted = self._size + len(self._waiting) - len(self._ready)
-        while self._asked() + len(self._warming) < min(wanted, self._cores):
+        while self._requested() + len(self._warming) < min(wanted, self._cores):
             zygote.spawn()
             if self._zygote is not zygote:
                 return  # it was lost in spawn, with all its requests
@@ -215,58 +217,58 @@ class WarmPool:
         self._forks += 1
         if self._forks >= self.renew_after and self._renewing is None and self._zygote is not None:
             self._renewing = loop.create_task(self._renew(self._zygote))
-        self._warming[worker] = loop.call_later(_WARM_UP_S, self._warmed, worker, b"")
-        loop.add_reader(worker.socket.fileno(), self._hear, worker)
+        self._warming[worker] = loop.call_later(_WARM_UP_S, self._on_warm, worker, b"")
+        loop.add_reader(worker.socket.fileno(), self._on_readable, worker)
 
-    def _hear(self, worker: WorkerEnd) -> None:
+    def _on_readable(self, worker: WorkerEnd) -> None:
         # Until an attempt takes over: the worker sends READY, and nothing may follow.
         if worker in self._warming:
             try:
-                said = worker.socket.recv(4096)
+                message = worker.socket.recv(4096)
             except BlockingIOError:
                 return
             except OSError:
-                said = b""
-            self._warmed(worker, said)
+                message = b""
+            self._on_warm(worker, message)
         elif worker in self._ready:
             self._ready.remove(worker)
             _drop(worker)
             self._refill()
 
-    def _warmed(self, worker: WorkerEnd, said: bytes) -> None:
+    def _on_warm(self, worker: WorkerEnd, message: bytes) -> None:
         handle = self._warming.pop(worker, None)
         if handle is None:
             return
         handle.cancel()
-        if said == _READY:
+        if message == _READY:
             self.failures = 0
             self._restarts = 0
             if self._first is not None and not self._first.done():
                 self._first.set_result(None)
-            if not self._around.idle_bytes:
-                self._around = Surroundings(worker.resident_bytes(), self.walls, self._now_us)
+            if not self._context.idle_bytes:
+                self._context = AttemptContext(worker.resident_bytes(), self.walls, self._now_us)
             self._give_back(worker)
             self._refill()
             return
         _drop(worker)
         self.failures += 1
-        self._last_words = (
-            said[frames.HEAD.size + 5 :].decode("utf-8", "replace")
+        self._last_message = (
+            message[frames.HEAD.size + 5 :].decode("utf-8", "replace")
             or "the worker ended without a message while warming up"
         )
-        if self.failures >= _HOPELESS:
-            self._despair(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_words))
+        if self.failures >= _MAX_FAILURES:
+            self._fail_waiting(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_message))
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
-    def _refused(self) -> None:
+    def _on_refused(self) -> None:
         # The kernel had no process, memory or descriptor for another worker; running ones will release some.
         self.failures += 1
-        self._last_words = "the kernel cannot create another process"
+        self._last_message = "the kernel cannot create another process"
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
-    def _despair(self, problem: ZygoteFailed) -> None:
+    def _fail_waiting(self, problem: ZygoteFailed) -> None:
         if self._first is not None and not self._first.done():
             self._first.set_exception(problem)
         while self._waiting:
@@ -280,15 +282,15 @@ class WarmPool:
         """Return the paths of the files that the runtime loads in the zygote; takes seconds if the realm must be baked."""
         return await asyncio.to_thread(runtime_settings, self._runtime, self._cache, metered=self._metered)
 
-    def _asked(self) -> int:
+    def _requested(self) -> int:
         """Return the number of requested workers that have not arrived yet."""
         zygotes = self._retired if self._zygote is None else (self._zygote, *self._retired)
-        return sum(zygote.asked for zygote in zygotes)
+        return sum(zygote.requested for zygote in zygotes)
 
     async def _bring_up(self) -> None:
         self._zygote = await self._start_zygote()
         self._forks = 0
-        self._around = Surroundings(0, self.walls, self._now_us)
+        self._context = AttemptContext(0, self.walls, self._now_us)
         self._refill()
 
     async def _renew(self, old: Zygote) -> None:
@@ -314,7 +316,7 @@ class WarmPool:
         del self._retired[zygote]
 
     async def _start_zygote(self) -> Zygote:
-        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._lost(zygote), self._refused, self._cgroup)
+        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self._cgroup)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         for wall, why in zygote.walls.items():
@@ -328,7 +330,7 @@ class WarmPool:
             raise
         return zygote
 
-    def _lost(self, zygote: Zygote) -> None:
+    def _on_lost(self, zygote: Zygote) -> None:
         if self._zygote is not zygote:
             return  # a retired one: its workers were already marked as lost
         self._zygote = None
@@ -346,7 +348,7 @@ class WarmPool:
             try:
                 await self._bring_up()
             except SandboxError as problem:
-                self._last_words = problem.why
+                self._last_message = problem.why
                 _journal.error("the zygote did not start: %s", problem.why)
 
     def _forget_workers(self) -> None:
@@ -372,11 +374,11 @@ class WarmPool:
                 await each.stop()
         self._ending = None
         self._forget_workers()
-        self._despair(ZygoteFailed("pool_stopped", "the pool was stopped"))
+        self._fail_waiting(ZygoteFailed("pool_stopped", "the pool was stopped"))
         if self._running:
-            self._quiet = asyncio.get_running_loop().create_future()
-            await self._quiet
-            self._quiet = None
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+            self._idle = None
 
 
 def _drop(worker: WorkerEnd) -> None:

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 from lodger.sandbox.limits import MIB
-from lodger.sandbox.walls.cgroup import CONTROLLERS, Group, NoGroup, delegated, prepare
+from lodger.sandbox.walls.cgroup import CONTROLLERS, Group, NoGroup, delegated_folder, prepare
 
 #: Memory of zygotes, launchers and waiting workers, beside the attempts.
 _BESIDE_BYTES = 256 * MIB
@@ -44,12 +44,12 @@ class WorkerCgroup:
         self._outer: Group | None = None
         self._zygotes = 0
 
-    def leaf(self) -> Group:
+    def create_leaf(self) -> Group:
         """Return a new group for one zygote; :meth:`close` deletes it. Raises NoGroup with the reason."""
         with self._lock:
-            outer = self._outer or self._made()
+            outer = self._outer or self._create_outer()
             try:
-                leaf = outer.inside(f"zygote-{next(_numbers)}")
+                leaf = outer.create_subgroup(f"zygote-{next(_numbers)}")
             except NoGroup:
                 if not self._zygotes:
                     outer.remove()
@@ -67,11 +67,11 @@ class WorkerCgroup:
                 self._outer.remove()
                 self._outer = None
 
-    def _made(self) -> Group:
-        folder = self.folder or delegated()
+    def _create_outer(self) -> Group:
+        folder = self.folder or delegated_folder()
         prepare(folder, self.controllers)
         outer = Group(folder / f"lodger-{os.getpid()}-{next(_numbers)}")
         if self.controllers:
-            outer.bound(self._memory_bytes, self._processes)
+            outer.set_limits(self._memory_bytes, self._processes)
         self._outer = outer
         return outer

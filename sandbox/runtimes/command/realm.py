@@ -247,18 +247,18 @@ class ModuleRealm:
         return Stopped("script_error", "ExitCode", f"the module exited with code {code}")
 
     def _of_trap(self, trap: Trapped) -> Stopped:
-        about = self._place(trap.frames)
+        details = self._place(trap.frames)
         if trap.code == TRAP_STACK_OVERFLOW:
             text = "the module's calls are nested too deeply; check for infinite recursion"
-            return Stopped("stack_limit", "LimitExceeded", text, about)
+            return Stopped("stack_limit", "LimitExceeded", text, details)
         if trap.code == TRAP_OUT_OF_FUEL:
             text = f"the module used more than its {self._limits['fuel']} units of fuel"
-            return Stopped("cpu_limit", "LimitExceeded", text, about)
+            return Stopped("cpu_limit", "LimitExceeded", text, details)
         if trap.code == TRAP_UNREACHABLE and self._full():
             return self._out_of_memory()
         name = TRAPS.get(trap.code, "trap")
-        where = f" in {_shown(*trap.frames[0])}" if trap.frames else ""
-        return Stopped("script_error", "Trap", name + where, about)
+        where = f" in {_describe_frame(*trap.frames[0])}" if trap.frames else ""
+        return Stopped("script_error", "Trap", name + where, details)
 
     def _full(self) -> bool:
         """Return whether the memory cannot grow by a quarter; allocators then end the module by a trap or an exit."""
@@ -270,7 +270,7 @@ class ModuleRealm:
 
     @staticmethod
     def _place(frames: "list[tuple[str, int, int]]") -> bytes:
-        stack = "\n".join(f"at {_shown(*frame)}" for frame in frames)
+        stack = "\n".join(f"at {_describe_frame(*frame)}" for frame in frames)
         return f'{{"stack":{quoted(stack)},"file":null,"line":null,"column":null}}'.encode()
 
     def _finish_log(self) -> None:
@@ -284,12 +284,12 @@ class ModuleRealm:
     def _fail(self, stop: Stopped) -> None:
         self._finish_log()
         assert self._channel is not None
-        about = stop.about or self._place([])
-        body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)},'.encode() + about[1:]
+        details = stop.details or self._place([])
+        body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)},'.encode() + details[1:]
         outcome = stop.outcome.encode()
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body)
 
 
-def _shown(name: str, number: int, offset: int) -> str:
+def _describe_frame(name: str, number: int, offset: int) -> str:
     place = f" at byte 0x{offset:x}" if offset < _UNKNOWN else ""
     return f"{name or 'function'} (#{number}){place}"

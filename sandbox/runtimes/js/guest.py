@@ -160,9 +160,9 @@ class Guest:
             raise WasmFault("the guest pointed outside its memory")
         self._bytes[address:end] = data
 
-    def copying(self, rehearse: "Callable[[], None]") -> "tuple[Call, ...]":
+    def copy_calls(self, rehearse: "Callable[[], None]") -> "tuple[Call, ...]":
         """Return the system calls by which a fork copies the pages of this memory that a rehearsal writes."""
-        return written.copying(rehearse, self._base, self._base + self.size())
+        return written.copy_calls(rehearse, self._base, self._base + self.size())
 
     def stack_pointer(self) -> int:
         """Return the guest's only mutable global, which the baker copies."""
@@ -187,10 +187,10 @@ class Guest:
         error = self._enter(self._context, function, values, 8, self._trap_at)
         machine.guest = before
         if error or self._trap.value:
-            self._stopped(error)
+            self._raise_stop(error)
         return values[0] & _MASK
 
-    def _stopped(self, error: int | None) -> None:
+    def _raise_stop(self, error: int | None) -> None:
         fault, self.machine.fault = self.machine.fault, None
         trap, self._trap.value = self._trap.value, None
         if fault is not None:

@@ -4,7 +4,7 @@ import os
 import time
 
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
-from lodger.sandbox.runtimes.answer import Over, Stopped, cut, quoted
+from lodger.sandbox.runtimes.answer import Answered, Stopped, cut, quoted
 from lodger.sandbox.runtimes.js.guest import Guest, Host, Thrown, Trapped
 from lodger.sandbox.runtimes.js.modules import Modules, SourceRefused
 from lodger.sandbox.runtimes.libwasmtime import (
@@ -45,7 +45,7 @@ class QuickRealm(Host):
         self._wake_at_us: int | None = None
         self._last_call = ""
         self._halting = False
-        self._waited = 0
+        self._sync_calls = 0
         self._returned = False
         self._dropped = b"0"
 
@@ -79,7 +79,7 @@ class QuickRealm(Host):
             self._drive(self._message(self._modules))
         except SourceRefused as refused:
             self._fail(Stopped("compile_error", "SyntaxError", str(refused)))
-        except Over:
+        except Answered:
             pass
         except Stopped as stop:
             self._fail(stop)
@@ -183,7 +183,7 @@ class QuickRealm(Host):
         try:
             self._apply("halted", b"")
         except Stopped as place:
-            raise Stopped("cpu_limit", "LimitExceeded", text + self._hint(), place.about) from None
+            raise Stopped("cpu_limit", "LimitExceeded", text + self._hint(), place.details) from None
         except (Thrown, Trapped, MemoryError):
             pass
         raise Stopped("cpu_limit", "LimitExceeded", text + self._hint())
@@ -204,12 +204,12 @@ class QuickRealm(Host):
         return _OPERATIONS[operation](self, text)
 
     def _async(self, text: bytes | None) -> None:
-        self._send_call(*self._parted(text, 2))
+        self._send_call(*self._split(text, 2))
 
     def _sync(self, text: bytes | None) -> bytes:
-        name, json = self._parted(text, 1)
-        self._waited += 1
-        number = 0x80000000 + self._waited  # distinct from the guest's own numbers
+        name, json = self._split(text, 1)
+        self._sync_calls += 1
+        number = 0x80000000 + self._sync_calls  # distinct from the guest's own numbers
         self._send_call(b"%d" % number, name, json)
         start = b"%d " % number
         while True:
@@ -217,7 +217,7 @@ class QuickRealm(Host):
             if self._backlog[-1].startswith(start):
                 return self._backlog.pop()[len(start) :].replace(b" ", b"", 1)
 
-    def _parted(self, text: bytes | None, cuts: int) -> list[bytes]:
+    def _split(self, text: bytes | None, cuts: int) -> list[bytes]:
         if text is None:
             raise Stopped(
                 "output_limit",
@@ -259,7 +259,7 @@ class QuickRealm(Host):
         if not self._returned:  # jobs in the queue run before the answer is sent
             self._returned = True
             return
-        self._say(dropped, DONE, json)
+        self._send_answer(dropped, DONE, json)
 
     def _failed(self, text: bytes | None) -> None:
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
@@ -272,7 +272,7 @@ class QuickRealm(Host):
             file, line = self._modules.missing
             found = b'"file":%s,"line":%d' % (quoted(file.decode("utf-8", "replace")).encode(), line)
             json = json.replace(b'"file":null,"line":null', found, 1)
-        self._say(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
+        self._send_answer(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
 
     def _timer(self, text: bytes | None) -> None:
         if text is None or text == b"-":
@@ -281,9 +281,9 @@ class QuickRealm(Host):
             self._wake_at_us = self._now_us() // 1000 * 1000 + int(text) * 1000
 
     def _halt(self, text: bytes | None) -> None:
-        dropped, _, about = (text or b"0 ").partition(b" ")
+        dropped, _, details = (text or b"0 ").partition(b" ")
         self._count_dropped(dropped)
-        raise Stopped("", "", "", about)
+        raise Stopped("", "", "", details)
 
     def _random(self, text: bytes | None) -> bytes:
         return os.urandom(min(int(text or b"0"), 65536)).hex().encode()
@@ -296,16 +296,18 @@ class QuickRealm(Host):
         if dropped != b"0":
             self._channel.send(DROPPED, CALL_ID.pack(min(int(dropped), 0xFFFFFFFF)))
 
-    def _say(self, dropped: bytes, kind: int, payload: bytes) -> None:
+    def _send_answer(self, dropped: bytes, kind: int, payload: bytes) -> None:
         assert self._channel is not None
         self._count_dropped(dropped)
         self._channel.answer(kind, payload)
-        raise Over
+        raise Answered
 
     def _fail(self, stop: Stopped) -> None:
         assert self._channel is not None
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)}'.encode()
-        body += b"," + stop.about[1:-1] if len(stop.about) > 2 else b',"stack":"","file":null,"line":null,"column":null'
+        body += (
+            b"," + stop.details[1:-1] if len(stop.details) > 2 else b',"stack":"","file":null,"line":null,"column":null'
+        )
         outcome = stop.outcome.encode()
         self._count_dropped(self._dropped)
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")

@@ -27,11 +27,11 @@ _NATIVE_NAMES = ("entered", "refused", "clock", "seed")
 class NativeHost(Host):
     """The host of this guest."""
 
-    def uncompiled(self, said: str) -> str:
+    def describe_compile_error(self, said: str) -> str:
         """Return name, message and stack of a compile error, one per line, from the text of the binding."""
         return f"Error\n{said}\n"
 
-    def starved(self) -> None:
+    def out_of_memory(self) -> None:
         """Handle a call for which there was no memory; never raises."""
 
 
@@ -45,14 +45,14 @@ class NativeGuest:
         self._refusal: type[Exception] = engine.JSException
         self.context = engine.Context()
         self.context.set_max_stack_size(stack_bytes)
-        self.context.add_callable("$host", self._asked)
-        self._evaluate(_joined(sources))
+        self.context.add_callable("$host", self._host_call)
+        self._evaluate(_join_sources(sources))
         self._rejections = Rejections(engine, self.context, "$n")
         self.entries: dict[str, Any] = self._take("$lodger.host", ENTRIES)
         native = self._take("$native", _NATIVE_NAMES)
         self._entered, self._refused, self._clock, self.seed = (native[name] for name in _NATIVE_NAMES)
         self._evaluate("delete globalThis.$lodger; delete globalThis.$native; delete globalThis.$n;")
-        self._wanted: bytes | None = None
+        self._pending_source: bytes | None = None
         self._resident = 0
         while self.jobs():
             pass
@@ -79,7 +79,7 @@ class NativeGuest:
         """Return the peak memory since :meth:`limit`, as counted by the kernel."""
         return _peak_bytes() - self._resident if self._resident else 0
 
-    def was_deep(self) -> bool:
+    def reached_stack_limit(self) -> bool:
         """Return whether the stack was ever used down to the engine's limit: unwritten memory there is zero."""
         return any(ctypes.string_at(self._deepest, _DEEP_BYTES))
 
@@ -106,19 +106,19 @@ class NativeGuest:
                 done += 1
         except self._refusal:
             raise Thrown("a job of the engine's own threw") from None
-        if self._wanted is None:
+        if self._pending_source is None:
             return done
-        source, self._wanted = self._wanted, None
+        source, self._pending_source = self._pending_source, None
         try:
             evaluation = self.context.module(source.decode())
         except self._refusal as refused:
             assert isinstance(self.host, NativeHost)
-            self._go_in(self._refused, self.host.uncompiled(str(refused)))
+            self._call_native(self._refused, self.host.describe_compile_error(str(refused)))
         else:
-            self._go_in(self._entered, evaluation)
+            self._call_native(self._entered, evaluation)
         return done + 1
 
-    def _go_in(self, native: "Any", given: "Any") -> None:  # noqa: ANN401 - the binding has no types
+    def _call_native(self, native: "Any", given: "Any") -> None:  # noqa: ANN401 - the binding has no types
         try:
             native(given)
         except self._refusal:
@@ -126,22 +126,22 @@ class NativeGuest:
 
     def enter(self, source: bytes) -> None:
         """Let the next call of :meth:`jobs` evaluate the module."""
-        self._wanted = source
+        self._pending_source = source
 
     # -- called by the guest --
 
-    def _asked(self, letter: "str | None", text: "str | None") -> "str | None":
+    def _host_call(self, letter: "str | None", text: "str | None") -> "str | None":
         # Must not raise: the binding would turn it into an error that a script can catch.
         if letter is None or text is None:  # the binding had no memory for a text
             assert isinstance(self.host, NativeHost)
-            self.host.starved()
+            self.host.out_of_memory()
             return None
         words = text.encode()
         answer = self.host.call(ord(letter), words if len(words) <= self.maximum else None)
         return None if answer is None else answer.decode()
 
 
-def _joined(sources: "list[str]") -> str:
+def _join_sources(sources: "list[str]") -> str:
     """Return the library as one text, at its own line numbers: native.js, the bootstrap, then one function per file."""
     native, bootstrap, *files = sources
     parts = ["\n" * OURS_LINE, native, "\n;globalThis.$lodger = ", bootstrap]

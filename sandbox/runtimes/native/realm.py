@@ -7,7 +7,7 @@ exits after the answer was sent, and in all other cases.
 import os
 
 from lodger.sandbox.child.channel import Disconnected
-from lodger.sandbox.runtimes.answer import Over, Stopped
+from lodger.sandbox.runtimes.answer import Answered, Stopped
 from lodger.sandbox.runtimes.js.guest import Thrown
 from lodger.sandbox.runtimes.js.realm import QuickRealm
 from lodger.sandbox.runtimes.native.guest import NativeGuest, NativeHost
@@ -44,11 +44,11 @@ class NativeRealm(QuickRealm, NativeHost):
             if operation == ord("i"):
                 return self._enter(text or b"")
             if operation == ord("o"):
-                return b"1" if self.guest.was_deep() else b"0"
+                return b"1" if self.guest.reached_stack_limit() else b"0"
             if operation == ord("l") and text is not None:
                 text = text.replace(b"\x010", b"\0").replace(b"\x011", b"\x01")
             return super().call(operation, text)
-        except Over:
+        except Answered:
             self._leave(0)
         except Stopped as stop:
             self._fail(stop)
@@ -62,7 +62,7 @@ class NativeRealm(QuickRealm, NativeHost):
             self._leave(72)
         return None
 
-    def starved(self) -> None:
+    def out_of_memory(self) -> None:
         """End the attempt: there was no memory for a call of the bootstrap."""
         self._fail(self._out_of_memory())
         self._leave(0)
@@ -86,7 +86,7 @@ class NativeRealm(QuickRealm, NativeHost):
         self.guest.enter(self._modules.entered(way, name))
         return name
 
-    def uncompiled(self, said: str) -> str:
+    def describe_compile_error(self, said: str) -> str:
         """Return name, message and stack of a compile error, one per line, from the text of the binding."""
         entry = self._modules.entry.decode("utf-8", "replace")
         head, _, stack = said.replace("module '<input>'", f"module '{entry}'").partition("\n")
