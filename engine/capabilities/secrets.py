@@ -16,7 +16,7 @@ from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.request_errors import SecretRefused
-from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.redaction import Redactor
 
 #: Maximum total size of values in the headers of a request, estimated generously.
@@ -24,7 +24,7 @@ MAX_FILLED = 64 * 1024
 _HANDLE = re.compile(r"\{\{(?:secret:|basic:([^{}:]{0,128}):)([A-Za-z][A-Za-z0-9_]{0,62})\}\}", re.ASCII)
 
 
-async def none_known(_names: Collection[str]) -> dict[str, Opened]:
+async def none_known(_names: Collection[str]) -> dict[str, OpenSecret]:
     """Return no secrets."""
     return {}
 
@@ -52,7 +52,7 @@ class SecretHandles:
     def __init__(self, headers: Headers) -> None:
         self._headers = headers
         self.names = {match[2] for _, value in headers for match in _HANDLE.finditer(value)}
-        self._known: dict[str, Opened] = {}
+        self._known: dict[str, OpenSecret] = {}
 
     async def look_up(self, session: Session) -> None:
         """Read the values of the secrets.

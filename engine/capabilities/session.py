@@ -13,7 +13,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.numbers import Numbers
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
-from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.limits import Limits
 
@@ -63,7 +63,7 @@ class AddressLookup(Protocol):
 class SecretLookup(Protocol):
     """Reads secrets of the attempt's tenant."""
 
-    async def __call__(self, names: Collection[str], /) -> dict[str, Opened]:
+    async def __call__(self, names: Collection[str], /) -> dict[str, OpenSecret]:
         """Return those of the secrets that exist, with their values."""
         ...
 

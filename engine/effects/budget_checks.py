@@ -17,7 +17,7 @@ from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import BUDGETS, STORAGE, Overdrawn
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
-from lodger.engine.store.usage.usage import Today
+from lodger.engine.store.usage.usage import DayUsage
 from lodger.sandbox.outcome import Outcome
 
 #: Maximum number of bytes that one written row or key adds to a tenant's stored data.
@@ -56,7 +56,7 @@ class BudgetChecks:
         self.day = now_us // usage.DAY_US
         self._context = context
         self._connection = connection
-        self._known: dict[str, Today] = {}
+        self._known: dict[str, DayUsage] = {}
         self._kept: dict[str, int] = {}
         self._ended: Counter[tuple[str, str]] = Counter()
         self._held: dict[str, dict[str, int]] = {}
@@ -68,8 +68,8 @@ class BudgetChecks:
             claim.tenant_id for claim, finished in batch if finished.outcome is Outcome.OK and effects_of(finished)
         }
         if reserved:
-            self._known = usage.of_day(self._context, self._connection, reserved, self.day)
-            self._kept = storage_usage.kept(self._connection, reserved)
+            self._known = usage.usages_of_day(self._context, self._connection, reserved, self.day)
+            self._kept = storage_usage.kept_bytes(self._connection, reserved)
 
     def require(self, claim: Claim, finished: Finished) -> None:
         """Check the day budgets of an attempt before its effects are applied.
@@ -117,11 +117,11 @@ class BudgetChecks:
 
     def _holding(self, tenant_id: str) -> dict[str, int]:
         if tenant_id not in self._held:
-            self._held[tenant_id] = budget_reservations.held(self._connection, tenant_id, self.day)
+            self._held[tenant_id] = budget_reservations.reserved(self._connection, tenant_id, self.day)
         return self._held[tenant_id]
 
     def _exactly(self, tenant_id: str) -> int:
-        return storage_usage.kept(self._connection, [tenant_id]).get(tenant_id, 0)
+        return storage_usage.kept_bytes(self._connection, [tenant_id]).get(tenant_id, 0)
 
 
 def effects_of(finished: Finished) -> dict[str, int]:

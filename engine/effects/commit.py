@@ -377,7 +377,7 @@ class _Commit:
             "message_id": mail.message_id,
             "payload": strict_json.dump(payload),
         }
-        outbox.put(self.connection, [row], self.now_us)
+        outbox.enqueue(self.connection, [row], self.now_us)
 
 
 def _body(row: Row) -> str:

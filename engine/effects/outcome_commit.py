@@ -104,7 +104,7 @@ def commit(
             conflict = held_up.as_conflict()
             made = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
         outcome = Outcome.OK if isinstance(made, SealedAttempt) else made.outcome
-        fetches.settle(connection, claim, finished.fetched, outcome)
+        fetches.store(connection, claim, finished.fetched, outcome)
         if isinstance(made, SealedAttempt):
             sealed.append(made)
             ceilings.held(claim)
@@ -115,7 +115,7 @@ def commit(
     ready_queue.refresh(connection, {each.tenant_id for each in sealed})
     settled = settle(context, connection, endings, now_us, warned)
     _follow_up(context, connection, batch, settled, now_us)
-    fetches.forget(
+    fetches.delete_kept(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
     )
     return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting), tuple(warned))
@@ -136,7 +136,9 @@ def _follow_up(
     }
     for each in settled:
         if each.state == "done" and each.action_id in lagging and each.schedule_id is not None:
-            change_triggers.again(context, connection, each.tenant_id, each.action_id, each.schedule_id, now_us)
+            change_triggers.request_continuation(
+                context, connection, each.tenant_id, each.action_id, each.schedule_id, now_us
+            )
 
 
 def _written(

@@ -89,7 +89,7 @@ def seal(
     # Its use counts from now on, so that other attempts cannot exceed the budgets before it is settled.
     due = effects_of(finished)
     if due:
-        budget_reservations.hold(connection, made.tenant_id, made.action_id, made.attempt, now_us // usage.DAY_US, due)
+        budget_reservations.add(connection, made.tenant_id, made.action_id, made.attempt, now_us // usage.DAY_US, due)
     return made
 
 
@@ -184,7 +184,9 @@ def settled(
         and made.schedule_id is not None
         and has_unread_changes(effect for _index, effect in own.effects)
     ):
-        change_triggers.again(context, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
+        change_triggers.request_continuation(
+            context, connection, made.tenant_id, made.action_id, made.schedule_id, now_us
+        )
     return Finish(made, finished, body["script"], body["slot_us"], body["next_us"], tuple(warned))
 
 

@@ -22,7 +22,7 @@ from lodger.engine.service import lock_context
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
 from lodger.engine.service.operations.table import Nouns, Operation
-from lodger.engine.store.migrations.revision import Progress, silent
+from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Engine(Nouns[Async]):
         clock: Clock | None = None,
         settings: Settings | None = None,
         compile_schedule: Compile | None = None,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
         """Open a ledger, creating or upgrading it; see :meth:`lodger.engine.sync.Engine.open`. Blocks meanwhile."""
         opened = sync.Engine.open(
@@ -190,9 +190,9 @@ class Engine(Nouns[Async]):
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "AsyncGenerator[Action | LogLine]":
         """Yield changes of a tenant's actions, or of one action with its log lines; see :meth:`lodger.engine.sync.Engine.live`."""
-        from lodger.engine.service.action_stream import alive
+        from lodger.engine.service.action_stream import live_async
 
-        return alive(self.inner, tenant_id, action_id, self.threads.read)
+        return live_async(self.inner, tenant_id, action_id, self.threads.read)
 
     def lock(
         self,

@@ -38,9 +38,9 @@ from lodger.engine.service.nouns.webhooks import Webhooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.content_cache import Sources
+from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.migrations.revision import Progress, silent
+from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile, RevisionCache
 from lodger.engine.store.schedules import adoption
 from lodger.engine.vault.keyring import Keyring
@@ -105,7 +105,7 @@ class Engine(Nouns[Sync]):
         settings: Settings | None = None,
         compile_schedule: Compile | None = None,
         ids: Identities | None = None,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
         """Open a ledger, creating or upgrading it.
 
@@ -126,7 +126,13 @@ class Engine(Nouns[Sync]):
         of_server = database.driver.has_clock and not injected
         return cls(
             StoreContext(
-                database, clock, ids, RevisionCache(settings, compile_schedule), Sources(settings), settings, of_server
+                database,
+                clock,
+                ids,
+                RevisionCache(settings, compile_schedule),
+                ContentCache(settings),
+                settings,
+                of_server,
             )
         )
 

@@ -70,7 +70,7 @@ class WriteMany:
             self._writer.of(connection).run(connection, rows)
 
 
-class AskMany:
+class QueryMany:
     """A query about many rows.
 
     Args:

@@ -14,7 +14,7 @@ from lodger.engine.core.params import Field, read_fields
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import Allowance
-from lodger.engine.store.bulk import AskMany
+from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.sandbox.limits import LIMITS, Limits
@@ -30,7 +30,7 @@ VersionKey = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VersionContent:
     """The executable content of a script version.
 
     Attributes:
@@ -58,7 +58,7 @@ _script = (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id =
 
 
 _wanted = select(*_columns).join_from(script_versions, scripts, _script)
-_versions = AskMany(
+_versions = QueryMany(
     {"tenant": scripts.c.tenant_id, "script": scripts.c.id, "number": scripts.c.version},
     lambda given, driver: driver.look_up(
         given,
@@ -71,8 +71,8 @@ _versions = AskMany(
 )
 
 
-class Sources:
-    """A bounded cache of :class:`Source`, limits, budgets, grants and allowances."""
+class ContentCache:
+    """A bounded cache of :class:`VersionContent`, limits, budgets, grants and allowances."""
 
     def __init__(self, settings: Settings) -> None:
         self._default = Allowance(
@@ -96,12 +96,12 @@ class Sources:
         self._granted = grants.parse(settings.grants.split())
         self._grants: OrderedDict[tuple[str | None, ...], Grants] = OrderedDict()
         self._allowances: OrderedDict[str, Allowance] = OrderedDict()
-        self._versions: OrderedDict[VersionKey, Source] = OrderedDict()
+        self._versions: OrderedDict[VersionKey, VersionContent] = OrderedDict()
         self._versions_bytes = 0
         self._limits: OrderedDict[tuple[str, str | None], Limits] = OrderedDict()
         self._budgets: OrderedDict[tuple[str, str | None], dict[str, int]] = OrderedDict()
 
-    def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, Source]:
+    def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, VersionContent]:
         """Return the content of each version."""
         found, absent = {}, []
         for key in sorted(set(wanted)):
@@ -120,7 +120,7 @@ class Sources:
         for key in [each for each in list(self._versions) if each[0] == tenant]:
             self._versions_bytes -= self._versions.pop(key).size
 
-    def _keep(self, key: VersionKey, source: Source) -> Source:
+    def _keep(self, key: VersionKey, source: VersionContent) -> VersionContent:
         self._versions[key] = source
         self._versions_bytes += source.size
         while len(self._versions) > 1 and (len(self._versions) > KEPT or self._versions_bytes > KEPT_BYTES):
@@ -182,15 +182,15 @@ class Sources:
         return kept
 
 
-def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, Source]:
+def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, VersionContent]:
     given = [{"tenant": tenant, "script": script, "number": number} for tenant, script, number in keys]
     rows = _versions.rows(connection, given)
     return {(key := (row.tenant, row.script, row.number)): _source(key, row) for row in rows}
 
 
-def _source(key: VersionKey, row: AnyRow) -> Source:
+def _source(key: VersionKey, row: AnyRow) -> VersionContent:
     module = None if row.wasm is None else bytes(row.wasm)
     name = row.name if row.tenant_id == key[0] else PLATFORM_PREFIX + row.name
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     size = len(row.modules) + len(module or b"") + len(row.fields or "")
-    return Source(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)
+    return VersionContent(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)

@@ -10,7 +10,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.content_cache import Sources
+from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.records import Json
 from lodger.engine.store.revision_cache import RevisionCache
 from lodger.engine.store.stores import PerDriver
@@ -24,20 +24,20 @@ class StoreContext:
     clock: Clock
     ids: Identities
     revision_cache: RevisionCache
-    sources: Sources
+    content_cache: ContentCache
     settings: Settings
     #: Whether lease times come from the database's clock; with an injected clock they come from that clock.
     database_time: bool = False
 
-    def meet(self, tenant_id: str, generation: int) -> None:
+    def check_generation(self, tenant_id: str, generation: int) -> None:
         """Drop a tenant's cached revisions and versions if its generation differs from the last one seen."""
-        if self.revision_cache.meet(tenant_id, generation):
-            self.sources.forget(tenant_id)
+        if self.revision_cache.check_generation(tenant_id, generation):
+            self.content_cache.forget(tenant_id)
 
     def forget(self, tenant_id: str) -> None:
         """Drop a tenant's cached revisions and versions, after its rows were replaced."""
         self.revision_cache.forget(tenant_id)
-        self.sources.forget(tenant_id)
+        self.content_cache.forget(tenant_id)
 
     def lease_us(self, connection: Connection, now_us: int) -> int:
         """Return the time for leases, in microseconds since 1970; ``now_us`` is the time of this process."""
@@ -52,7 +52,7 @@ def database_us(connection: Connection) -> int:
 _now = PerDriver(lambda driver: select(driver.now_us()))
 
 
-def dumped(value: Json) -> str | None:
+def dump_json(value: Json) -> str | None:
     """Return the JSON text of a value, None for None.
 
     Raises:
@@ -65,25 +65,25 @@ def dumped(value: Json) -> str | None:
     return text
 
 
-def listed(text: str | None) -> tuple[str, ...] | None:
+def load_list(text: str | None) -> tuple[str, ...] | None:
     """Return the strings of a JSON list, None for None."""
     return None if text is None else tuple(json.loads(text))
 
 
-def input_text(params: Json) -> str | None:
+def dump_params(params: Json) -> str | None:
     """Return the JSON text of params, None for None.
 
     Raises:
         InputError: params_invalid.
     """
     try:
-        return dumped(params)
+        return dump_json(params)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
         ) from error
 
 
-def loaded(text: str | None) -> Json:
+def load_json(text: str | None) -> Json:
     """Return the value of a JSON text, None for None."""
     return None if text is None else json.loads(text)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Select
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.records import AnyRow, Json, Page
-from lodger.engine.store.signing_keys import cursor
+from lodger.engine.store.signing_keys import encode_cursor
 
 T = TypeVar("T")
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 MAX_ROWS = 10_000
 MAX_CHARACTERS = 8 * 1024 * 1024
 #: Rows that are fetched from the database at once.
-_TOGETHER = 50
+_FETCH_ROWS = 50
 
 
-class Cut(list[T], Generic[T]):
+class LimitedList(list[T], Generic[T]):
     """Entries of one page; ``more`` is true if entries follow."""
 
     __slots__ = ("more",)
@@ -30,34 +30,34 @@ class Cut(list[T], Generic[T]):
 
 def read(
     connection: Connection, statement: Select[Any], limit: int | None, make: Callable[[list[AnyRow]], list[T]]
-) -> Cut[T]:
+) -> LimitedList[T]:
     """Read up to ``limit`` rows (all if None), and convert them with ``make``.
 
     Raises:
         InputError: limit_invalid.
     """
     if limit is None:
-        return Cut(make(list(connection.execute(statement).all())))
+        return LimitedList(make(list(connection.execute(statement).all())))
     if not 1 <= limit <= MAX_ROWS:
         raise InputError(
             "limit_invalid", f"a page cannot have {limit} entries", why=f"it has 1 to {MAX_ROWS}", fix="say another"
         )
     rows: list[AnyRow] = []
     characters, more = 0, False
-    with connection.execute(statement.limit(limit + 1), execution_options={"yield_per": _TOGETHER}) as found:
+    with connection.execute(statement.limit(limit + 1), execution_options={"yield_per": _FETCH_ROWS}) as found:
         for row in found:
             if len(rows) == limit or (rows and characters > MAX_CHARACTERS):
                 more = True
                 break
             rows.append(row)
             characters += sum(len(cell) for cell in row if isinstance(cell, str))
-    return Cut(make(rows), more=more)
+    return LimitedList(make(rows), more=more)
 
 
-def page(connection: Connection, of: str, found: Cut[T], place_of: Callable[[T], Json]) -> Page[T]:
+def page(connection: Connection, of: str, found: LimitedList[T], place_of: Callable[[T], Json]) -> Page[T]:
     """Return entries as a page; ``place_of(entry)`` is the position that the cursor of the next page encodes.
 
     Args:
         of: the list with all its filters.
     """
-    return Page(found, cursor(connection, of, place_of(found[-1])) if found.more else None)
+    return Page(found, encode_cursor(connection, of, place_of(found[-1])) if found.more else None)

@@ -20,7 +20,7 @@ from lodger.engine.recurrence.parse import resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.bulk import AskMany
+from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import schedule_revisions
 
@@ -48,7 +48,7 @@ class Revision:
     """
 
     recurrence: CompiledSchedule
-    terms: SlotPolicies
+    policies: SlotPolicies
     retry: Retry
     conduct: Conduct
     tz: str
@@ -115,31 +115,31 @@ class RevisionCache:
         self._compile = compile_schedule
         self._kept: OrderedDict[tuple[str, str, int], Revision] = OrderedDict()
         self._compiled: OrderedDict[ScheduleRules, CompiledSchedule] = OrderedDict()
-        self._met: dict[str, int] = {}
-        self._keeping = threading.Lock()
+        self._generations: dict[str, int] = {}
+        self._lock = threading.Lock()
 
-    def uncompiled(self) -> "RevisionCache":
+    def without_compiler(self) -> "RevisionCache":
         """Return a cache that does not compile rules, for rows that may be rolled back."""
-        return RevisionCache(self._settings, _none)
+        return RevisionCache(self._settings, _compile_nothing)
 
-    def meet(self, tenant: str, generation: int) -> bool:
+    def check_generation(self, tenant: str, generation: int) -> bool:
         """Store a tenant's generation; return whether it changed, in which case the tenant's revisions are dropped.
 
         An archive may restore other revisions under the numbers that existed before the tenant was deleted.
         """
-        before = self._met.get(tenant, generation)
-        self._met[tenant] = generation
+        before = self._generations.get(tenant, generation)
+        self._generations[tenant] = generation
         if before != generation:
             self.forget(tenant)
         return before != generation
 
     def forget(self, tenant: str) -> None:
         """Drop the cached revisions of a tenant."""
-        with self._keeping:
+        with self._lock:
             for key in [each for each in self._kept if each[0] == tenant]:
                 del self._kept[key]
 
-    def compiled(self, rules: ScheduleRules, anchor: datetime) -> CompiledSchedule:
+    def compile_rules(self, rules: ScheduleRules, anchor: datetime) -> CompiledSchedule:
         """Return the compiled rules, from the cache if possible; ``anchor`` is the start of rules without their own.
 
         Raises:
@@ -148,8 +148,8 @@ class RevisionCache:
         if self._compile is None:
             self._compile = _compiler()
         try:
-            rules = settled(rules, anchor)
-            with self._keeping:
+            rules = with_absolute_times(rules, anchor)
+            with self._lock:
                 kept = self._compiled.get(rules)
                 if kept is not None:
                     self._compiled.move_to_end(rules)
@@ -157,7 +157,7 @@ class RevisionCache:
         except TypeError:  # unhashable values from JSON: the compiler reports them
             return self._compile(rules, now=anchor)
         made = self._compile(rules, now=anchor)
-        with self._keeping:
+        with self._lock:
             self._compiled[rules] = made
             if len(self._compiled) > _KEPT_RULES:
                 self._compiled.popitem(last=False)
@@ -175,11 +175,11 @@ class RevisionCache:
         """
         since = now + timedelta(microseconds=1) if owed is None else owed
         anchor = min(now, since)
-        recurrence = self.compiled(rules, anchor)
+        recurrence = self.compile_rules(rules, anchor)
         limit_s = max(_FREQUENT_S, self._settings.min_interval_s)
         gap_s = recurrence.smallest_gap_s(since, limit_s)
         first = recurrence.first_slot(since)
-        return PreparedRules(settled(rules, anchor), anchor, recurrence, since, first, gap_s, limit_s)
+        return PreparedRules(with_absolute_times(rules, anchor), anchor, recurrence, since, first, gap_s, limit_s)
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
         """Return revisions by schedule id; those that are not cached are read and compiled.
@@ -190,7 +190,7 @@ class RevisionCache:
         found: dict[str, Revision] = {}
         absent: set[tuple[str, str, int]] = set()
         # Used by the writer, by readers and by the thread that compiles revisions ahead of their slots.
-        with self._keeping:
+        with self._lock:
             for tenant, schedule, number in wanted:
                 kept = self._kept.get((tenant, schedule, number))
                 if kept is None:
@@ -202,12 +202,12 @@ class RevisionCache:
             found |= self._read(connection, absent)
         return found
 
-    def unread(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
+    def uncached(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
         """Return those of these revisions (tenant, schedule, number, accounted up to) that are not cached."""
-        with self._keeping:
+        with self._lock:
             return [each for each in wanted if each[:3] not in self._kept]
 
-    def warm(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
+    def preload(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
         """Read and compile revisions (tenant, schedule, number, accounted up to) that come due soon."""
         self.revisions(connection, (each[:3] for each in wanted))
 
@@ -221,7 +221,7 @@ class RevisionCache:
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
             found[row.schedule_id] = made = self.read(row)
-            with self._keeping:
+            with self._lock:
                 self._kept[row.tenant_id, row.schedule_id, row.revision] = made
                 if len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
@@ -235,12 +235,12 @@ class RevisionCache:
         """
         rules, fault = decode_rules(row.rules), None
         try:
-            recurrence = self.compiled(rules, from_us(row.anchor_us))
+            recurrence = self.compile_rules(rules, from_us(row.anchor_us))
         except Exception as error:  # noqa: BLE001 - rules that do not compile stop this schedule only
             recurrence, fault = CompiledSchedule(()), _unreadable(error)
         return Revision(
             recurrence=recurrence,
-            terms=_terms(row.missed, row.overlap, self._settings.missed_after_s, self._settings.catch_up_max),
+            policies=_policies(row.missed, row.overlap, self._settings.missed_after_s, self._settings.catch_up_max),
             retry=_retry(row.retry),
             conduct=_conduct(row.conduct),
             tz=zone_of(rules),
@@ -256,11 +256,11 @@ class RevisionCache:
 
 def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence[AnyRow]:
     keys = ({"tenant": tenant, "schedule": schedule, "number": number} for tenant, schedule, number in sorted(absent))
-    return _these.rows(connection, list(keys))
+    return _by_key.rows(connection, list(keys))
 
 
 _c = schedule_revisions.c
-_these = AskMany(
+_by_key = QueryMany(
     {"tenant": _c.tenant_id, "schedule": _c.schedule_id, "number": _c.revision},
     lambda given, driver: driver.look_up(
         given,
@@ -284,7 +284,7 @@ def _retry(text: str | None) -> Retry:
 
 
 @lru_cache(maxsize=4096)
-def _terms(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> SlotPolicies:
+def _policies(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> SlotPolicies:
     return SlotPolicies(parse_missed(missed), Overlap(overlap), timedelta(seconds=missed_after_s), catch_up_max)
 
 
@@ -293,7 +293,7 @@ def zone_of(rules: ScheduleRules) -> str:
     return rules.tz or next((rule.tz for rule in rules.rules if rule.tz), None) or "UTC"
 
 
-def settled(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
+def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
     """Return rules that are independent of the time of reading: ``in 3 days`` becomes an instant, counted from the anchor."""
     included, excluded = (tuple(resolved(spec, anchor) for spec in specs) for specs in (rules.rules, rules.exclusions))
     return replace(rules, rules=included, exclusions=excluded)
@@ -332,7 +332,7 @@ def _unreadable(error: Exception) -> str:
     return f"paused by the engine: its rules cannot be read here: {what}"[:500]
 
 
-def _none(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
+def _compile_nothing(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
     raise ValueError(f"no rule is looked at, {now}")
 
 

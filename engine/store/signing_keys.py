@@ -10,7 +10,7 @@ from lodger.engine.store.records import Json
 from lodger.engine.store.schema.access import keys
 
 
-def signing(connection: Connection) -> bytes:
+def signing_key(connection: Connection) -> bytes:
     """Return the signing key of this ledger, created by its first migration."""
     found = connection.scalar(select(keys.c.secret).where(keys.c.name == "signing"))
     assert found is not None, "the migration that made the table made the key"
@@ -28,24 +28,24 @@ def _sha256(data: bytes = b"") -> object:
     return hashlib.sha256(data)
 
 
-def cursor(connection: Connection, of: str, place: Json) -> str:
+def encode_cursor(connection: Connection, of: str, place: Json) -> str:
     """Return a signed text that encodes a position in a list.
 
     Args:
         of: the list with all its filters; a cursor of one list is invalid for another.
     """
-    text = _serializer(signing(connection), "cursor").dumps([of, place])
+    text = _serializer(signing_key(connection), "cursor").dumps([of, place])
     return text.decode() if isinstance(text, bytes) else text
 
 
-def place(connection: Connection, of: str, text: str) -> Json:
+def decode_cursor(connection: Connection, of: str, text: str) -> Json:
     """Return the position that a cursor encodes.
 
     Raises:
         InputError: cursor_invalid.
     """
     try:
-        owner, where = _serializer(signing(connection), "cursor").loads(text)
+        owner, where = _serializer(signing_key(connection), "cursor").loads(text)
     except (BadSignature, ValueError, TypeError):
         owner, where = None, None
     if owner != of:

@@ -27,7 +27,7 @@ def syscall(number, *arguments):
 
 
 def _thirty_two():
-    """Return machine code that makes a 32-bit system call (int 0x80) with a given number and zero arguments; called before code is sealed."""
+    """Return machine code that makes a 32-bit system call (int 0x80) with a given number and zero arguments, before code is sealed."""
     if os.uname().machine != "x86_64":
         return None
     # push rbx; mov eax, edi; xor ebx, ecx, edx, esi, edi; int 0x80; pop rbx; cdqe; ret

@@ -1,4 +1,4 @@
-"""Fuzzing of frames: ten thousand mutations always give a verdict, no exception, constant memory. ``lodger bench frames`` runs a million."""
+"""Fuzzing of frames: ten thousand mutations give a verdict, no exception, constant memory. ``lodger bench frames`` runs a million."""
 
 import pytest
 from tests.e2e.command import lodger

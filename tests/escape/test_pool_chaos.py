@@ -1,4 +1,4 @@
-"""Endless scripts, cancellations and kills of workers, zygotes and launchers at once: every attempt ends with a verdict, and no process is left.
+"""Bombs, cancellations and kills of workers, zygotes and launchers at once: every attempt ends with a verdict, no process is left.
 
 Seeded; ``LODGER_CHAOS_S`` sets the duration. Only children of this process are killed.
 """

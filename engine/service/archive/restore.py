@@ -27,12 +27,12 @@ from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.placements import require_placed
+from lodger.engine.store.queue.placements import require_placement
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.schedules.revisions import MAX_STEPS
 from lodger.engine.store.schema import scheduling as s
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage
 
 #: Maximum number of rows, and of characters, that are inserted at once.
@@ -144,10 +144,10 @@ class Arrival:
         self._check_scripts()
         self._check_schedules()
         self._context.forget(self._tenant)
-        storage_usage.grow(self._connection, {self._tenant: self._history})
+        storage_usage.add_history(self._connection, {self._tenant: self._history})
         requires = select(s.actions.c.requires).where(s.actions.c.tenant_id == self._tenant, s.actions.c.requires != "")
         wanted = [(self._tenant, each) for each in self._connection.scalars(requires.distinct())]
-        ready_queue.widen(self._connection, wanted)
+        ready_queue.add_queues(self._connection, wanted)
         ready_queue.refresh(self._connection, [self._tenant])
         return tenants.get(self._connection, self._tenant)
 
@@ -162,7 +162,7 @@ class Arrival:
             raise bad("the tenant's own row cannot be read")
         tenants.create(
             self._context, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
-            grants=encoded(grants) if grants is not None else None, people=row["people"],
+            grants=encode(grants) if grants is not None else None, people=row["people"],
         )  # fmt: skip
         tenants.suspend(self._context, self._connection, self._tenant, now_us)
 
@@ -271,15 +271,15 @@ class Arrival:
         """Decode every revision as the engine does, so that none of them fails in a tick of all tenants."""
         r, k, a = s.schedule_revisions.c, s.schedule_clock.c, s.actions.c
         # Rules are not compiled: it takes long, and rules that do not compile stop their own schedule only.
-        book, keys = self._context.revision_cache.uncompiled(), set()
+        cache, keys = self._context.revision_cache.without_compiler(), set()
         scripts = {script for script, _version in self._known}
         for row in self._connection.execute(select(s.schedule_revisions).where(r.tenant_id == self._tenant)):
             try:
-                made = book.read(row)
-                require_placed(made.conduct, self._tenant)
-                self._context.sources.grants(made.grants)
+                made = cache.read(row)
+                require_placement(made.conduct, self._tenant)
+                self._context.content_cache.grants(made.grants)
                 for step in range(max(1, len(made.steps))):
-                    self._context.sources.limits("{}", made.limits_of(step))
+                    self._context.content_cache.limits("{}", made.limits_of(step))
                 absent = {row.script_id, *_scripts(made.steps)} - scripts or _pinned(made.steps) - self._known
             except Exception as error:
                 raise bad(f"a revision cannot be read: {error}") from error

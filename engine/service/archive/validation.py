@@ -26,7 +26,7 @@ from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
 from lodger.engine.store.tenants import webhooks
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
@@ -199,7 +199,7 @@ def _version(_row: Row, cells: Row) -> None:
     if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
         raise TypeError("a script is made of files")
     read_fields(cells.get("fields"))
-    encoded(cells.get("grants"))
+    encode(cells.get("grants"))
 
 
 def _schedule(row: Row, _cells: Row) -> None:
@@ -254,7 +254,7 @@ def _message(row: Row, cells: Row) -> None:
 
 
 def _webhook(row: Row, cells: Row) -> None:
-    webhooks.checked(row["name"], row["url"], cells["events"])
+    webhooks.check(row["name"], row["url"], cells["events"])
 
 
 def _secret(_row: Row, cells: Row) -> None:

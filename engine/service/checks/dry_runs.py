@@ -10,7 +10,7 @@ from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
-from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
@@ -38,7 +38,7 @@ class DryRuns:
         name: str,
         params: Json,
         version: int | None,
-        source: Given | None,
+        source: ScriptInput | None,
         *,
         fetches: bool,
     ) -> DryRun:
@@ -65,7 +65,7 @@ class DryRuns:
             diff=tuple(lines(ended.effects)),
         )
 
-    def check(self, tenant_id: str, source: Given) -> Checked:
+    def check(self, tenant_id: str, source: ScriptInput) -> Checked:
         """Parse a script by the runtime, without running it."""
         engine = self._engine
         with engine.context.database.read() as connection:

@@ -17,7 +17,7 @@ class TrialBudget:
     def used_up(self, tenant_id: str) -> str:
         """Return why the tenant has no CPU time left today, "" if it has."""
         with self._context.database.read() as connection:
-            today = usage.of_day(self._context, connection, [tenant_id], self._day()).get(tenant_id)
+            today = usage.usages_of_day(self._context, connection, [tenant_id], self._day()).get(tenant_id)
         limit = None if today is None else today.allowed.cpu_s_per_day
         if today is None or limit is None or today.used["cpu_us"] < limit * 1_000_000:
             return ""
@@ -44,7 +44,7 @@ class TrialBudget:
             return
         with self._context.database.write() as connection:
             ready_queue.lock(connection, [tenant_id])
-            if usage.of_day(self._context, connection, [tenant_id], self._day()):
+            if usage.usages_of_day(self._context, connection, [tenant_id], self._day()):
                 used = {(tenant_id, self._day()): Counter({"cpu_us": int(cpu_ms * 1000)})}
                 usage.charge(self._context, connection, used)
 

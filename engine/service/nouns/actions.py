@@ -15,8 +15,8 @@ from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store import pages, short_ids, signing_keys
 from lodger.engine.store.actions import actions, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
-from lodger.engine.store.actions.backfills import Backfilled
-from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
+from lodger.engine.store.actions.backfills import Backfill
+from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
@@ -30,7 +30,7 @@ AttemptList = list[Attempt]
 LineList = list[LogLine]
 RunningList = list[RunningNow]
 OverdueList = list[Overdue]
-ComparedList = list[Compared]
+ComparedList = list[ComparedAttempt]
 DeliveryList = list[Delivery]
 
 #: A century.
@@ -74,7 +74,7 @@ class Actions(Noun[M]):
             InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid, tenant_missing.
             NotFound: tenant_unknown, schedule_unknown.
         """
-        sought = actions.Sought(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
+        sought = actions.ActionFilter(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
@@ -83,8 +83,8 @@ class Actions(Noun[M]):
             of = f"actions:{sought}"
             if before is not None:
                 before = short_ids.action_id(connection, tenant_id, before)
-            last = signing_keys.place(connection, of, cursor) if cursor else before
-            found = actions.list_some(connection, sought, limit=limit, before=last)
+            last = signing_keys.decode_cursor(connection, of, cursor) if cursor else before
+            found = actions.list_matching(connection, sought, limit=limit, before=last)
             return pages.page(connection, of, found, lambda each: each.id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
@@ -160,7 +160,7 @@ class Actions(Noun[M]):
 
     def _once(self, verb: str, tenant_id: str, request: Request) -> Action:
         with self._changing(verb, tenant_id, request.script) as change:
-            before = actions.asked(change.connection, tenant_id, request.request_key)
+            before = actions.find_request(change.connection, tenant_id, request.request_key)
             made = before or actions.once(self.context, change.connection, tenant_id, request, self._now_us)
             return change.made(made, changed=before is None)
 
@@ -181,14 +181,14 @@ class Actions(Noun[M]):
             node: name of the node to run it; by default any, also for a schedule placed on every node.
         """
         with self._changing("actions.run_now", tenant_id, schedule) as change:
-            before = actions.asked(change.connection, tenant_id, request_key)
+            before = actions.find_request(change.connection, tenant_id, request_key)
             made = before or actions.run_now(
                 self.context, change.connection, tenant_id, schedule, params, request_key, self._now_us, node
             )
             return change.made(made, changed=before is None)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.EDITOR, status=201)
-    def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfilled:
+    def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfill:
         """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before the schedule's creation.
 
         They run in slot order, with low priority, behind every slot that comes due meanwhile. Failed actions did run:
@@ -218,7 +218,7 @@ class Actions(Noun[M]):
         """
         found = self._get(tenant_id, action_id)
         with self._changing("actions.replay", found.tenant_id, found.id) as change:
-            before = actions.asked(change.connection, found.tenant_id, request_key)
+            before = actions.find_request(change.connection, found.tenant_id, request_key)
             made = before or backfills.replay(
                 self.context,
                 change.connection,
@@ -268,7 +268,7 @@ class Actions(Noun[M]):
     def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
         """Compare the duration of each attempt of an action with earlier runs of the same schedule and step."""
         with self.context.database.read() as connection:
-            return monitoring.compared(connection, _found(connection, tenant_id, action_id), self._now_us)
+            return monitoring.compare_attempts(connection, _found(connection, tenant_id, action_id), self._now_us)
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:

@@ -42,11 +42,11 @@ class Audit(Noun[M]):
         Raises:
             InputError: cursor_invalid, limit_invalid.
         """
-        sought = audit.Sought(tenant_id, verb, target, actor, aware(since), aware(until))
+        sought = audit.AuditFilter(tenant_id, verb, target, actor, aware(since), aware(until))
         with self.context.database.read() as connection:
             of = f"audit:{sought}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
-            found = audit.some(connection, sought, limit=limit, before=before)
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = audit.list_page(connection, sought, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)
 
     @stream("its result is a stream of lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
@@ -54,6 +54,6 @@ class Audit(Noun[M]):
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:
         """Yield every change, oldest first, read from one snapshot; for an archive or another system."""
-        sought = audit.Sought(tenant_id, since=aware(since), until=aware(until))
+        sought = audit.AuditFilter(tenant_id, since=aware(since), until=aware(until))
         with self.context.database.read() as connection:
-            yield from audit.every(connection, sought)
+            yield from audit.iterate(connection, sought)

@@ -49,7 +49,7 @@ class Change:
     """A change in progress."""
 
     def __init__(
-        self, context: StoreContext, connection: Connection, audit_context: AuditContext, doing: audit.Doing
+        self, context: StoreContext, connection: Connection, audit_context: AuditContext, doing: audit.AuditSubject
     ) -> None:
         self.connection = connection
         self._context = context
@@ -186,7 +186,7 @@ class Noun(Operations[M]):
                 # The state before is read under the lock under which it is changed.
                 ready_queue.lock(connection, [tenant_id])
             change = Change(
-                self.context, connection, current_audit_context(), audit.Doing(verb, tenant_id, target, named)
+                self.context, connection, current_audit_context(), audit.AuditSubject(verb, tenant_id, target, named)
             )
             yield change
             change.settle(self._now_us)

@@ -25,7 +25,7 @@ class Grants(Noun[M]):
             NotFound: tenant_unknown.
         """
         with self.context.database.read() as connection:
-            return grants.held(self.context, connection, tenant_id)
+            return grants.list_grants(self.context, connection, tenant_id)
 
     @operation("POST", "/tenants/{tenant_id}/grants/give", Role.OPERATOR, tagged=True)
     def give(self, tenant_id: str, *given: str) -> Held:
@@ -47,7 +47,7 @@ class Grants(Noun[M]):
         """Set a tenant's grants to exactly these; None for those of the setting ``grants``, even if it changes."""
         with self._changing("grants.keep", tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
-            grants.keep(change.connection, tenant_id, held)
+            grants.store_grants(change.connection, tenant_id, held)
             return self._held(change, tenant_id)
 
     @operation("PUT", "/tenants/{tenant_id}/people", Role.OPERATOR, tagged=True)
@@ -60,19 +60,19 @@ class Grants(Noun[M]):
         """
         with self._changing("grants.people", tenant_id, tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
-            grants.people(change.connection, tenant_id, addresses)
+            grants.store_people(change.connection, tenant_id, addresses)
             return change.made(tenants.get(change.connection, tenant_id))
 
     def _changed(self, verb: str, tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()) -> Held:
         with self._changing(verb, tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
-            grants.change(self.context, change.connection, tenant_id, give, take)
+            grants.change_grants(self.context, change.connection, tenant_id, give, take)
             return self._held(change, tenant_id)
 
     def _seen(self, change: Change, tenant_id: str) -> None:
-        held = grants.held(self.context, change.connection, tenant_id)
+        held = grants.list_grants(self.context, change.connection, tenant_id)
         change.before({"grants": held}, of=tenants.get(change.connection, tenant_id))
 
     def _held(self, change: Change, tenant_id: str) -> Held:
-        now = grants.held(self.context, change.connection, tenant_id)
+        now = grants.list_grants(self.context, change.connection, tenant_id)
         return change.made(now, after={"grants": now})

@@ -108,7 +108,7 @@ class Metrics(Noun[M]):
     def _all(self) -> list[Metric]:
         with self.context.database.read() as connection:
             of_ledger = gauges.read(self.context, connection, self._now_us)
-            others = node_rows.figures_of_others(self.context, connection, self.process_metrics.process, self._now_us)
+            others = node_rows.metrics_of_others(self.context, connection, self.process_metrics.process, self._now_us)
         of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
         return joined([*self.process_metrics.read(), *of_nodes, *of_ledger])
 

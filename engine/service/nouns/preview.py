@@ -63,7 +63,7 @@ class Previews(Noun[M]):
         """
         begin = aware(after) or from_us(self._now_us)
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
-        recurrence = self.context.revision_cache.compiled(wished, begin)
+        recurrence = self.context.revision_cache.compile_rules(wished, begin)
         slots: list[datetime] = []
         slot = recurrence.next_after(begin, limit=SAVE_STEPS)
         while isinstance(slot, datetime) and slot < END and len(slots) < max(0, min(n, 1000)):
@@ -115,7 +115,7 @@ class Previews(Noun[M]):
                 connection, found.tenant_id, found.id, found.revision
             ).recurrence
         now = from_us(self._now_us)
-        after = self.context.revision_cache.compiled(replace(found.rules, **change), now) if change else before
+        after = self.context.revision_cache.compile_rules(replace(found.rules, **change), now) if change else before
         begin = aware(since) or now
         finish = aware(until) or min(begin, END - _USUAL) + _USUAL
         cut = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MAX_COMPARED)))

@@ -28,7 +28,7 @@ from lodger.engine.store.records import (
     ScheduleRevision,
 )
 from lodger.engine.store.schedules import revisions, schedule_rows, schedules
-from lodger.engine.store.schedules.revisions import Wish
+from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.scripts import differences
 from lodger.engine.store.tenants import tenants
 
@@ -109,7 +109,7 @@ class Schedules(Previews[M]):
         owed = aware(first_after)
         now_us = self._now_us
         rules_wished = self.context.revision_cache.prepare(wished, from_us(now_us), owed)
-        wish = Wish(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
+        wish = ScheduleFields(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
         with self._changing("schedules.create", tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
@@ -194,15 +194,15 @@ class Schedules(Previews[M]):
         )
         if conduct:
             change["conduct"] = conduct
-        book, now_us = self.context.revision_cache, self._now_us
+        cache, now_us = self.context.revision_cache, self._now_us
         wished = replace(self._get(tenant_id, schedule).rules, **named)
-        prepared = book.prepare(wished, from_us(now_us))
+        prepared = cache.prepare(wished, from_us(now_us))
         with self._changing("schedules.edit", tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
             current_audit_context = replace(before.rules, **named)
             # A concurrent edit may have changed the rules.
             change["rules"] = (
-                prepared if current_audit_context == wished else book.prepare(current_audit_context, from_us(now_us))
+                prepared if current_audit_context == wished else cache.prepare(current_audit_context, from_us(now_us))
             )
             edited = schedules.edit(
                 self.context,
@@ -259,8 +259,8 @@ class Schedules(Previews[M]):
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             of = f"revisions:{tenant_id}:{found.id}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
-            some = revisions.some(connection, tenant_id, found.id, before=before, limit=limit)
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            some = revisions.list_page(connection, tenant_id, found.id, before=before, limit=limit)
             return pages.page(connection, of, some, lambda each: each.revision)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
@@ -345,8 +345,8 @@ class Schedules(Previews[M]):
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
             of = f"schedules:{tenant_id}:{state}"
-            after = signing_keys.place(connection, of, cursor) if cursor else None
-            found = schedules.some(connection, tenant_id, after=after, limit=limit, state=state)
+            after = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = schedules.list_page(connection, tenant_id, after=after, limit=limit, state=state)
             return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)

@@ -17,9 +17,9 @@ from lodger.engine.service.operations.declaration import UNCHANGED, M, also, loc
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.store.scripts import differences, ping_content, scripts
-from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 
 # Inside the class ``list`` is a verb.
 ScriptList = list[Script]
@@ -41,7 +41,7 @@ class Scripts(Noun[M]):
         self,
         tenant_id: str,
         name: str,
-        source: Given,
+        source: ScriptInput,
         *,
         grants: Iterable[str] | None = UNCHANGED,
         params: Mapping[str, Any] | None = None,
@@ -76,9 +76,9 @@ class Scripts(Noun[M]):
         """
         fields = read_fields(params)
         content, unchecked = self._looked_at(tenant_id, name, source, force=force)
-        needs = encoded if grants is UNCHANGED else lambda _before: encoded(grants)
+        needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
         with self._changing("scripts.put", tenant_id, name, name) as change:
-            latest = scripts.latest(change.connection, tenant_id, name)
+            latest = scripts.find_latest(change.connection, tenant_id, name)
             if latest is not None:
                 change.before(latest)
             if after_version is not None and after_version != (latest.version if latest else 0):
@@ -138,7 +138,7 @@ class Scripts(Noun[M]):
             content = ping_content.read(
                 url, method, headers, body, expect, scripts.limits_of(self.context, change.connection, tenant_id)
             )
-            latest = scripts.latest(change.connection, tenant_id, name)
+            latest = scripts.find_latest(change.connection, tenant_id, name)
             if latest is not None:
                 change.before(latest)
             audit_context = change.with_reason(why)
@@ -150,18 +150,18 @@ class Scripts(Noun[M]):
     def put_handler(self, handler: Handler) -> ScriptVersion:
         """Store a handler as a platform script; see :meth:`lodger.engine.sync.Engine.handler`."""
         with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
-            latest = scripts.latest(change.connection, PLATFORM, handler.name)
+            latest = scripts.find_latest(change.connection, PLATFORM, handler.name)
             if latest is not None:
                 change.before(latest)
             return change.made(
                 scripts.put_handler(self.context, change.connection, handler, self._now_us, change.audit_context)
             )
 
-    def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
+    def _looked_at(self, tenant_id: str, name: str, source: ScriptInput, *, force: bool) -> tuple[Content, str | None]:
         """Read and check a source; return it with the reason if it was not checked. Outside of a transaction, because it takes long."""
         with self.context.database.read() as connection:
             limits = scripts.limits_of(self.context, connection, tenant_id)
-            scripts.named(name, "script")
+            scripts.check_name(name, "script")
             content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
             try:
                 known = scripts.get(connection, tenant_id, name).digest
@@ -177,7 +177,7 @@ class Scripts(Noun[M]):
         return content, self.proof.require(tenant_id, name, content.modules, limits)
 
     @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
-    def check(self, tenant_id: str, source: Given) -> Checked:
+    def check(self, tenant_id: str, source: ScriptInput) -> Checked:
         """Check whether a source can run, before it is stored: the runtime parses all files in the sandbox and runs none.
 
         Raises:
@@ -194,7 +194,7 @@ class Scripts(Noun[M]):
         params: Json = None,
         *,
         version: int | None = None,
-        source: Given | None = None,
+        source: ScriptInput | None = None,
         fetches: bool = False,
     ) -> DryRun:
         """Run a script once in the sandbox against the present data; show its outcome and the effects it would have had.
@@ -242,7 +242,7 @@ class Scripts(Noun[M]):
         """List a script's versions, newest first."""
         with self.context.database.read() as connection:
             of = f"versions:{tenant_id}:{name}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
             return pages.page(connection, of, found, lambda each: each.version)
 
@@ -266,7 +266,7 @@ class Scripts(Noun[M]):
             return change.made(
                 scripts.put(
                     self.context, change.connection, tenant_id, name, old, self._now_us, audit_context,
-                    needs=lambda _before: encoded(found.grants), fields=read_fields(found.fields),
+                    needs=lambda _before: encode(found.grants), fields=read_fields(found.fields),
                     offered=scripts.is_offered(change.connection, found.script_id),
                 )
             )  # fmt: skip
@@ -275,7 +275,7 @@ class Scripts(Noun[M]):
     def offered(self) -> ScriptList:
         """List the platform's scripts that every tenant may bind, by name, with their typed params (``fields``)."""
         with self.context.database.read() as connection:
-            return scripts.offered(connection)
+            return scripts.list_offered(connection)
 
     @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
     def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
@@ -283,6 +283,6 @@ class Scripts(Noun[M]):
         with self.context.database.read() as connection:
             tenants.get(connection, tenant_id)
             of = f"scripts:{tenant_id}"
-            after = signing_keys.place(connection, of, cursor) if cursor else None
-            found = scripts.some(connection, tenant_id, after=after, limit=limit)
+            after = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = scripts.list_page(connection, tenant_id, after=after, limit=limit)
             return pages.page(connection, of, found, lambda each: each.name)

@@ -48,7 +48,7 @@ class Secrets(Noun[M]):
             change.before(before[0] if before else None)
             made = secrets.put(self.vault, change.connection, tenant_id, name, value, hosts, self._now_us)
             if grant:
-                grants.change(self.context, change.connection, tenant_id, [f"secret:{name}"], [])
+                grants.change_grants(self.context, change.connection, tenant_id, [f"secret:{name}"], [])
             return change.made(made)
 
     @operation("GET", "/tenants/{tenant_id}/secrets", Role.VIEWER)
@@ -97,7 +97,7 @@ class Secrets(Noun[M]):
         renewed = 0
         while True:
             with self.context.database.write() as connection:
-                some = secrets.renew(self.vault, connection)
+                some = secrets.reencrypt(self.vault, connection)
             if not some:
                 break
             renewed += some

@@ -15,7 +15,7 @@ from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded, encoded_people
+from lodger.engine.store.tenants.grants import encode, encode_people
 from lodger.engine.store.usage import storage_usage, usage
 from lodger.engine.store.usage.usage import Account
 
@@ -53,8 +53,8 @@ class Tenants(Noun[M]):
                 label_invalid.
             Conflict: tenant_exists.
         """
-        more, own = tuple(grants), encoded_people(people)
-        held = encoded([*self.context.sources.grants(None).shown(), *more]) if more else None
+        more, own = tuple(grants), encode_people(people)
+        held = encode([*self.context.content_cache.grants(None).shown(), *more]) if more else None
         with self._changing("tenants.create", tenant_id) as change:
             made = tenants.create(
                 self.context,
@@ -90,8 +90,8 @@ class Tenants(Noun[M]):
             InputError: cursor_invalid.
         """
         with self.context.database.read() as connection:
-            after = signing_keys.place(connection, "tenants", cursor) if cursor else None
-            found = tenants.some(connection, after=after, limit=limit)
+            after = signing_keys.decode_cursor(connection, "tenants", cursor) if cursor else None
+            found = tenants.list_page(connection, after=after, limit=limit)
             return pages.page(connection, "tenants", found, lambda each: each.id)
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
@@ -143,7 +143,7 @@ class Tenants(Noun[M]):
         with self.context.database.read() as connection:
             tenants.get(connection, tenant_id)
             kept = storage_usage.of_tenant(connection, tenant_id)
-            (now,) = usage.of_day(self.context, connection, [tenant_id], self._now_us // usage.DAY_US).values()
+            (now,) = usage.usages_of_day(self.context, connection, [tenant_id], self._now_us // usage.DAY_US).values()
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
             return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
 

@@ -84,6 +84,6 @@ class Tokens(Noun[M]):
         """List tokens, newest first, including expired and revoked ones."""
         with self.context.database.read() as connection:
             of = f"tokens:{tenant_id}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
-            found = tokens.some(connection, tenant_id, limit=limit, before=before)
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = tokens.list_page(connection, tenant_id, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)

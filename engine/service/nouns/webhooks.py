@@ -51,7 +51,7 @@ class Webhooks(Noun[M]):
         """
         with self._changing("webhooks.renew", tenant_id, name, name) as change:
             change.before(webhooks.get(change.connection, tenant_id, name))
-            made = webhooks.renew(self.vault, change.connection, tenant_id, name, self._now_us)
+            made = webhooks.renew_secret(self.vault, change.connection, tenant_id, name, self._now_us)
             return change.made(made, after={"name": name, "secret": "new"})
 
     @operation("GET", "/tenants/{tenant_id}/webhooks/{name}", Role.VIEWER)

@@ -16,9 +16,9 @@ from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import pages
-from lodger.engine.store.context import StoreContext, loaded
+from lodger.engine.store.context import StoreContext, load_json
 from lodger.engine.store.lifecycle import running_lines
-from lodger.engine.store.pages import Cut
+from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
 from lodger.engine.store.queue.stops import cancel_where
 from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
@@ -33,8 +33,8 @@ from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
-OVER = ("done", "failed", "cancelled", "skipped", "expired")
-STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
+FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
+STATES = ("ready", "running", "sealed", "waiting_retry", *FINISHED)
 RETRIED = "retried"
 ORIGINS = ("slot", "backfill", "run_now", "replay", "once", "change")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
@@ -62,12 +62,12 @@ def once(context: StoreContext, connection: Connection, tenant_id: str, request:
     tenants.require_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
         raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
-    before = asked(connection, tenant_id, request.request_key)
+    before = find_request(connection, tenant_id, request.request_key)
     if before is not None:
         return before
     script = bind(connection, tenant_id, request.script)
     validate_params(script.fields, request.params)
-    return store(
+    return insert_request(
         context,
         connection,
         {
@@ -77,7 +77,7 @@ def once(context: StoreContext, connection: Connection, tenant_id: str, request:
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": param_checks.given(context, connection, tenant_id, request.params),
+            "params": param_checks.checked_text(context, connection, tenant_id, request.params),
             "request_key": request.request_key,
             "requires": script.requires,
         },
@@ -106,7 +106,7 @@ def run_now(
         NotFound, Conflict: schedule_unknown, tenant_suspended.
     """
     tenants.require_active(connection, tenant_id)
-    before = asked(connection, tenant_id, request_key)
+    before = find_request(connection, tenant_id, request_key)
     if before is not None:
         return before
     found = schedules.get(connection, tenant_id, schedule)
@@ -115,8 +115,8 @@ def run_now(
     if params is not None:
         validate_params(script.fields, params)
     requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
-    busy = schedule_concurrency.busy(connection, found.id, key)
-    return store(
+    busy = schedule_concurrency.has_unfinished(connection, found.id, key)
+    return insert_request(
         context,
         connection,
         {
@@ -128,9 +128,9 @@ def run_now(
             "priority": parse_priority(found.conduct["priority"]),
             "held": int(busy and found.overlap != Overlap.ALLOW),
             "script_id": script.script_id,
-            "script_version": version_pins.first(revision.steps, script.version),
-            "steps": version_pins.pinned(connection, tenant_id, revision.steps),
-            "params": param_checks.given(context, connection, tenant_id, params, revision.limits_of(0)),
+            "script_version": version_pins.first_version(revision.steps, script.version),
+            "steps": version_pins.pin(connection, tenant_id, revision.steps),
+            "params": param_checks.checked_text(context, connection, tenant_id, params, revision.limits_of(0)),
             "request_key": request_key,
             "node_key": key,
             "requires": requires,
@@ -142,7 +142,7 @@ def _revision(context: StoreContext, connection: Connection, schedule: Schedule)
     return context.revision_cache.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
 
 
-def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
+def find_request(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
     """Return the action of an earlier request with this key, or None.
 
     Raises:
@@ -156,12 +156,12 @@ def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Ac
     return rows[0] if rows else None
 
 
-def store(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
+def insert_request(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
     """Store a request that may start when it is due."""
     action_id = context.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
-    storage_usage.grow(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
-    ready_queue.widen(connection, [(values["tenant_id"], values["requires"])])
+    storage_usage.add_history(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
+    ready_queue.add_queues(connection, [(values["tenant_id"], values["requires"])])
     ready_queue.refresh(connection, [values["tenant_id"]])
     return get(connection, action_id, values["tenant_id"])
 
@@ -174,7 +174,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     """
     ready_queue.lock(connection, [get(connection, action_id, tenant_id).tenant_id])
     action = get(connection, action_id, tenant_id)
-    if action.state in OVER:
+    if action.state in FINISHED:
         raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
     if action.state == "sealed":
         raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
@@ -210,7 +210,7 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
     held = False
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
-        held = revision.terms.overlap is not Overlap.ALLOW and schedule_concurrency.busy(
+        held = revision.policies.overlap is not Overlap.ALLOW and schedule_concurrency.has_unfinished(
             connection, row.schedule_id, row.node_key
         )
     values: dict[str, Any] = {
@@ -218,7 +218,7 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
         "tenant_faults": 0, "engine_faults": 0, "conflicts": 0,
     }  # fmt: skip
     connection.execute(update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values))
-    ready_queue.widen(connection, [(tenant_id, row.requires)])
+    ready_queue.add_queues(connection, [(tenant_id, row.requires)])
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, action_id, tenant_id)
 
@@ -257,7 +257,7 @@ def _tenants(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subque
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class ActionFilter:
     """Filters of a query on actions; None matches any. ``since`` and ``until`` bound ``due_at``: [since, until)."""
 
     tenant_id: str | None = None
@@ -279,41 +279,41 @@ class Sought:
                 raise InputError(f"{what}_unknown", f"there is no {what} {word!r}", fix="one of: " + ", ".join(words))
 
 
-def list_some(
-    connection: Connection, sought: Sought, *, limit: int | None = 100, before: str | None = None
-) -> Cut[Action]:
+def list_matching(
+    connection: Connection, filters: ActionFilter, *, limit: int | None = 100, before: str | None = None
+) -> LimitedList[Action]:
     """Return actions, newest first; ``before`` is the id of the last one of the previous page."""
     statement = _select().order_by(_a.id.desc())
-    if sought.schedule_id is not None:
-        named = select(tables.schedules.c.id).where(tables.schedules.c.name == sought.schedule_id)
-        by_id = is_id(sought.schedule_id)
-        statement = statement.where(_a.schedule_id == sought.schedule_id if by_id else _a.schedule_id.in_(named))
+    if filters.schedule_id is not None:
+        named = select(tables.schedules.c.id).where(tables.schedules.c.name == filters.schedule_id)
+        by_id = is_id(filters.schedule_id)
+        statement = statement.where(_a.schedule_id == filters.schedule_id if by_id else _a.schedule_id.in_(named))
     for column in ("tenant_id", "state", "outcome", "origin"):
-        value = getattr(sought, column)
+        value = getattr(filters, column)
         if value is not None:
             statement = statement.where(_a[column] == value)
-    if sought.script is not None:
-        statement = statement.where(tables.scripts.c.name == sought.script)
-    if sought.since is not None:
-        statement = statement.where(_a.due_at >= to_us(sought.since))
-    if sought.until is not None:
-        statement = statement.where(_a.due_at < to_us(sought.until))
+    if filters.script is not None:
+        statement = statement.where(tables.scripts.c.name == filters.script)
+    if filters.since is not None:
+        statement = statement.where(_a.due_at >= to_us(filters.since))
+    if filters.until is not None:
+        statement = statement.where(_a.due_at < to_us(filters.until))
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
 
 
-def made_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
+def created_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
     """Return a tenant's actions with ids greater than ``after``, by id."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(maximum))
 
 
-def still_open(connection: Connection, tenant_id: str, maximum: int) -> list[Action]:
+def unfinished(connection: Connection, tenant_id: str, maximum: int) -> list[Action]:
     """Return the unfinished actions of a tenant."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(maximum))
 
 
-def these(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
+def by_ids(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
     """Return the tenant's actions with these ids, as far as they exist."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id.in_(list(ids))))
 
@@ -340,9 +340,9 @@ def _action(row: AnyRow) -> Action:
         finished_at=_instant(row.finished_us),
         attempt=row.attempt,
         outcome=Outcome(row.outcome) if row.outcome else None,
-        result=loaded(row.result),
+        result=load_json(row.result),
         error=_error(row.error),
-        params=loaded(row.params),
+        params=load_json(row.params),
         request_key=row.request_key,
         step=row.step,
         replay_of=row.replay_of,
@@ -391,7 +391,9 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
 def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
     """Return the log lines of the action's attempts in order; of a running attempt those written so far."""
     action = get(connection, action_id, tenant_id)
-    lines = running_lines.of(connection, action.tenant_id, action_id) | _lines(connection, action.tenant_id, action_id)
+    lines = running_lines.lines_of(connection, action.tenant_id, action_id) | _lines(
+        connection, action.tenant_id, action_id
+    )
     return [line for key in sorted(lines) for line in lines[key]]
 
 

@@ -26,7 +26,7 @@ def busy(connection: Connection, schedule_id: str) -> bool:
     return connection.scalar(select(_a.id).where(*of).limit(1)) is not None
 
 
-class Woken(StrEnum):
+class TriggerResult(StrEnum):
     """Result of a request for a run of a schedule with unread changes."""
 
     ASKED = "asked"
@@ -34,7 +34,7 @@ class Woken(StrEnum):
     RESTS = "rests"  # paused, suspended, deleted, or closed by an exclusion
 
 
-def wake(
+def request_run(
     context: StoreContext,
     connection: Connection,
     follower: Follower,
@@ -42,7 +42,7 @@ def wake(
     *,
     before: Position | None,
     until: Position,
-) -> Woken:
+) -> TriggerResult:
     """Request a run of a schedule, no sooner after its last one than its tenant's limits allow.
 
     Args:
@@ -50,38 +50,38 @@ def wake(
         until: last change that is to be read now.
     """
     ready_queue.lock(connection, [follower.tenant_id])
-    if followers.woken(connection, follower) != before:
-        return Woken.BUSY
+    if followers.last_requested(connection, follower) != before:
+        return TriggerResult.BUSY
     clock = connection.execute(
         select(_k.state, _k.revision).where(_k.tenant_id == follower.tenant_id, _k.schedule_id == follower.schedule_id)
     ).first()
     if clock is None or clock.state != "armed":
-        return Woken.RESTS
+        return TriggerResult.RESTS
     revision = context.revision_cache.revision(connection, follower.tenant_id, follower.schedule_id, clock.revision)
     if not revision.recurrence.is_open(from_us(now_us)):
-        return Woken.RESTS
+        return TriggerResult.RESTS
     if busy(connection, follower.schedule_id):
-        return Woken.BUSY
+        return TriggerResult.BUSY
     limits = connection.scalar(select(tables.tenants.c.limits).where(tables.tenants.c.id == follower.tenant_id))
-    gap_us = context.sources.allowance(limits or "{}").min_interval_s * 1_000_000
+    gap_us = context.content_cache.allowance(limits or "{}").min_interval_s * 1_000_000
     last: int | None = connection.scalar(select(func.max(_a.started_us)).where(_a.schedule_id == follower.schedule_id))
     due_us = now_us if last is None else max(now_us, last + gap_us)
-    if not _asked(context, connection, follower.tenant_id, follower.schedule_id, None, due_us):
-        return Woken.RESTS
-    followers.note_woken(connection, follower, until)
-    return Woken.ASKED
+    if not _request(context, connection, follower.tenant_id, follower.schedule_id, None, due_us):
+        return TriggerResult.RESTS
+    followers.record_requested(connection, follower, until)
+    return TriggerResult.ASKED
 
 
-def again(
+def request_continuation(
     context: StoreContext, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int
 ) -> bool:
     """Request a run that continues after this action, which left changes unread; return whether one was created."""
-    if schedule_concurrency.busy(connection, schedule_id):
+    if schedule_concurrency.has_unfinished(connection, schedule_id):
         return False
-    return _asked(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
+    return _request(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
 
 
-def _asked(
+def _request(
     context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, key: str | None, due_us: int
 ) -> bool:
     try:

@@ -112,7 +112,7 @@ def running(connection: Connection, now_us: int, tenant_id: str | None, limit: i
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedAttempt:
     """An attempt beside earlier runs of the same schedule and step.
 
     Attributes:
@@ -131,7 +131,7 @@ class Compared:
 _UNKNOWN = pace([])
 
 
-def compared(connection: Connection, action: Action, now_us: int) -> list[Compared]:
+def compare_attempts(connection: Connection, action: Action, now_us: int) -> list[ComparedAttempt]:
     """Compare the attempts of an action, in order, with runs that ended before its first attempt started."""
     tried = tries(connection, action.id, action.tenant_id)
     if not tried:
@@ -143,7 +143,7 @@ def compared(connection: Connection, action: Action, now_us: int) -> list[Compar
         usual = known.get((str(action.schedule_id), each.step), _UNKNOWN)
         took_ms = each.usage.wall_ms if each.finished_at else (now_us - to_us(each.started_at)) / 1000
         times = round(took_ms / usual.median_ms, 3) if usual.median_ms else None
-        found.append(Compared(each.step, each.n, took_ms, usual, times, usual.slow(took_ms)))
+        found.append(ComparedAttempt(each.step, each.n, took_ms, usual, times, usual.slow(took_ms)))
     return found
 
 
@@ -201,7 +201,7 @@ def overdue(
         waiting = waiting.where(_a.tenant_id == tenant_id)
         clocks = clocks.where(schedule_clock.c.tenant_id == tenant_id)
     rows = connection.execute(waiting.order_by(_a.due_at, _a.id).limit(limit)).all()
-    why = _Why(context, connection, now_us, rows)
+    why = _WaitReasons(context, connection, now_us, rows)
     found = [
         Overdue(
             row.id,
@@ -222,12 +222,12 @@ def overdue(
     return sorted(found, key=lambda each: -each.waits_ms)[:limit]
 
 
-class _Why:
+class _WaitReasons:
     """Finds the reason why an action waits."""
 
     def __init__(self, context: StoreContext, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
         ids = sorted({row.tenant_id for row in rows})
-        self._nodes = placements.living(context, connection, now_us)
+        self._nodes = placements.living_nodes(context, connection, now_us)
         self._tenants = {
             row.id: row
             for row in connection.execute(

@@ -35,7 +35,7 @@ class Review:
     slowdown: Slowdown | None
 
 
-def find(connection: Connection, claims: Iterable[Claim]) -> list[Review]:
+def review_runs(connection: Connection, claims: Iterable[Claim]) -> list[Review]:
     """Review the steps of these successful runs; return those with a changed baseline."""
     by_track = {(str(claim.schedule_id), claim.step): claim for claim in claims}
     ids = sorted({schedule for schedule, _step in by_track})
@@ -51,7 +51,7 @@ def find(connection: Connection, claims: Iterable[Claim]) -> list[Review]:
     return found
 
 
-def keep(connection: Connection, reviews: Iterable[Review], now_us: int) -> list[Review]:
+def store_baselines(connection: Connection, reviews: Iterable[Review], now_us: int) -> list[Review]:
     """Store the baselines and enqueue the webhooks; return the slow-downs that no other node has stored meanwhile."""
     begun = []
     for each in reviews:

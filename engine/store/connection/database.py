@@ -15,9 +15,9 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.notify import Hints
-from lodger.engine.store.migrations.revision import Progress, current, head, silent
+from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress
 from lodger.engine.store.stores import Driver, addresses, patience
-from lodger.engine.store.stores.addresses import shown
+from lodger.engine.store.stores.addresses import mask_password
 from lodger.engine.store.stores.features import CommitWatcher, ServerWatcher
 
 #: Durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
@@ -45,10 +45,10 @@ class Database:
         url: str,
         *,
         synchronous: str = "FULL",
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         patience_s: float = patience.PATIENCE_S,
     ) -> None:
-        self.driver, self.url = addresses.ledger(url)
+        self.driver, self.url = addresses.ledger_url(url)
         self.hints = Hints()
         self._writer = self.driver.writer()
         self._closed = False
@@ -138,4 +138,4 @@ def _unstorable(what: str) -> InputError:
     )
 
 
-__all__ = ["SYNCHRONOUS", "Database", "shown"]
+__all__ = ["SYNCHRONOUS", "Database", "mask_password"]

@@ -24,7 +24,7 @@ class Inspection:
         return asdict(self)
 
 
-def inspected(place: str) -> Inspection:
+def inspect_database(place: str) -> Inspection:
     """Inspect the database at an address.
 
     Args:
@@ -35,12 +35,12 @@ def inspected(place: str) -> Inspection:
         Unavailable: not_a_database, database_unreadable and other errors of the host.
     """
     wanted = head()
-    shown = addresses.shown(place)
+    shown = addresses.mask_password(place)
     try:
         url = addresses.read_only(place)
         if url is None:
             return Inspection(place, None, wanted, "absent")
-        engine = create_engine(addresses.opened_as(url))
+        engine = create_engine(addresses.opened_url(url))
         driver = driver_of(engine)
     except (*addresses.UNOPENABLE, LookupError) as error:
         raise InputError("database_url", f"{shown!r} names no database that Lodger can open", why=str(error)) from None

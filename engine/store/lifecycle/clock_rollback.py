@@ -25,25 +25,25 @@ _served = (turns.c.startable_at.is_not(None), turns.c.served_us > bindparam("now
 _turns = update(turns).where(*_served).values(served_us=bindparam("now"))
 
 
-def back(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> bool:
+def is_ahead(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> bool:
     """Whether a stored instant lies in the future; reads only.
 
     Args:
         now_us: returns this node's time.
     """
     now = now_us()
-    any_of, _mended = _of(context, connection)
+    any_of, _mended = _queries(context, connection)
     return connection.scalar(any_of, {"now": now, "lease_now": now}) is not None
 
 
-def mend(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
+def repair(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
     """Set future instants to the present."""
-    _any_of, mended = _of(context, connection)
+    _any_of, mended = _queries(context, connection)
     connection.execute(mended, {"lease_now": now_us()})
     connection.execute(_turns, {"now": now_us()})
 
 
-def _of(context: StoreContext, connection: Connection) -> tuple[Any, Any]:
+def _queries(context: StoreContext, connection: Connection) -> tuple[Any, Any]:
     return _by_database.of(connection) if context.database_time else _BY_NODE
 
 

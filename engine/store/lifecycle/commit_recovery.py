@@ -22,13 +22,15 @@ _written = (
 )  # fmt: skip
 
 
-def found(connection: Connection, node_id: str, doubted: Iterable[tuple[Claim, Finished]]) -> list[Settled]:
+def find_committed(
+    connection: Connection, node_id: str, unconfirmed: Iterable[tuple[Claim, Finished]]
+) -> list[Settled]:
     """Return those of these attempts with an end written by this node's commit, in their present state."""
     settled = []
-    for claim, finished in doubted:
-        given = {"tenant": claim.tenant_id, "id": claim.action_id, "of_step": claim.step, "number": claim.attempt,
+    for claim, finished in unconfirmed:
+        keys = {"tenant": claim.tenant_id, "id": claim.action_id, "of_step": claim.step, "number": claim.attempt,
                  "node": node_id, "epoch": claim.lease_epoch}  # fmt: skip
-        row = connection.execute(_written, given).first()
+        row = connection.execute(_written, keys).first()
         if row is not None and (row.outcome == finished.outcome.value or Outcome(row.outcome) not in _BY_OTHERS):
             settled.append(_settled(claim, row))
     return settled

@@ -20,13 +20,13 @@ _kept = select(_c.key, _c.answer, _c.body).where(*_of_step)
 _forget = delete(fetches).where(*_of_step)
 
 
-def kept(connection: Connection, tenant_id: str, action_id: str, step: int) -> dict[str, Answer]:
+def load(connection: Connection, tenant_id: str, action_id: str, step: int) -> dict[str, Answer]:
     """Return the kept responses of earlier attempts, by request key."""
     rows = connection.execute(_kept, {"tenant": tenant_id, "action": action_id, "step": step})
     return {row.key: _answer(row.answer, zlib.decompress(row.body)) for row in rows}
 
 
-def settle(connection: Connection, claim: Claim, fetched: Sequence[Fetched], outcome: Outcome) -> None:
+def store(connection: Connection, claim: Claim, fetched: Sequence[Fetched], outcome: Outcome) -> None:
     """Keep the responses of an attempt that will be repeated; delete those of a finished step."""
     step = {"tenant": claim.tenant_id, "action": claim.action_id, "step": claim.step}
     if outcome not in REPEATED:
@@ -40,7 +40,7 @@ def settle(connection: Connection, claim: Claim, fetched: Sequence[Fetched], out
             connection.execute(insert(fetches), rows)
 
 
-def forget(connection: Connection, over: Sequence[Settled]) -> None:
+def delete_kept(connection: Connection, over: Sequence[Settled]) -> None:
     """Delete the kept responses of steps that are not repeated."""
     steps = [{"tenant": each.tenant_id, "action": each.action_id, "step": each.step} for each in over]
     if steps:

@@ -15,7 +15,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
-from lodger.engine.store.queue.ready_queue import lock_those, refresh
+from lodger.engine.store.queue.ready_queue import lock_matching, refresh
 from lodger.engine.store.queue.schedule_concurrency import release
 from lodger.engine.store.queue.stops import SUPERSEDED, cancel_where
 from lodger.engine.store.schema.nodes import nodes
@@ -73,8 +73,8 @@ def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: i
     Args:
         now_us: time for leases (:meth:`StoreContext.lease_us`).
     """
-    mine = {"node": lease.node_id, "lease": lease.epoch}
-    return connection.execute(_renew, mine | {"until": now_us + context.settings.lease_us, "now": now_us}).rowcount == 1
+    own = {"node": lease.node_id, "lease": lease.epoch}
+    return connection.execute(_renew, own | {"until": now_us + context.settings.lease_us, "now": now_us}).rowcount == 1
 
 
 def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
@@ -84,14 +84,14 @@ def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Leas
     return replace(lease, labels=carried)
 
 
-def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
+def unregister(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     """Release the lease; running actions become ready again without a fault. Return their ids."""
-    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
     # Nodes are locked before tenants, as everywhere, so that a concurrent rescue of this node finishes first.
     connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
-    _lock_tenants(connection, *mine)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
-    give_back(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
+    _lock_tenants(connection, *own)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
+    return_actions(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
     budget_reservations.release_unreported(connection, [lease.node_id])
     connection.execute(
         update(nodes)
@@ -102,32 +102,32 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
 
 
 def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
-    lock_those(connection, select(actions.c.tenant_id).where(*which).distinct())
+    lock_matching(connection, select(actions.c.tenant_id).where(*which).distinct())
 
 
-_give_back = (
+_return = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == bindparam("action"), is_running)
     .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
 )
 
 
-def give_back(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
+def return_actions(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
     """Make running actions ready again, as if they had not been claimed; the attempt numbers are not reused."""
     keys = [{"tenant": tenant, "action": action} for tenant, action, _attempt in rows]
     if keys:
-        connection.execute(_give_back, keys)
+        connection.execute(_return, keys)
         budget_reservations.release(connection, rows)
         refresh(connection, {key["tenant"] for key in keys})
 
 
-def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
+def return_unstarted(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
     """Make attempts (action id, number) of this lease ready again that never started because the answer to their claim was lost."""
-    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
-    _lock_tenants(connection, *mine)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
+    own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    _lock_tenants(connection, *own)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
     wanted = set(attempts)
-    give_back(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
+    return_actions(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
 
 
 def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescued:
@@ -142,13 +142,13 @@ def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescue
         connection.execute(
             update(nodes).where(nodes.c.id.in_([row.id for row in lost])).values(state="lost", epoch=nodes.c.epoch + 1)
         )
-    gone = [row.id for row in lost]
-    _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(gone), actions.c.deadline_us < now_us))
-    settled = _take_back(context, connection, gone, now_us)
+    lost_ids = [row.id for row in lost]
+    _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(lost_ids), actions.c.deadline_us < now_us))
+    settled = _take_back(context, connection, lost_ids, now_us)
     _cancel_superseded(connection, now_us)
-    late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
+    overdue = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
     message = "the attempt was silent long after its wall limit"
-    settled += settle(context, connection, [_lost(row, message) for row in late], now_us)
+    settled += settle(context, connection, [_worker_lost(row, message) for row in overdue], now_us)
     return Rescued(tuple(row.name for row in lost), tuple(settled))
 
 
@@ -159,25 +159,27 @@ def _take_back(context: StoreContext, connection: Connection, node_ids: list[str
     rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
     budget_reservations.release_unreported(connection, node_ids)
     message = "the node that ran this attempt stopped renewing its lease"
-    return settle(context, connection, [_lost(row, message) for row in rows], now_us)
+    return settle(context, connection, [_worker_lost(row, message) for row in rows], now_us)
 
 
-def _lost(row: object, message: str) -> Ending:
+def _worker_lost(row: object, message: str) -> Ending:
     return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
 
 
 def _cancel_superseded(connection: Connection, now_us: int) -> None:
     """Cancel attempts past their deadline that a later slot supersedes, and let those slots start."""
-    late = and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
+    overdue = and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
     columns = (actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key)
-    lines = [(row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(select(*columns).where(late))]
+    lines = [
+        (row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(select(*columns).where(overdue))
+    ]
     if lines:
-        cancel_where(connection, late, now_us, SUPERSEDED)
+        cancel_where(connection, overdue, now_us, SUPERSEDED)
         release(connection, lines)
         refresh(connection, {tenant for tenant, _schedule, _key in lines})
 
 
-def overdue(context: StoreContext, connection: Connection, now_us: int) -> bool:
+def any_expired(context: StoreContext, connection: Connection, now_us: int) -> bool:
     """Whether a lease or an attempt has expired; reads only."""
     now_us = context.lease_us(connection, now_us)
     lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
@@ -185,7 +187,7 @@ def overdue(context: StoreContext, connection: Connection, now_us: int) -> bool:
     return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None
 
 
-def running(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
+def running_attempts(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
     """Return the attempts (action id, number) that run under this lease according to the ledger."""
     rows = connection.execute(
         select(actions.c.id, actions.c.attempt).where(

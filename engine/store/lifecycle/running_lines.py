@@ -38,7 +38,7 @@ class Batch:
 def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None:
     """Store batches; skip those of deleted actions."""
     wanted = list(batches)
-    there = _there(connection, {(each.tenant_id, each.action_id) for each in wanted})
+    existing = _existing(connection, {(each.tenant_id, each.action_id) for each in wanted})
     insert_absent(
         connection,
         running_lines,
@@ -53,15 +53,15 @@ def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None
                 "written_us": now_us,
             }
             for each in wanted
-            if (each.tenant_id, each.action_id) in there
+            if (each.tenant_id, each.action_id) in existing
         ],
     )
 
 
-def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
+def delete_stored(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
     """Delete the lines of attempts that are stored or belong to a deleted action; return those attempts."""
     wanted = list(over)
-    there = _there(connection, {each[:2] for each in wanted})
+    existing = _existing(connection, {each[:2] for each in wanted})
     t = attempts.c
     stored = {
         tuple(row)
@@ -71,13 +71,13 @@ def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
             )
         )
     }
-    done = {key for key in wanted if key in stored or key[:2] not in there}
+    done = {key for key in wanted if key in stored or key[:2] not in existing}
     if done:
         connection.execute(delete(running_lines).where(tuple_(_c.tenant_id, _c.action_id, _c.step, _c.n).in_(done)))
     return done
 
 
-def _there(connection: Connection, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
+def _existing(connection: Connection, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """Return those of these actions (tenant, id) that exist. The lookup is by key: a scan would read all history twice a second."""
     a = actions.c
     mine = (a.tenant_id.in_({tenant for tenant, _ in wanted}), a.id.in_({action for _, action in wanted}))
@@ -89,7 +89,7 @@ def sweep(connection: Connection, now_us: int) -> int:
     return connection.execute(delete(running_lines).where(_c.written_us < now_us - KEPT_US)).rowcount
 
 
-def of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key, tuple[LogLine, ...]]:
+def lines_of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key, tuple[LogLine, ...]]:
     """Return the log lines of an action's running attempts, by step and attempt number."""
     rows = connection.execute(
         select(_c.step, _c.n, _c.lines)
@@ -106,37 +106,37 @@ def _read(lines: str) -> list[LogLine]:
     return [LogLine(*line) for line in json.loads(lines)]
 
 
-class Hearing:
+class LogStream:
     """Log stream of one action: each line once, as it is written, and the remaining ones when their attempt is stored."""
 
     def __init__(self, tenant_id: str, action_id: str) -> None:
         self._tenant_id = tenant_id
         self.action_id = action_id
         self._stored: set[Key] = set()
-        self._counted: dict[Key, Counter[tuple[int, str]]] = {}
+        self._returned: dict[Key, Counter[tuple[int, str]]] = {}
         self._numbers: dict[Key, int] = {}
 
-    def look(self, connection: Connection) -> list[LogLine]:
+    def poll(self, connection: Connection) -> list[LogLine]:
         """Return the lines since the last poll, in order."""
         mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self.action_id)
         found: dict[Key, list[LogLine]] = {}
         for step, n in connection.execute(select(attempt_logs.c.step, attempt_logs.c.n).where(*mine)).all():
             if (step, n) not in self._stored:
-                found[step, n] = self._rest(connection, (step, n), mine)
-        said = (_c.tenant_id == self._tenant_id, _c.action_id == self.action_id)
-        newest = select(_c.step, _c.n, func.max(_c.number)).where(*said).group_by(_c.step, _c.n)
+                found[step, n] = self._remaining(connection, (step, n), mine)
+        of_action = (_c.tenant_id == self._tenant_id, _c.action_id == self.action_id)
+        newest = select(_c.step, _c.n, func.max(_c.number)).where(*of_action).group_by(_c.step, _c.n)
         for step, n, number in connection.execute(newest).all():
-            heard = self._numbers.get((step, n), -1)
-            if (step, n) in self._stored or number <= heard:
+            last = self._numbers.get((step, n), -1)
+            if (step, n) in self._stored or number <= last:
                 continue
             self._numbers[step, n] = number
-            fresh = select(_c.lines).where(*said, _c.step == step, _c.n == n, _c.number > heard).order_by(_c.number)
+            fresh = select(_c.lines).where(*of_action, _c.step == step, _c.n == n, _c.number > last).order_by(_c.number)
             lines = [line for text in connection.scalars(fresh) for line in _read(text)]
-            self._counted.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
+            self._returned.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
             found.setdefault((step, n), []).extend(lines)
         return [line for key in sorted(found) for line in found[key]]
 
-    def _rest(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
+    def _remaining(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
         """Return those lines of a stored attempt that were not returned while it ran.
 
         Lines are matched by instant and level, because a secret that the script received later is masked in all its
@@ -144,15 +144,15 @@ class Hearing:
         """
         self._stored.add(key)
         self._numbers.pop(key, None)
-        counted = self._counted.pop(key, Counter())
+        returned = self._returned.pop(key, Counter())
         step, n = key
         text = connection.scalar(
             select(attempt_logs.c.lines).where(*mine, attempt_logs.c.step == step, attempt_logs.c.n == n)
         )
-        rest = []
+        remaining = []
         for line in _read(text or "[]"):
-            if counted[line.us, line.level] > 0:
-                counted[line.us, line.level] -= 1
+            if returned[line.us, line.level] > 0:
+                returned[line.us, line.level] -= 1
             else:
-                rest.append(line)
-        return rest
+                remaining.append(line)
+        return remaining

@@ -30,7 +30,7 @@ def upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
 
 #: Next slot; slot, result, start and node of the last successful run.
 ScheduleRuns = tuple[int | None, int | None, str | None, int | None, str | None]
-NOTHING: ScheduleRuns = (None, None, None, None, None)
+NO_RUNS: ScheduleRuns = (None, None, None, None, None)
 _done = actions.alias("done")
 _last = actions.alias("last")
 _by_schedule = (

@@ -20,7 +20,7 @@ _NAMES = re.compile(r'^(down_)?revision = "(\w+)"$', re.MULTILINE)
 _AT = text("SELECT version_num FROM lodger_version")
 
 
-def silent(_revision: str, _sentence: str, _number: int, _total: int) -> None:
+def ignore_progress(_revision: str, _sentence: str, _number: int, _total: int) -> None:
     """Report nothing."""
 
 
@@ -32,17 +32,17 @@ def current(connection: Connection) -> str | None:
 @cache
 def known() -> frozenset[str]:
     """Return every revision that this version knows."""
-    return frozenset(name for down, name in _said() if not down)
+    return frozenset(name for down, name in _metadata() if not down)
 
 
 @cache
 def head() -> str:
     """Return the revision of this version's schema: the one without a successor."""
-    (last,) = known() - {name for down, name in _said() if down}
+    (last,) = known() - {name for down, name in _metadata() if down}
     return last
 
 
 @cache
-def _said() -> list[tuple[str, str]]:
+def _metadata() -> list[tuple[str, str]]:
     files = (Path(__file__).parent / "versions").glob("*.py")
     return [found for file in files for found in _NAMES.findall(file.read_text(encoding="utf-8"))]

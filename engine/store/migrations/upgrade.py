@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.migrations.revision import VERSION_TABLE, Progress, current, known, silent
+from lodger.engine.store.migrations.revision import VERSION_TABLE, Progress, current, ignore_progress, known
 
 
 @cache
@@ -24,7 +24,7 @@ def tree() -> ScriptDirectory:
     return scripts
 
 
-def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "head") -> None:
+def upgrade(connection: Connection, progress: Progress = ignore_progress, *, to: str = "head") -> None:
     """Upgrade to a revision inside the caller's transaction; an empty database is set up, a current one is left unchanged.
 
     Raises:

@@ -27,7 +27,7 @@ _outbox = (
 
 def read(context: StoreContext, connection: Connection, now_us: int) -> list[Metric]:
     """Return the gauges, in the order of the table of metrics."""
-    number, oldest_us = late(connection, now_us)
+    number, oldest_us = overdue(connection, now_us)
     chains = lock_waits.chains(connection)
     waited = max((chain.waited_s for chain in chains), default=0.0)
     return [
@@ -44,7 +44,7 @@ def read(context: StoreContext, connection: Connection, now_us: int) -> list[Met
     ]
 
 
-def late(connection: Connection, now_us: int) -> tuple[int, int]:
+def overdue(connection: Connection, now_us: int) -> tuple[int, int]:
     """Return the number of overdue schedules and tenants, and how long the oldest has been due, in microseconds.
 
     It reads the ready queue, not the actions: actions that wait for their tenant's limit of concurrent runs could not
@@ -52,7 +52,7 @@ def late(connection: Connection, now_us: int) -> tuple[int, int]:
     """
     before = now_us - GRACE_US
     number, oldest = 0, now_us
-    for wanted in _LATE:
+    for wanted in _OVERDUE:
         count, first = connection.execute(wanted, {"before": before}).one()
         number += count
         oldest = min(oldest, first if first is not None else now_us)
@@ -60,7 +60,7 @@ def late(connection: Connection, now_us: int) -> tuple[int, int]:
 
 
 _at = turns.c.startable_at
-_LATE = (
+_OVERDUE = (
     # The index on instants, then each tenant by key; with a list of tenants the planner scanned all their schedules.
     select(func.count(), func.min(schedule_clock.c.next_at)).where(
         schedule_clock.c.next_at < bindparam("before"),

@@ -17,7 +17,7 @@ _t = answers.c
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     """A stored response. ``digest`` is that of the request: a different request under the same key is an error."""
 
     digest: str
@@ -29,13 +29,15 @@ class Repeated(Conflict):
     """A concurrent request with this key has just been carried out; its response can be read."""
 
 
-def find(connection: Connection, token_id: str, key: str) -> Answer | None:
+def find(connection: Connection, token_id: str, key: str) -> StoredResponse | None:
     """Return the stored response to this token's request with this key, or None."""
     row = connection.execute(select(answers).where(_t.token_id == token_id, _t.key == key)).first()
-    return None if row is None else Answer(row.digest, row.status, row.body)
+    return None if row is None else StoredResponse(row.digest, row.status, row.body)
 
 
-def keep(connection: Connection, token_id: str, tenant_id: str | None, key: str, answer: Answer, now_us: int) -> None:
+def store(
+    connection: Connection, token_id: str, tenant_id: str | None, key: str, answer: StoredResponse, now_us: int
+) -> None:
     """Store a response in the transaction of its change.
 
     Raises:
@@ -49,12 +51,12 @@ def keep(connection: Connection, token_id: str, tenant_id: str | None, key: str,
         raise Repeated("idempotency_repeated", "this key was used just now", fix="ask again") from error
 
 
-def mend(connection: Connection, token_id: str, key: str, body: str) -> None:
+def replace_body(connection: Connection, token_id: str, key: str, body: str) -> None:
     """Replace the body of a response."""
     connection.execute(update(answers).where(_t.token_id == token_id, _t.key == key).values(body=body))
 
 
-def forget(connection: Connection, now_us: int) -> int:
+def delete_expired(connection: Connection, now_us: int) -> int:
     """Delete expired responses; return their number."""
     old = select(_t.token_id, _t.key).where(_t.created_us < now_us - KEPT_US).limit(MAX_KEYS)
     rows = connection.execute(old).all()

@@ -75,14 +75,14 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
     ]  # fmt: skip
 
 
-def forget(context: StoreContext, connection: Connection, now_us: int) -> int:
+def delete_stopped(context: StoreContext, connection: Connection, now_us: int) -> int:
     """Delete nodes that stopped long ago; return their number."""
     before = context.lease_us(connection, now_us) - KEPT_US
     done = connection.execute(delete(nodes).where(nodes.c.state != "alive", nodes.c.seen_us < before))
     return done.rowcount
 
 
-def publish_figures(
+def publish_metrics(
     context: StoreContext, connection: Connection, process: str, node: str, figures: str, now_us: int
 ) -> None:
     """Store the metrics of a process's nodes as Prometheus text, and delete outdated ones of other processes."""
@@ -93,7 +93,7 @@ def publish_figures(
     connection.execute(delete(node_figures).where(node_figures.c.written_us < now_us - STALE_US))
 
 
-def figures_of_others(
+def metrics_of_others(
     context: StoreContext, connection: Connection, process: str, now_us: int
 ) -> list[tuple[str, str]]:
     """Return names and current metrics of the nodes of all other processes, by name."""

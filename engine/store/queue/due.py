@@ -49,14 +49,14 @@ def _joined(when: ColumnElement[int]) -> Select[Any]:
     )
 
 
-def _beside(name: str, table: Table, *columns: Any, where: ColumnElement[bool]) -> LateralFromClause:
+def _lateral(name: str, table: Table, *columns: Any, where: ColumnElement[bool]) -> LateralFromClause:
     fenced = select(*columns).select_from(table).where(where).offset(literal_column("0"))
     return fenced.correlate_except(table).lateral(name)
 
 
 def _fenced(when: ColumnElement[int]) -> Select[Any]:
     """Return the query with optimization fences."""
-    tenant = _beside(
+    tenant = _lateral(
         "tenant",
         tenants,
         tenants.c.generation,
@@ -72,8 +72,8 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
         .lateral("home")
     )
     own = (schedules.c.tenant_id == _clock.tenant_id) & (schedules.c.id == _clock.schedule_id)
-    schedule = _beside("schedule", schedules, schedules.c.script_id, schedules.c.failures, where=own)
-    script = _beside(
+    schedule = _lateral("schedule", schedules, schedules.c.script_id, schedules.c.failures, where=own)
+    script = _lateral(
         "script",
         scripts,
         scripts.c.version.label("script_version"),
@@ -97,18 +97,20 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
 
 
 #: Whether any pause has ended; read together with the due clocks.
-_any_awake = (
+_any_pause_ended = (
     select(_clock.wake_at).where(_clock.wake_at <= bindparam("now")).correlate(None).exists().label("any_awake")
 )
-_due = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.next_at).add_columns(_any_awake))
-_awake = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
+_due = PerDriver(
+    lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.next_at).add_columns(_any_pause_ended)
+)
+_ended_pauses = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
 
 
-def due(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
+def due_clocks(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
     """Return up to ``maximum`` clocks with a due slot, oldest first; ``any_awake`` says whether the pause of any clock has ended."""
     return list(connection.execute(_due.of(connection), {"now": now_us, "most": maximum}).all())
 
 
-def awake(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
+def ended_pauses(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
     """Return up to ``maximum`` clocks with an ended pause, oldest first."""
-    return list(connection.execute(_awake.of(connection), {"now": now_us, "most": maximum}).all())
+    return list(connection.execute(_ended_pauses.of(connection), {"now": now_us, "most": maximum}).all())

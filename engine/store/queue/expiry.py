@@ -20,7 +20,7 @@ _expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bind
 
 def expire(connection: Connection, now_us: int) -> Sequence[Any]:
     """Expire overdue actions; return (tenant_id, schedule_id, node_key, id) of each."""
-    ready_queue.lock_those(connection, _waiting_of, {"now": now_us})
+    ready_queue.lock_matching(connection, _waiting_of, {"now": now_us})
     rows = connection.execute(_expire, {"now": now_us}).all()
     if rows:
         lines = {(row.tenant_id, row.schedule_id, row.node_key) for row in rows if row.schedule_id is not None}
@@ -29,6 +29,6 @@ def expire(connection: Connection, now_us: int) -> Sequence[Any]:
     return rows
 
 
-def due(connection: Connection, now_us: int) -> bool:
+def any_expired(connection: Connection, now_us: int) -> bool:
     """Whether any action has to expire; reads only."""
     return connection.scalar(_expiring, {"now": now_us}) is not None

@@ -34,19 +34,19 @@ def bind(connection: Connection, tenant_id: str, schedule_id: str, names: Iterab
         connection.execute(insert(followers), rows)
 
 
-def armed(connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> None:
+def record_armed(connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> None:
     """Record that a schedule was armed: the sets it follows may have changed meanwhile."""
     mine = (_f.tenant_id == tenant_id, _f.schedule_id == schedule_id)
     connection.execute(update(followers).where(*mine).values(bound_us=now_us, woken_xid=None, woken_seq=None))
 
 
-def forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
+def unbind(connection: Connection, tenant_id: str, schedule_id: str) -> None:
     """Delete the sets that a schedule follows and its positions."""
     bind(connection, tenant_id, schedule_id, (), 0)
     connection.execute(delete(cursors).where(_c.tenant_id == tenant_id, _c.consumer == schedule_id))
 
 
-def following(connection: Connection, name: str | None = None, *, since_us: int | None = None) -> list[Follower]:
+def list_followers(connection: Connection, name: str | None = None, *, since_us: int | None = None) -> list[Follower]:
     """Return armed schedules that follow a set: those of one set, or those bound or armed since an instant."""
     wanted = (
         select(_f.tenant_id, _f.schedule_id, _f.name)
@@ -62,29 +62,29 @@ def following(connection: Connection, name: str | None = None, *, since_us: int 
     return [Follower(*row) for row in connection.execute(wanted)]
 
 
-def any_there(connection: Connection) -> bool:
+def any_followers(connection: Connection) -> bool:
     """Whether any schedule follows a set."""
     return connection.scalar(select(_f.name).limit(1)) is not None
 
 
-def place(connection: Connection, follower: Follower, source: str) -> Position | None:
+def position(connection: Connection, follower: Follower, source: str) -> Position | None:
     """Return the position of a schedule in a feed, None if it has never read it."""
     mine = (_c.tenant_id == follower.tenant_id, _c.consumer == follower.schedule_id, _c.source == source)
     row = connection.execute(select(_c.xid, _c.seq).where(*mine)).first()
     return None if row is None else Position(row.xid, row.seq)
 
 
-def woken(connection: Connection, follower: Follower) -> Position | None:
+def last_requested(connection: Connection, follower: Follower) -> Position | None:
     """Return the last change for which a run of a schedule was requested, None if there is none."""
-    row = connection.execute(select(_f.woken_xid, _f.woken_seq).where(*_mine(follower))).first()
+    row = connection.execute(select(_f.woken_xid, _f.woken_seq).where(*_key(follower))).first()
     return None if row is None or row.woken_xid is None else Position(row.woken_xid, row.woken_seq)
 
 
-def note_woken(connection: Connection, follower: Follower, until: Position) -> None:
+def record_requested(connection: Connection, follower: Follower, until: Position) -> None:
     """Record the last change for which a run was requested."""
     values = {"woken_xid": until.xid, "woken_seq": until.seq}
-    connection.execute(update(followers).where(*_mine(follower)).values(values))
+    connection.execute(update(followers).where(*_key(follower)).values(values))
 
 
-def _mine(follower: Follower) -> tuple[ColumnElement[bool], ...]:
+def _key(follower: Follower) -> tuple[ColumnElement[bool], ...]:
     return (_f.tenant_id == follower.tenant_id, _f.schedule_id == follower.schedule_id, _f.name == follower.name)

@@ -26,7 +26,7 @@ _held_up = exists().where(tenants.c.id == _c.tenant_id, tenants.c.state != "acti
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """Retry policy of a delivery: maximum tries, and pauses that double from the first to the longest."""
 
     tries: int = 10
@@ -82,7 +82,7 @@ def next_due(connection: Connection, kind: str) -> int | None:
 _next_due = select(func.min(_c.next_at_us)).where(_c.kind == bindparam("kind"), _c.state.in_(["queued", "sending"]))
 
 
-def take(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:
+def lease_rows(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:
     """Lease up to ``each`` due rows of each of these receivers, oldest first."""
     taken: list[Row[Any]] = []
     for tenant_id, target in lanes:
@@ -91,12 +91,14 @@ def take(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, 
         found = select(outbox).where(*mine, *due).order_by(_c.next_at_us, _c.created_us, _c.n).limit(each)
         for row in connection.execute(found.with_for_update(skip_locked=True)).all():
             values = {"state": "sending", "attempts": row.attempts + 1, "next_at_us": now_us + LEASE_US}
-            connection.execute(update(outbox).where(_this(row)).values(values))
+            connection.execute(update(outbox).where(_key(row)).values(values))
             taken.append(row)
     return taken
 
 
-def mark(connection: Connection, row: Row[Any], failure: Failure | None, patience: Patience, now_us: int) -> str:
+def record_result(
+    connection: Connection, row: Row[Any], failure: Failure | None, patience: RetryPolicy, now_us: int
+) -> str:
     """Store the result of a delivery and return the row's state; a row that was leased again since is left unchanged."""
     tried = row.attempts + 1
     values: dict[str, Any]
@@ -107,12 +109,12 @@ def mark(connection: Connection, row: Row[Any], failure: Failure | None, patienc
     else:
         pause = min(patience.pause_s * 2 ** (tried - 1), patience.longest_pause_s)
         values = {"state": "queued", "next_at_us": now_us + int(pause * 1_000_000), "last_error": failure.text}
-    mine = and_(_this(row), _c.state == "sending", _c.attempts == tried)
+    mine = and_(_key(row), _c.state == "sending", _c.attempts == tried)
     changed = connection.execute(update(outbox).where(mine).values(values)).rowcount
     return str(values["state"]) if changed else "taken"
 
 
-def put(connection: Connection, rows: list[dict[str, Any]], now_us: int) -> None:
+def enqueue(connection: Connection, rows: list[dict[str, Any]], now_us: int) -> None:
     """Insert rows that are due now; each has tenant, id, action, step, n, kind, target, message_id and payload."""
     if rows:
         fixed = {"state": "queued", "attempts": 0, "next_at_us": now_us, "created_us": now_us}
@@ -141,5 +143,5 @@ def _delivery(row: Row[Any]) -> Delivery:
     )
 
 
-def _this(row: Row[Any]) -> Any:  # noqa: ANN401 - an SQL condition
+def _key(row: Row[Any]) -> Any:  # noqa: ANN401 - an SQL condition
     return and_(_c.tenant_id == row.tenant_id, _c.id == row.id)

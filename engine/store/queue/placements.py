@@ -24,14 +24,14 @@ GONE = "node_gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Living:
+class LivingNode:
     """A living node with its labels."""
 
     name: str
     labels: frozenset[str]
 
 
-def require_placed(conduct: Conduct, tenant_id: str) -> None:
+def require_placement(conduct: Conduct, tenant_id: str) -> None:
     """Refuse placement on every node for schedules of tenants: only the platform's may use it.
 
     Raises:
@@ -51,14 +51,14 @@ _living = select(nodes.c.name, nodes.c.labels).where(
 )
 
 
-def living(context: StoreContext, connection: Connection, now_us: int) -> list[Living]:
+def living_nodes(context: StoreContext, connection: Connection, now_us: int) -> list[LivingNode]:
     """Return the nodes with a valid lease, by name, each name once."""
     rows = connection.execute(_living, {"now": context.lease_us(connection, now_us)})
-    found = {row.name: Living(row.name, frozenset(row.labels.split())) for row in rows}
+    found = {row.name: LivingNode(row.name, frozenset(row.labels.split())) for row in rows}
     return [found[name] for name in sorted(found)]
 
 
-def keys(revision: Revision, nodes: Sequence[Living]) -> list[str | None]:
+def node_keys(revision: Revision, nodes: Sequence[LivingNode]) -> list[str | None]:
     """Return the node keys of a schedule's next actions: '' for any node, or the name of each matching node, or None without one."""
     if not revision.everywhere:
         return [""]
@@ -69,7 +69,7 @@ _required = select(turn_rows.c.tenant_id, turn_rows.c.requires).where(
     turn_rows.c.requires > "", turn_rows.c.startable_at.is_not(None)
 )
 _seen = select(nodes.c.name, func.max(nodes.c.lease_until_us).label("until_us")).group_by(nodes.c.name)
-_give_up = (
+_skip = (
     update(actions)
     .where(
         actions.c.tenant_id == bindparam("tenant"),
@@ -82,7 +82,7 @@ _give_up = (
 )
 
 
-def deserted(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
+def abandoned_queues(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
     """Return (tenant, labels, node name) of queues that wait for a node that is gone; reads only."""
     waiting = [
         (tenant, requires, label.removeprefix(NODE))
@@ -97,7 +97,7 @@ def deserted(context: StoreContext, connection: Connection, now_us: int) -> list
     return [each for each in waiting if seen.get(each[2], 0) < before]
 
 
-def give_up(connection: Connection, gone: Sequence[tuple[str, str, str]], now_us: int) -> list[AnyRow]:
+def skip_abandoned(connection: Connection, gone: Sequence[tuple[str, str, str]], now_us: int) -> list[AnyRow]:
     """Skip waiting actions that were placed on these nodes; return (tenant_id, schedule_id, node_key, id) of each.
 
     Actions of tenants or schedules that are bound to a node by label continue to wait.
@@ -105,7 +105,7 @@ def give_up(connection: Connection, gone: Sequence[tuple[str, str, str]], now_us
     ready_queue.lock(connection, (tenant for tenant, _labels, _key in gone))
     ended: list[AnyRow] = []
     for tenant, requires, key in gone:
-        ended += connection.execute(_give_up, {"tenant": tenant, "labels": requires, "key": key, "now": now_us}).all()
+        ended += connection.execute(_skip, {"tenant": tenant, "labels": requires, "key": key, "now": now_us}).all()
     if ended:
         schedule_concurrency.release(connection, {(row.tenant_id, row.schedule_id, row.node_key) for row in ended})
         ready_queue.refresh(connection, {row.tenant_id for row in ended})

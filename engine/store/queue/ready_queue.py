@@ -96,7 +96,7 @@ def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
         connection.execute(_lock.of(connection), {"tenants": wanted})
 
 
-def lock_those(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
+def lock_matching(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
     """Lock the tenants that a query returns; the query runs only on databases with row locks."""
     if driver_of(connection).has_row_locks:
         lock(connection, connection.scalars(statement, params or {}))
@@ -117,7 +117,7 @@ def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
     _refresh.run(connection, [{"tenant": tenant} for tenant in sorted(set(tenant_ids))])
 
 
-def widen(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
+def add_queues(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
     """Insert the missing rows for these (tenant, labels); called before :func:`refresh`."""
     for tenant, requires in sorted({each for each in wanted if each[1]}):
         row = select(
@@ -133,13 +133,13 @@ def widen(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
         connection.execute(made.on_conflict_do_nothing())
 
 
-def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:
+def record_served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:
     """Set the time of last service of these tenants, and derive their rows."""
     _serve.run(connection, [{"tenant": tenant, "now": now_us} for tenant in sorted(set(tenant_ids))])
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class LabelSets:
     """Sets of labels that a node may serve, each list with the empty set.
 
     Attributes:
@@ -153,12 +153,12 @@ class Fitting:
     expiring: bool
 
 
-def fitting(connection: Connection, labels: Collection[str], now_us: int = 0) -> Fitting:
+def label_sets(connection: Connection, labels: Collection[str], now_us: int = 0) -> LabelSets:
     """Return the sets of labels that a node with these labels may serve: one query, and one more for each set."""
     first = connection.execute(_first_sets, {"after": "", "now": now_us}).one()
     required = ["", *(each for each in _sets(connection, _next_required, first.required) if carries(labels, each))]
     bound = ["", *(each for each in _sets(connection, _next_bound, first.bound) if carries(labels, each))]
-    return Fitting(required, bound, bool(first.expiring))
+    return LabelSets(required, bound, bool(first.expiring))
 
 
 def _sets(connection: Connection, after: Select[Any], following: str | None) -> list[str]:
@@ -187,7 +187,7 @@ _first_sets = select(
 
 def next_startable(connection: Connection, until_us: int, labels: Collection[str] = ()) -> int | None:
     """Return the earliest instant up to ``until_us`` at which a node with these labels may start an action, or None."""
-    sets = fitting(connection, labels)
+    sets = label_sets(connection, labels)
     found = [
         connection.scalar(_next_startable, {"until": until_us, "one": one, "bound": sets.bound})
         for one in sets.required

@@ -9,7 +9,7 @@ from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
 #: Tenant, schedule and node key. A schedule placed on every node has a line for each node, others have one with key ''.
-Line = tuple[str, str, str]
+LineKey = tuple[str, str, str]
 
 _ahead = actions.alias("ahead")
 _next = (
@@ -38,12 +38,12 @@ _release = (
 )
 
 
-def release(connection: Connection, lines: Iterable[Line]) -> None:
+def release(connection: Connection, keys: Iterable[LineKey]) -> None:
     """Let the next held action of each line start, if nothing before it is unfinished.
 
     Called in every transaction that ends an action: a held action without an unfinished one before it is never stored.
     """
-    wanted = set(lines)
+    wanted = set(keys)
     if not wanted:
         return
     # One query for all lines: usually no action is held.
@@ -77,7 +77,7 @@ class Unfinished:
         backfilling: actions of a backfill that run or may start at once.
     """
 
-    standing: UnfinishedCounts
+    counts: UnfinishedCounts
     retrying: int
     backfilling: int = 0
 
@@ -89,17 +89,17 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
     rows = connection.execute(_unfinished, {"schedules": schedule_ids})
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
-        before = found.get((schedule, node_key), NOTHING)
-        standing, retrying, backfilling = before.standing, before.retrying, before.backfilling
+        before = found.get((schedule, node_key), NONE_UNFINISHED)
+        counts, retrying, backfilling = before.counts, before.retrying, before.backfilling
         if state == "waiting_retry":
             retrying += count
         elif origin == "backfill":
             backfilling += 0 if held else count
         elif held:
-            standing = UnfinishedCounts(standing.busy, standing.waiting + count)
+            counts = UnfinishedCounts(counts.busy, counts.waiting + count)
         else:
-            standing = UnfinishedCounts(standing.busy + count, standing.waiting)
-        found[schedule, node_key] = Unfinished(standing, retrying, backfilling)
+            counts = UnfinishedCounts(counts.busy + count, counts.waiting)
+        found[schedule, node_key] = Unfinished(counts, retrying, backfilling)
     return found
 
 
@@ -111,12 +111,12 @@ _unfinished = (
 )
 
 
-def busy(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
+def has_unfinished(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
     """Whether this line has unfinished actions."""
     return (schedule_id, node_key) in unfinished(connection, [schedule_id])
 
 
-NOTHING = Unfinished(UnfinishedCounts(), 0)
+NONE_UNFINISHED = Unfinished(UnfinishedCounts(), 0)
 
 
 _count_failures = (

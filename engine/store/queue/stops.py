@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, insert, literal, select, update
 
-from lodger.engine.store.queue.schedule_concurrency import Line
+from lodger.engine.store.queue.schedule_concurrency import LineKey
 from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 
 _c = actions.c
@@ -17,16 +17,16 @@ _c = actions.c
 SUPERSEDED = "superseded"
 
 
-def stop_running(connection: Connection, lines: Iterable[Line], now_us: int, *, reason: str) -> None:
+def stop_running(connection: Connection, keys: Iterable[LineKey], now_us: int, *, reason: str) -> None:
     """Cancel every unfinished action of these lines, running ones included."""
-    for tenant, schedule, key in lines:
+    for tenant, schedule, key in keys:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key)
         cancel_where(connection, mine, now_us, reason)
 
 
-def stop_gracefully(connection: Connection, lines: Iterable[Line], now_us: int, until_us: int) -> None:
+def stop_gracefully(connection: Connection, keys: Iterable[LineKey], now_us: int, until_us: int) -> None:
     """Cancel the waiting actions of these lines; running ones may end until an instant, without retries. Backfills are exempt."""
-    for tenant, schedule, key in lines:
+    for tenant, schedule, key in keys:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key, _c.origin != "backfill")
         cancel_where(connection, and_(mine, _c.state.in_(("ready", "waiting_retry"))), now_us, SUPERSEDED)
         earlier = case((_c.deadline_us < until_us, _c.deadline_us), else_=until_us)

@@ -37,7 +37,7 @@ def enqueue(
         identity = "msg_" + hashlib.sha256(text.encode()).hexdigest()[:32]
         made.append({"tenant_id": tenant_id, "id": identity, "action_id": action_id, "step": step, "n": number, "kind": "webhook",
                      "target": name, "message_id": identity, "payload": body})  # fmt: skip
-    outbox.put(connection, made, now_us)
+    outbox.enqueue(connection, made, now_us)
     return len(made)
 
 

@@ -61,7 +61,7 @@ def adopt(context: StoreContext, connection: "Connection | Session", tenant_id: 
         found.execute(delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == before.id))
 
 
-def waiting(connection: Connection) -> list[tuple[str, str]]:
+def list_unreported(connection: Connection) -> list[tuple[str, str]]:
     """Return tenant and id of up to :data:`MAX_ROWS` schedules of active tenants with an unreported revision."""
     t = tenants.c
     found = select(_a.tenant_id, _a.schedule_id).join(tenants, t.id == _a.tenant_id).where(t.state == "active")
@@ -76,7 +76,7 @@ def prepare(
     """Read and compile the newest inserted revision, before the transaction that adopts it.
 
     Returns:
-        The candidate for :func:`take`, or the error that refuses it.
+        The candidate for :func:`adopt_candidate`, or the error that refuses it.
     """
     number = _newest(connection, tenant_id, schedule_id)
     try:
@@ -91,7 +91,7 @@ def prepare(
         return _unreadable(number or 0, error)
 
 
-def take(
+def adopt_candidate(
     context: StoreContext,
     connection: Connection,
     tenant_id: str,
@@ -117,7 +117,7 @@ def take(
     try:
         before = schedule_rows.get(connection, tenant_id, schedule_id)
     except NotFound as gone:  # deleted meanwhile
-        _forget(connection, tenant_id, schedule_id)
+        _delete_inserted(connection, tenant_id, schedule_id)
         return gone
     refused: InputError | None = None
     try:
@@ -130,7 +130,7 @@ def take(
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         refused = _unreadable(before.revision + 1, error)  # an unreadable revision must not block those after it
     if refused is not None:
-        _forget(connection, tenant_id, schedule_id)
+        _delete_inserted(connection, tenant_id, schedule_id)
     if before.state != "paused":
         note = f"{REFUSED}{refused.code}: {refused}" if refused is not None else None
         mine = (schedules_table.c.tenant_id == tenant_id, schedules_table.c.id == schedule_id)
@@ -150,7 +150,7 @@ def _newest(connection: Connection, tenant_id: str, schedule_id: str) -> int | N
     return number
 
 
-def _forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
+def _delete_inserted(connection: Connection, tenant_id: str, schedule_id: str) -> None:
     """Delete the inserted revisions."""
     connection.execute(delete(schedule_revisions).where(*_inserted(tenant_id, schedule_id)))
 
@@ -174,14 +174,14 @@ def _adopt(
     wish = candidate.revision
     audit_context = AuditContext(by.actor, "sql", wish.why or by.why)
     # The edit below stores it again under the next number, with its sentence.
-    _forget(connection, before.tenant_id, before.id)
+    _delete_inserted(connection, before.tenant_id, before.id)
     change = {
         "rules": candidate.rules,
         "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
         "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
     }  # fmt: skip
     after = schedules.edit(context, connection, before.tenant_id, before.id, change, now_us, audit_context)
-    doing = audit.Doing("schedules.edit", before.tenant_id, before.id, before.name)
+    doing = audit.AuditSubject("schedules.edit", before.tenant_id, before.id, before.name)
     audit.write(context, connection, audit_context, doing, to_jsonable(before), to_jsonable(after), now_us)
 
 

@@ -19,16 +19,16 @@ from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.context import StoreContext, dumped, listed
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.context import StoreContext, dump_json, load_list
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import followers
-from lodger.engine.store.queue.placements import require_placed
+from lodger.engine.store.queue.placements import require_placement
 from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 
 #: Maximum number of steps of an action.
 MAX_STEPS = 20
@@ -41,7 +41,7 @@ _r = tables.schedule_revisions.c
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ScheduleFields:
     """All fields of a schedule that a caller sets; checked and stored as one revision.
 
     ``script`` is a name, or the steps in order: names, or objects with ``script``, ``version`` and ``limits``.
@@ -80,7 +80,7 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
             )
         limits = step.get("limits") or None
         if limits:
-            context.sources.limits("{}", json.dumps(limits, sort_keys=True))
+            context.content_cache.limits("{}", json.dumps(limits, sort_keys=True))
         version = pinned_version(step.get("version"))
         script = bind(connection, tenant_id, step["script"], version)
         if not steps:
@@ -99,10 +99,12 @@ def require_within(
         InputError: limit_above_tenant: the limit would be stored and shown without effect.
     """
     allowed = json.dumps(dict(tenant_limits), sort_keys=True)
-    maximum = asdict(context.sources.limits(allowed, None)) | context.sources.budgets(allowed, None)
+    maximum = asdict(context.content_cache.limits(allowed, None)) | context.content_cache.budgets(allowed, None)
     for limits in wished:
         if limits:
-            context.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # validates the names and values
+            context.content_cache.limits(
+                "{}", json.dumps(dict(limits), sort_keys=True)
+            )  # validates the names and values
         for name, value in sorted((limits or {}).items()):
             if name in maximum and value > maximum[name]:
                 raise InputError(
@@ -149,8 +151,8 @@ def pinned_version(given: object) -> int | None:
     return given
 
 
-def revise(
-    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
+def store_revision(
+    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: ScheduleFields, steps: list[Step],
     now_us: int, owed_us: int, audit_context: AuditContext,
 ) -> tuple[int, bool]:  # fmt: skip
     """Check and store a revision.
@@ -161,11 +163,11 @@ def revise(
     first = wish.rules.first_from(from_us(owed_us))
     searching = isinstance(first, SearchedTo)
     if wish.limits:
-        context.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+        context.content_cache.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
     conduct = parse_conduct(wish.conduct)
-    require_placed(conduct, tenant_id)
+    require_placement(conduct, tenant_id)
     if number > 1:
-        _succeed(connection, tenant_id, schedule_id, number, steps[0]["script_id"])
+        _set_revision(connection, tenant_id, schedule_id, number, steps[0]["script_id"])
     connection.execute(
         insert(tables.schedule_revisions).values(
             tenant_id=tenant_id,
@@ -177,12 +179,12 @@ def revise(
             steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,
             missed=str(parse_missed(wish.missed)),
             overlap=parse_overlap(wish.overlap).value,
-            retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
+            retry=dump_json(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
-            conduct=dumped(conduct.as_dict()) if wish.conduct else None,
+            conduct=dump_json(conduct.as_dict()) if wish.conduct else None,
             requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
-            params=param_checks.given(context, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
-            grants=encoded(wish.grants),
+            params=param_checks.checked_text(context, connection, tenant_id, wish.params, _limits_text(steps[0], wish)),
+            grants=encode(wish.grants),
             anchor_us=to_us(wish.rules.anchor),
             created_us=now_us,
             created_by=audit_context.actor,
@@ -193,7 +195,7 @@ def revise(
     return to_us(first.instant if isinstance(first, SearchedTo) else first), searching
 
 
-def _succeed(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
+def _set_revision(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
     """Set the schedule's revision number before the revision is inserted.
 
     The trigger takes higher numbers for revisions inserted by external SQL.
@@ -213,7 +215,7 @@ def _succeed(connection: Connection, tenant_id: str, schedule_id: str, number: i
     )
 
 
-def _wishes(step: Step, wish: Wish) -> str | None:
+def _limits_text(step: Step, wish: ScheduleFields) -> str | None:
     limits = step["limits"] or wish.limits
     return json.dumps(dict(limits), sort_keys=True) if limits else None
 
@@ -241,9 +243,9 @@ def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -
     return _revision(row, step_names(connection, [row]))
 
 
-def some(
+def list_page(
     connection: Connection, tenant_id: str, schedule_id: str, *, before: int | None = None, limit: int | None = None
-) -> Cut[ScheduleRevision]:
+) -> LimitedList[ScheduleRevision]:
     """Return revisions older than ``before``, newest first."""
     statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
 
@@ -280,7 +282,7 @@ def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], .
     )
 
 
-def show_terms(row: AnyRow) -> dict[str, Any]:
+def show_policies(row: AnyRow) -> dict[str, Any]:
     """Return the fields of a revision other than its rules and steps."""
     return {
         "missed": row.missed,
@@ -289,7 +291,7 @@ def show_terms(row: AnyRow) -> dict[str, Any]:
         "limits": json.loads(row.limits) if row.limits else {},
         "params": json.loads(row.params) if row.params else None,
         "conduct": parse_conduct(json.loads(row.conduct) if row.conduct else None).as_dict(),
-        "grants": listed(row.grants),
+        "grants": load_list(row.grants),
     }
 
 
@@ -304,5 +306,5 @@ def _revision(row: AnyRow, named: Mapping[str, str]) -> ScheduleRevision:
         created_at=from_us(row.created_us),
         created_by=row.created_by,
         why=row.why,
-        **show_terms(row),
+        **show_policies(row),
     )

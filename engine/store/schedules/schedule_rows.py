@@ -11,7 +11,7 @@ from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
 from lodger.engine.store import short_ids
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
 from lodger.engine.store.schedules import revisions
@@ -38,14 +38,14 @@ def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
     return next((each for each in found if each.id == schedule), found[0])
 
 
-def some(
+def list_page(
     connection: Connection,
     tenant_id: str | None,
     *,
     after: tuple[str, str] | None = None,
     limit: int | None = None,
     state: str | None = None,
-) -> Cut[Schedule]:
+) -> LimitedList[Schedule]:
     """Return the schedules of a tenant, or of all, by tenant and name, beginning after the pair ``after``."""
     which: list[Any] = [_s.deleted_us.is_(None)]
     if after is not None:
@@ -60,7 +60,9 @@ def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedul
     return _read(connection, tenant_id, [_s.id == schedule_id])[0]
 
 
-def _read(connection: Connection, tenant_id: str | None, which: list[Any], limit: int | None = None) -> Cut[Schedule]:
+def _read(
+    connection: Connection, tenant_id: str | None, which: list[Any], limit: int | None = None
+) -> LimitedList[Schedule]:
     script = tables.scripts.c
     statement = (
         select(
@@ -109,7 +111,7 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         note=row.note,
         wake_at=_instant(row.wake_at),
         created_at=from_us(row.created_us),
-        **revisions.show_terms(row),
+        **revisions.show_policies(row),
     )
 
 

@@ -13,7 +13,7 @@ ENTRY = "main.js"
 MAGIC = b"\0asm"
 
 #: Input forms of a script: the text of ``main.js``, source by file name, or the bytes of a WebAssembly module.
-Given = str | Mapping[str, str] | bytes
+ScriptInput = str | Mapping[str, str] | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Content:
     kind: str = "script"
 
 
-def read(given: Given, limits: Limits) -> Content:
+def read(given: ScriptInput, limits: Limits) -> Content:
     """Check the input and return it as content.
 
     Raises:

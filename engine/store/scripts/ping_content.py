@@ -92,7 +92,7 @@ def _content(ping: Ping, limits: Limits) -> Content:
     return Content({FILE: text}, None, hashlib.sha256(b"ping\0" + text.encode()).hexdigest(), KIND)
 
 
-def decoded(modules: Mapping[str, str]) -> Ping:
+def decode(modules: Mapping[str, str]) -> Ping:
     """Decode the content that :func:`read` returns."""
     stored: dict[str, Any] = json.loads(modules[FILE])
     return Ping(**stored)

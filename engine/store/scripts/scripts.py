@@ -15,14 +15,14 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import pages
-from lodger.engine.store.context import StoreContext, listed
-from lodger.engine.store.pages import Cut
+from lodger.engine.store.context import StoreContext, load_list
+from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow, Script, ScriptVersion
 from lodger.engine.store.schema.scheduling import script_versions, scripts
-from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.limits import Limits
 
 
@@ -33,7 +33,7 @@ def limits_of(context: StoreContext, connection: Connection, tenant_id: str, wis
         NotFound: tenant_unknown.
     """
     tenant = tenants.get(connection, tenant_id)
-    return context.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
+    return context.content_cache.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
 
 
 def put(
@@ -41,11 +41,11 @@ def put(
     connection: Connection,
     tenant_id: str,
     name: str,
-    source: Given | Content,
+    source: ScriptInput | Content,
     now_us: int,
     audit_context: AuditContext,
     *,
-    needs: Callable[[tuple[str, ...] | None], str | None] = encoded,
+    needs: Callable[[tuple[str, ...] | None], str | None] = encode,
     fields: tuple[Field, ...] | None = None,
     offered: bool = False,
 ) -> ScriptVersion:
@@ -67,11 +67,11 @@ def put(
     """
     ready_queue.lock(connection, [tenant_id])
     limits = limits_of(context, connection, tenant_id)
-    named(name, "script")
+    check_name(name, "script")
     if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
-        raise _owned(name, offered=offered)
+        raise _reserved(name, offered=offered)
     content = source if isinstance(source, Content) else read(source, limits)
-    allowed = context.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
+    allowed = context.content_cache.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
     row = connection.execute(
         select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
     ).first()
@@ -82,12 +82,14 @@ def put(
         raise InputError(
             "kind_fixed", f"{name!r} is a {row.kind}", why="a script stays what it is", fix="take another name"
         )
-    if before is not None and (before.digest, encoded(before.grants), before.fields) == (
+    if before is not None and (before.digest, encode(before.grants), before.fields) == (
         content.digest, held, None if typed is None else json.loads(typed),
     ):  # fmt: skip
-        connection.execute(update(scripts).where(scripts.c.id == before.script_id, _own).values(offered=int(offered)))
+        connection.execute(
+            update(scripts).where(scripts.c.id == before.script_id, _not_bound).values(offered=int(offered))
+        )
         return before
-    _room(connection, tenant_id, row, allowed)
+    _check_counts(connection, tenant_id, row, allowed)
     script_id, version = (row.id, row.version + 1) if row is not None else (context.ids.new(), 1)
     if row is None:
         values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
@@ -95,7 +97,7 @@ def put(
         connection.execute(insert(scripts).values(values))
     else:
         # Tenants that have bound it run the newest version too.
-        connection.execute(update(scripts).where(scripts.c.id == script_id, _foreign).values(version=version))
+        connection.execute(update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
         mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
         connection.execute(update(scripts).where(*mine).values(version=version, offered=int(offered)))
     connection.execute(
@@ -128,10 +130,10 @@ def put_handler(
 
 
 #: Literals, as in the condition of the index.
-_own, _foreign = text("kind <> 'bound'"), text("kind = 'bound'")
+_not_bound, _is_bound = text("kind <> 'bound'"), text("kind = 'bound'")
 
 
-def _owned(name: str, *, offered: bool) -> InputError:
+def _reserved(name: str, *, offered: bool) -> InputError:
     if offered:
         return InputError(
             "not_offerable",
@@ -147,7 +149,7 @@ def _owned(name: str, *, offered: bool) -> InputError:
     )
 
 
-def _room(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
+def _check_counts(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
     if row is not None and row.version >= allowed.versions:
         raise Conflict(
             "versions_full",
@@ -166,7 +168,7 @@ def _room(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: A
             )
 
 
-def named(name: str, what: str) -> None:
+def check_name(name: str, what: str) -> None:
     """Check the name of a script or schedule.
 
     Raises:
@@ -198,7 +200,7 @@ def _version(row: AnyRow) -> ScriptVersion:
         row.digest,
         from_us(row.created_us),
         row.wasm_bytes,
-        listed(row.grants),
+        load_list(row.grants),
         row.created_by,
         row.why,
         row.kind,
@@ -253,7 +255,7 @@ def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:
+def find_latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:
     """Return the latest version, None if the script does not exist."""
     try:
         return get(connection, tenant_id, name)
@@ -263,7 +265,7 @@ def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion |
 
 def versions(
     connection: Connection, tenant_id: str, name: str, *, before: int | None = None, limit: int | None = None
-) -> Cut[ScriptVersion]:
+) -> LimitedList[ScriptVersion]:
     """Return versions older than ``before``, newest first."""
     get(connection, tenant_id, name)
     statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
@@ -273,7 +275,9 @@ def versions(
     return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows])
 
 
-def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> Cut[Script]:
+def list_page(
+    connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None
+) -> LimitedList[Script]:
     """Return the tenant's own scripts by name, beginning after ``after``."""
     statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
     return pages.read(
@@ -281,7 +285,7 @@ def some(connection: Connection, tenant_id: str, *, after: str | None = None, li
     )
 
 
-def offered(connection: Connection) -> list[Script]:
+def list_offered(connection: Connection) -> list[Script]:
     """Return the platform's scripts that every tenant may bind, by name."""
     theirs = _latest.where(scripts.c.tenant_id == PLATFORM, scripts.c.offered == 1)
     return _scripts(connection.execute(theirs.order_by(scripts.c.name)))
@@ -289,7 +293,7 @@ def offered(connection: Connection) -> list[Script]:
 
 def is_offered(connection: Connection, script_id: str) -> bool:
     """Whether every tenant may bind this script."""
-    return bool(connection.scalar(select(scripts.c.offered).where(scripts.c.id == script_id, _own)))
+    return bool(connection.scalar(select(scripts.c.offered).where(scripts.c.id == script_id, _not_bound)))
 
 
 _latest = select(

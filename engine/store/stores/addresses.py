@@ -24,7 +24,7 @@ def parse(place: str | URL, *, absolute: bool = True) -> URL:
     return URL.create("sqlite", database=_absolute(place) if absolute else place)
 
 
-def ledger(place: str) -> tuple[Driver, URL]:
+def ledger_url(place: str) -> tuple[Driver, URL]:
     """Return the driver of a ledger's address and the URL that SQLAlchemy opens.
 
     Raises:
@@ -38,7 +38,7 @@ def ledger(place: str) -> tuple[Driver, URL]:
     except UNOPENABLE as error:
         raise InputError(
             "database_url",
-            f"{shown(place)!r} names no database that Lodger can open",
+            f"{mask_password(place)!r} names no database that Lodger can open",
             why=str(error),
             fix="pip install 'lodger[postgres]'" if "psycopg" in str(error) else f"give a path, {_EXAMPLES}",
         ) from error
@@ -63,13 +63,13 @@ def read_only(place: str) -> URL | None:
     return URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
 
 
-def opened_as(url: URL) -> URL:
+def opened_url(url: URL) -> URL:
     """Return the URL that SQLAlchemy opens for a ledger's address; an unknown scheme is left unchanged."""
     driver = driver_named(url.get_backend_name())
     return url if driver is None else driver.ledger_url(url)
 
 
-def shown(url: str) -> str:
+def mask_password(url: str) -> str:
     """Return an address without its password, even if it is not a valid address."""
     return _PASSWORD.sub(r"\1\2***", url) if "://" in url else url
 

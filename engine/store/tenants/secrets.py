@@ -43,7 +43,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenSecret:
     """A secret with its value, decrypted for one request."""
 
     name: str
@@ -121,7 +121,7 @@ def erase(connection: Connection, tenant_id: str, name: str) -> None:
         raise NotFound("secret_unknown", f"tenant {tenant_id!r} has no secret {name!r}", fix="lodger secret list")
 
 
-def opened(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, Opened]:
+def open_secrets(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, OpenSecret]:
     """Return those of a tenant's secrets that exist, with their values.
 
     Raises:
@@ -131,11 +131,11 @@ def opened(vault: Vault, connection: Connection, tenant_id: str, names: Iterable
     found = {}
     for row in rows:
         value = vault.open(Sealed(row.key_id, row.sealed), tenant_id, row.name, row.hosts)
-        found[row.name] = Opened(row.name, tuple(parse_origin(host) for host in json.loads(row.hosts)), value)
+        found[row.name] = OpenSecret(row.name, tuple(parse_origin(host) for host in json.loads(row.hosts)), value)
     return found
 
 
-def renew(vault: Vault, connection: Connection) -> int:
+def reencrypt(vault: Vault, connection: Connection) -> int:
     """Encrypt a batch of values under older keys with the newest; return their number, 0 if none are left.
 
     Raises:
@@ -148,7 +148,7 @@ def renew(vault: Vault, connection: Connection) -> int:
         sealed = vault.again(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
         mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
         connection.execute(update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
-    return len(rows) or webhooks.renew_keys(vault, connection, newest, BATCH)
+    return len(rows) or webhooks.reencrypt(vault, connection, newest, BATCH)
 
 
 def keys_in_use(connection: Connection) -> set[str]:

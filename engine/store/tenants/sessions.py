@@ -24,7 +24,7 @@ _t = sessions.c
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class NewSession:
     """A new session. ``text`` is the cookie's value; ``csrf`` must be sent with every change."""
 
     text: str
@@ -32,7 +32,7 @@ class Begun:
     expires_us: int
 
 
-def begin(connection: Connection, caller: Caller, now_us: int) -> Begun:
+def begin(connection: Connection, caller: Caller, now_us: int) -> NewSession:
     """Begin a session with a new random id, which prevents session fixation."""
     text = secrets.token_urlsafe(32)
     connection.execute(delete(sessions).where(_t.expires_us < now_us))
@@ -46,19 +46,19 @@ def begin(connection: Connection, caller: Caller, now_us: int) -> Begun:
             expires_us=now_us + LIFE_US, seen_us=now_us,
         )
     )  # fmt: skip
-    return Begun(text, csrf(connection, text), now_us + LIFE_US)
+    return NewSession(text, csrf(connection, text), now_us + LIFE_US)
 
 
-def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, bool] | None:
+def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, bool] | None:
     """Return the caller of a session and whether to update ``seen_us``; None if the session is unknown or over."""
     row = connection.execute(select(sessions).where(_t.digest == _digest(text))).first()
     if row is None or row.expires_us <= now_us or row.seen_us + IDLE_US <= now_us:
         return None
-    found = tokens.by_id(connection, row.token_id, now_us)
+    found = tokens.caller_by_id(connection, row.token_id, now_us)
     return None if isinstance(found, str) else (found, row.seen_us + SEEN_US < now_us)
 
 
-def seen(connection: Connection, text: str, now_us: int) -> None:
+def record_seen(connection: Connection, text: str, now_us: int) -> None:
     """Update the time of the last request."""
     connection.execute(update(sessions).where(_t.digest == _digest(text)).values(seen_us=now_us))
 
@@ -70,7 +70,7 @@ def end(connection: Connection, text: str) -> None:
 
 def csrf(connection: Connection, text: str) -> str:
     """Return the CSRF token that pages of this session send with changes."""
-    return hmac.new(signing_keys.signing(connection), b"lodger.csrf:" + text.encode(), "sha256").hexdigest()
+    return hmac.new(signing_keys.signing_key(connection), b"lodger.csrf:" + text.encode(), "sha256").hexdigest()
 
 
 def _digest(text: str) -> str:

@@ -15,10 +15,10 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
-from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
-from lodger.engine.store.context import StoreContext, listed
+from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache
+from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import close_attempts
 from lodger.engine.store.records import AnyRow, Tenant
@@ -61,7 +61,7 @@ def create(
             why=f"{PLATFORM_PREFIX} stands for the platform",
             fix="leave it out",
         )
-    cap, bound = _checked(limits or {}, context.sources).concurrent_runs, written(parse_labels(labels))
+    cap, bound = _check_limits(limits or {}, context.content_cache).concurrent_runs, written(parse_labels(labels))
     values = {
         "name": names.label(name or tenant_id),
         "state": "active",
@@ -91,7 +91,7 @@ def create(
     return get(connection, tenant_id)
 
 
-def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
+def _check_limits(limits: dict[str, Any], content_cache: ContentCache) -> Allowance:
     Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
     budget_table.given(limits)
     unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budget_table.OF_ATTEMPT)
@@ -101,7 +101,7 @@ def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
             f"there is no limit {unknown[0]!r}",
             fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED | budget_table.OF_ATTEMPT)),
         )
-    return sources.allowance(json.dumps(limits))
+    return content_cache.allowance(json.dumps(limits))
 
 
 def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
@@ -111,7 +111,7 @@ def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
 def _tenant(row: AnyRow) -> Tenant:
     return Tenant(
         row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
-        listed(row.grants), listed(row.people) or (), tuple(row.labels.split()),
+        load_list(row.grants), load_list(row.people) or (), tuple(row.labels.split()),
     )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
     return tenant
 
 
-def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> Cut[Tenant]:
+def list_page(connection: Connection, *, after: str | None = None, limit: int | None = None) -> LimitedList[Tenant]:
     """Return tenants that are not deleted, without the platform, by id, beginning after ``after``."""
     there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
     statement = select(tenants).where(*there).order_by(tenants.c.id)
@@ -162,7 +162,7 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
         values["name"] = names.label(wanted["name"] or tenant_id)
     if "limits" in wanted:
         limits = dict(wanted["limits"] or {})
-        cap = _checked(limits, context.sources).concurrent_runs
+        cap = _check_limits(limits, context.content_cache).concurrent_runs
         values["limits"] = json.dumps(limits, sort_keys=True)
         connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
     if "labels" in wanted:
@@ -180,10 +180,10 @@ def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_u
     tenant = get(connection, tenant_id)
     if tenant.state == _SUSPENDED:
         return tenant
-    for row in tick.of(connection, tenant_id):
+    for row in tick.lock_clocks(connection, tenant_id):
         if row.state == "armed":
-            tick.rest(context, connection, row, now_us, _SUSPENDED)
-    _move_on(connection, tenant, _SUSPENDED)
+            tick.disarm(context, connection, row, now_us, _SUSPENDED)
+    _set_state(connection, tenant, _SUSPENDED)
     mine = actions.c.tenant_id == tenant_id
     close_attempts(connection, mine & is_running, now_us)
     # Without a fault: the attempt ends as cancelled, the action is as if it had not been claimed.
@@ -202,11 +202,11 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, now_us
     tenant = get(connection, tenant_id)
     if tenant.state != _SUSPENDED:
         return tenant
-    _move_on(connection, tenant, "active")
+    _set_state(connection, tenant, "active")
     context.forget(tenant_id)
-    for row in tick.of(connection, tenant_id):
+    for row in tick.lock_clocks(connection, tenant_id):
         if row.state == _SUSPENDED:
-            tick.arm(context, connection, row, now_us, owed_reason="tenant_suspended")
+            tick.arm(context, connection, row, now_us, gap_reason="tenant_suspended")
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, tenant_id)
 
@@ -222,7 +222,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
         raise Conflict(
             "platform_stays", "the platform itself cannot be deleted", fix="delete its schedules, or suspend it"
         )
-    _move_on(connection, tenant, "deleted")
+    _set_state(connection, tenant, "deleted")
     connection.execute(
         update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)
     )
@@ -231,7 +231,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
             connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
 
 
-def _move_on(connection: Connection, tenant: Tenant, state: str) -> None:
+def _set_state(connection: Connection, tenant: Tenant, state: str) -> None:
     connection.execute(
         update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1)
     )

@@ -13,7 +13,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, NewToken, Token
 from lodger.engine.store.schema.access import sessions, tokens
 from lodger.engine.store.tenants import tenants
@@ -101,7 +101,9 @@ def get(connection: Connection, token: str) -> Token:
     return _token(row)
 
 
-def some(connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None) -> Cut[Token]:
+def list_page(
+    connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None
+) -> LimitedList[Token]:
     """Return tokens, newest first, revoked and expired ones included."""
     statement = select(tokens).order_by(_t.id.desc())
     if tenant_id is not None:
@@ -125,7 +127,7 @@ def any_of_platform(connection: Connection) -> bool:
     return connection.scalar(select(_t.id).where(_t.role == Role.ADMIN.value).limit(1)) is not None
 
 
-def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
+def authenticate(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
     """Return the caller of a token and its last use; or the reason for refusal: ``unknown``, ``expired``, ``revoked``.
 
     The cost is the same for unknown and wrong tokens: always one query and one comparison.
@@ -134,19 +136,19 @@ def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, int 
     row = connection.execute(select(tokens).where(_t.prefix == (form[1] if form else ""))).first()
     if not hmac.compare_digest(_digest(text), row.digest if row is not None else _digest("nobody's")) or row is None:
         return "unknown"
-    return _standing(row, now_us)
+    return _caller_or_refusal(row, now_us)
 
 
-def by_id(connection: Connection, token_id: str, now_us: int) -> Caller | str:
+def caller_by_id(connection: Connection, token_id: str, now_us: int) -> Caller | str:
     """Return the caller of a token, for a session that was begun with it; or the reason for refusal."""
     row = connection.execute(select(tokens).where(_t.id == token_id)).first()
     if row is None:
         return "unknown"
-    standing = _standing(row, now_us)
+    standing = _caller_or_refusal(row, now_us)
     return standing if isinstance(standing, str) else standing[0]
 
 
-def _standing(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
+def _caller_or_refusal(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
     if row.revoked_us is not None:
         return "revoked"
     if row.expires_us is not None and row.expires_us <= now_us:
@@ -154,7 +156,7 @@ def _standing(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
     return Caller(row.id, row.name, row.prefix, Role(row.role), row.tenant_id), row.used_us
 
 
-def used(connection: Connection, token_id: str, now_us: int) -> None:
+def record_use(connection: Connection, token_id: str, now_us: int) -> None:
     """Record the use of a token."""
     stale = or_(_t.used_us.is_(None), _t.used_us < now_us - USED_US)
     connection.execute(update(tokens).where(and_(_t.id == token_id, stale)).values(used_us=now_us))

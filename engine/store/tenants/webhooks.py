@@ -72,7 +72,7 @@ def put(
         NotFound: tenant_unknown.
         Unavailable: the keys are not available.
     """
-    wanted = checked(name, url, events)
+    wanted = check(name, url, events)
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
     mine = (_c.tenant_id == tenant_id, _c.name == name)
@@ -88,7 +88,7 @@ def put(
     return NewWebhook(get(connection, tenant_id, name), secret)
 
 
-def renew(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
+def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
     """Create a new secret of a webhook; for a day messages are signed with the previous one, too.
 
     Raises:
@@ -164,7 +164,7 @@ def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_u
     return Route(row.url, row.state, keys)
 
 
-def renew_keys(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
+def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
     """Encrypt a batch of secrets under older keys with the newest; return their number."""
     old = select(webhooks).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(maximum).with_for_update()
     rows = connection.execute(old).all()
@@ -184,7 +184,7 @@ def keys_in_use(connection: Connection) -> set[str]:
     return set(connection.scalars(select(_c.key_id).distinct()))
 
 
-def checked(name: str, url: str, events: Iterable[str]) -> list[str]:
+def check(name: str, url: str, events: Iterable[str]) -> list[str]:
     """Check the parts of a webhook and return its events in order, without duplicates.
 
     Raises:

@@ -26,7 +26,7 @@ PLENTY = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReservationRequest:
     """A requested reservation: at least ``need``, or ``lot`` while enough is left; ``day`` is the day of the attempt's start."""
 
     tenant_id: str
@@ -42,7 +42,7 @@ class Wish:
 Free = dict[tuple[str, int, str], int]
 
 
-def draw(context: StoreContext, connection: Connection, wishes: Sequence[Wish]) -> list[int]:
+def reserve(context: StoreContext, connection: Connection, wishes: Sequence[ReservationRequest]) -> list[int]:
     """Return a share for each wish, in order: the larger size while enough is left, else what is needed, less or nothing.
 
     An attempt that is over, or has moved to another node, gets nothing.
@@ -51,13 +51,13 @@ def draw(context: StoreContext, connection: Connection, wishes: Sequence[Wish]) 
     free: Free = {}
     for day in sorted({wish.day for wish in wishes}):
         tenant_ids = {wish.tenant_id for wish in wishes if wish.day == day}
-        for tenant, known in usage.of_day(context, connection, tenant_ids, day).items():
-            taken = held(connection, tenant, day)
+        for tenant, known in usage.usages_of_day(context, connection, tenant_ids, day).items():
+            taken = reserved(connection, tenant, day)
             for name in {wish.budget for wish in wishes}:
                 limit = known.allowed.of_day(name)
                 if limit is not None:
                     free[tenant, day, name] = max(0, limit - known.used[name] - taken.get(name, 0))
-    return [_drawn(connection, wish, free) for wish in wishes]
+    return [_reserve(connection, wish, free) for wish in wishes]
 
 
 _mine = select(actions.c.attempt).where(
@@ -65,7 +65,7 @@ _mine = select(actions.c.attempt).where(
 )
 
 
-def _drawn(connection: Connection, wish: Wish, free: Free) -> int:
+def _reserve(connection: Connection, wish: ReservationRequest, free: Free) -> int:
     if connection.scalar(_mine, {"tenant": wish.tenant_id, "action": wish.action_id}) != wish.attempt:
         return 0
     key = (wish.tenant_id, wish.day, wish.budget)
@@ -75,7 +75,7 @@ def _drawn(connection: Connection, wish: Wish, free: Free) -> int:
     share = min(free[key], max(wish.need, wish.lot) if plenty else wish.need)
     if share > 0:
         free[key] -= share
-        hold(connection, wish.tenant_id, wish.action_id, wish.attempt, wish.day, {wish.budget: share})
+        add(connection, wish.tenant_id, wish.action_id, wish.attempt, wish.day, {wish.budget: share})
     return share
 
 
@@ -86,13 +86,13 @@ _held = (
 )
 
 
-def held(connection: Connection, tenant_id: str, day: int) -> dict[str, int]:
+def reserved(connection: Connection, tenant_id: str, day: int) -> dict[str, int]:
     """Return the reserved amounts of a tenant's day, by budget."""
     rows = connection.execute(_held, {"tenant": tenant_id, "day": day})
     return {name: int(amount) for name, amount in rows}
 
 
-def hold(
+def add(
     connection: Connection, tenant_id: str, action_id: str, attempt: int, day: int, amounts: Mapping[str, int]
 ) -> None:
     """Add to an attempt's reservation; the caller holds the tenant's lock and has checked the limit."""
@@ -131,6 +131,6 @@ def release_unreported(connection: Connection, node_ids: Collection[str]) -> Non
     connection.execute(delete(reservations).where(theirs))
 
 
-def forget(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
+def delete_old(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
     """Delete the reservations of days before this one."""
     connection.execute(delete(reservations).where(_c.tenant_id.in_(tenant_ids), _c.day < day))

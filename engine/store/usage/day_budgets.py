@@ -22,7 +22,9 @@ _of_day = (
 _spent = PerDriver(lambda driver: _of_day.where(driver.among(tenants.c.id, "tenants")))
 
 
-def used_up(context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
+def exhausted_tenants(
+    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int
+) -> dict[str, str]:
     """Return the reason for each of these tenants that may start nothing more on this UTC day."""
     wanted = sorted(set(tenant_ids))
     if not wanted:
@@ -30,7 +32,7 @@ def used_up(context: StoreContext, connection: Connection, tenant_ids: Iterable[
     rows = connection.execute(_spent.of(connection), {"day": now_us // DAY_US, "tenants": wanted}).all()
     found = {}
     for tenant, limits, runs, cpu_us in rows:
-        reason = exhausted(context.sources.allowance(limits), Used(runs, cpu_us))
+        reason = exhausted(context.content_cache.allowance(limits), Used(runs, cpu_us))
         if reason is not None:
             found[tenant] = reason
     return found

@@ -23,7 +23,7 @@ _c = storage.c
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredBytes:
     """Bytes of a tenant."""
 
     kept: int = 0
@@ -38,10 +38,10 @@ class Stored:
 _of = select(_c.kept_bytes, _c.history_bytes).where(_c.tenant_id == bindparam("tenant"))
 
 
-def of_tenant(connection: Connection, tenant_id: str) -> Stored:
+def of_tenant(connection: Connection, tenant_id: str) -> StoredBytes:
     """Return the stored bytes of a tenant."""
     row = connection.execute(_of, {"tenant": tenant_id}).first()
-    return Stored() if row is None else Stored(row.kept_bytes, row.history_bytes)
+    return StoredBytes() if row is None else StoredBytes(row.kept_bytes, row.history_bytes)
 
 
 _limited = (
@@ -66,17 +66,17 @@ def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Exc
     row = connection.execute(_limited, {"tenant": tenant_id}).first()
     if row is None:
         return Excess(context.settings.storage_bytes)
-    limit = context.sources.allowance(row.limits).storage_bytes
+    limit = context.content_cache.allowance(row.limits).storage_bytes
     return Excess(limit, row.kept_bytes > limit, row.kept_bytes + row.history_bytes > limit, row.audit_bytes > limit)
 
 
-def kept(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
+def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
     """Return the bytes of stored data of these tenants; tenants without any are absent."""
     found = select(_c.tenant_id, _c.kept_bytes).where(_c.tenant_id.in_(tenant_ids))
     return {row.tenant_id: row.kept_bytes for row in connection.execute(found)}
 
 
-def too_heavy(context: StoreContext, connection: Connection, number: int = 100) -> list[str]:
+def over_limit(context: StoreContext, connection: Connection, number: int = 100) -> list[str]:
     """Return tenants above their limit, among the ``number`` largest ones; tenants with lower limits of their own come later."""
     total = _c.kept_bytes + _c.history_bytes
     found = (
@@ -87,10 +87,10 @@ def too_heavy(context: StoreContext, connection: Connection, number: int = 100) 
         .limit(number)
     )
     rows = connection.execute(found)
-    return [row.tenant_id for row in rows if row.total > context.sources.allowance(row.limits).storage_bytes]
+    return [row.tenant_id for row in rows if row.total > context.content_cache.allowance(row.limits).storage_bytes]
 
 
-def grow(connection: Connection, bytes_of: Mapping[str, int]) -> None:
+def add_history(connection: Connection, bytes_of: Mapping[str, int]) -> None:
     """Add to the history of tenants; negative numbers subtract."""
     rows = [
         {"tenant_id": tenant, "kept_bytes": 0, "history_bytes": amount}
@@ -118,7 +118,7 @@ def of_actions(
 ) -> Counter[str]:
     """Return the bytes of the history of actions, by action; with ``messages`` those of their messages too.
 
-    :func:`grow` subtracts the amount without messages when they are deleted.
+    :func:`add_history` subtracts the amount without messages when they are deleted.
     """
     found: Counter[str] = Counter()
     more = ((outbox, outbox.c.action_id, (outbox.c.payload,)),) if messages else ()

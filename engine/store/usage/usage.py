@@ -67,7 +67,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class DayUsage:
     """Allowance and usage of a tenant on one day."""
 
     allowed: Allowance
@@ -96,15 +96,17 @@ _today = (
 )
 
 
-def of_day(context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int) -> dict[str, Today]:
+def usages_of_day(
+    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int
+) -> dict[str, DayUsage]:
     """Return the allowance and usage of these tenants on a day, in days since 1970."""
     rows = connection.execute(_today, {"day": day, "tenants": sorted(set(tenant_ids))})
-    return {row.id: today(context, row) for row in rows}
+    return {row.id: day_usage(context, row) for row in rows}
 
 
-def today(context: StoreContext, row: AnyRow) -> Today:
+def day_usage(context: StoreContext, row: AnyRow) -> DayUsage:
     """Return them from a row with a tenant's limits and usage columns, which may be None."""
-    return Today(context.sources.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
+    return DayUsage(context.content_cache.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
 
 
 def charge(context: StoreContext, connection: Connection, used: Charges) -> list[Warned]:
@@ -127,11 +129,11 @@ def _warned(context: StoreContext, connection: Connection, used: Charges) -> lis
     """Return the warnings, with at most two queries for all tenants of a batch, usually one."""
     tenant_ids = {tenant for tenant, _day in used}
     limits = connection.execute(select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_(tenant_ids)))
-    allowed = {row.id: context.sources.allowance(row.limits) for row in limits}
+    allowed = {row.id: context.content_cache.allowance(row.limits) for row in limits}
     watched = {
         (tenant, day): near
         for (tenant, day), counts in used.items()
-        if tenant in allowed and (near := _watched(allowed[tenant], counts))
+        if tenant in allowed and (near := _limited_budgets(allowed[tenant], counts))
     }
     if not watched:
         return []
@@ -145,7 +147,7 @@ def _warned(context: StoreContext, connection: Connection, used: Charges) -> lis
     return found
 
 
-def _watched(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
+def _limited_budgets(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
     """Return the charged budgets with a limit: column, limit, and column units in one unit of the limit."""
     drawn = ((name, *_scaled(allowed, name)) for name in COLUMNS if counts[name] > 0)
     return [(name, limit, scale) for name, limit, scale in drawn if limit is not None]
@@ -182,6 +184,6 @@ def of_tenant(connection: Connection, tenant_id: str, since: date | None, until:
     ]
 
 
-def counted(spent: Mapping[str, int], *, applied: bool) -> Counter[str]:
+def chargeable(spent: Mapping[str, int], *, applied: bool) -> Counter[str]:
     """Return the chargeable amounts of an attempt: effects count only if they were applied."""
     return Counter({name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)})

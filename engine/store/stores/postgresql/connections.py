@@ -44,7 +44,7 @@ SESSION = "; ".join((
 _UPGRADE_LOCK = int.from_bytes(b"lodger")
 
 
-def opened(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] | None = None) -> Engine:
+def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] | None = None) -> Engine:
     """Return a connection pool, without opening a connection.
 
     Args:
@@ -58,25 +58,25 @@ def opened(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] | N
     event.listen(engine, "begin", _begin)
 
     def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - the DBAPI's
-        return _answering(patience_s, *args, **given)
+        return _connect(patience_s, *args, **given)
 
     event.listen(engine, "do_connect", connected)
     return engine
 
 
-def _answering(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
-    from lodger.engine.store.stores.postgresql.watchdog import Answering  # psycopg is an extra
+def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
+    from lodger.engine.store.stores.postgresql.watchdog import WatchedConnection  # psycopg is an extra
 
-    connection = Answering.connect(*args, **given)
+    connection = WatchedConnection.connect(*args, **given)
     connection.patience_s = patience_s
     return connection
 
 
-def alone(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
+def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
     """Return a psycopg connection outside of any pool, in autocommit mode."""
     url = make_url(url).set(drivername=DRIVER)
     args, given = url.get_dialect()().create_connect_args(url)
-    return _answering(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
+    return _connect(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
 
 
 def _begin(connection: Connection) -> None:

@@ -128,14 +128,14 @@ class PostgresDriver(Driver):
 
     def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
         """Return a connection pool with the watchdog for silent servers."""
-        return connections.opened(url, patience_s, {OPTION: self})
+        return connections.open_pool(url, patience_s, {OPTION: self})
 
     def open_platform(self, url: URL) -> Engine:
         """Return a connection pool with psycopg, or a plain SQLAlchemy pool with any other DBAPI."""
         url = self.ledger_url(url)
         options = {OPTION: self}
         if url.drivername == connections.DRIVER:
-            return connections.opened(url, options=options)
+            return connections.open_pool(url, options=options)
         return create_engine(url, execution_options=options)
 
     @property
@@ -165,7 +165,7 @@ class PostgresDriver(Driver):
 
     def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:
         """Return a watcher of the server's snapshots."""
-        return commits.ServerWatcher(partial(connections.alone, url, patience_s))
+        return commits.ServerWatcher(partial(connections.connect, url, patience_s))
 
     def notify(self, connection: Connection, channel: str) -> None:
         """Send NOTIFY with the transaction."""
@@ -173,7 +173,7 @@ class PostgresDriver(Driver):
 
     def subscribe(self, url: URL | str, channel: str, patience_s: float) -> Subscription:
         """Connect and LISTEN."""
-        return commits.Subscription(connections.alone(url, patience_s), channel)
+        return commits.Subscription(connections.connect(url, patience_s), channel)
 
     def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
         """Query pg_stat_activity and pg_locks."""

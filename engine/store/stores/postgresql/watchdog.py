@@ -11,7 +11,7 @@ from lodger.engine.store.stores import patience
 T = TypeVar("T")
 
 
-class Answering(psycopg.Connection[Any]):
+class WatchedConnection(psycopg.Connection[Any]):
     """A connection with a time limit on every wait; psycopg calls :meth:`wait`, which checks the clock ten times a second.
 
     Attributes:
