@@ -98,9 +98,9 @@ def close_all_but(kept: "tuple[int, ...]") -> None:
 
 
 def restrict_speculation() -> None:
-    """Ask the kernel to mitigate speculative store bypass and indirect branches, for good. Inherited by fork.
+    """Request mitigation of speculative store bypass and indirect branches until the process ends. Inherited by forks.
 
-    A request and no wall: kernels whose host decides it, or whose processor needs it not, refuse (ENXIO, EPERM, ENODEV).
+    Not a wall: the kernel refuses if the host controls it or the processor does not need it (ENXIO, EPERM, ENODEV).
     """
     for feature in (_STORE_BYPASS, _INDIRECT_BRANCH):
         try:
