@@ -109,6 +109,11 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
             assert (finished["tenant_id"], finished["outcome"]) == ("acme", "ok")
             done = client.get("/tenants/acme/actions?state=done").json()["items"]
             assert done[0]["result"] == "ran"
+        with httpx2.Client(
+            headers={"accept": "text/html"}, trust_env=False, timeout=120, follow_redirects=True
+        ) as browser:
+            assert "Tenants" in browser.get(service.kind("dashboard")["url"]).text, "the link signs in"
+            assert '<a href="/t/acme">' in browser.get(f"{url}/tenants").text
         assert service.end() == 0
     assert of_api(tmp_path) == []
     with up(tmp_path) as again:
