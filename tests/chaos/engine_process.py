@@ -1,6 +1,6 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; prints its events to stdout, ends on SIGTERM.
 
-MODE ``work`` answers every claim, ``race`` does too with a lease of a minute; ``hang`` never answers; ``hold`` holds its claims until SIGUSR1
+MODE ``work`` answers every claim, ``race`` too with a lease of a minute; ``hang`` never answers; ``hold`` holds its claims until SIGUSR1
 and prints how it lost them. Every applied journal writes a row to ``effects_seen``, which has no unique key, so that a repeated effect is
 visible.
 """

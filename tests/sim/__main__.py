@@ -1,4 +1,4 @@
-"""``python -m tests.sim``: the engine played against itself on a virtual clock, with faults between any two statements."""
+"""``python -m tests.sim``: simulate nodes on a virtual clock, with faults between any two statements."""
 
 import os
 import re
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Size(StrEnum):
-    """Shapes of worlds."""
+    """Sizes of simulated worlds."""
 
     SMALL = "small"
     DENSE = "dense"
@@ -57,22 +57,22 @@ def sim(
 ) -> None:
     """Play simulated worlds: nodes that crash, freeze and lose their leases, on the real SQLite ledger.
 
-    Each world is drawn from its seed alone. After every transaction the laws are checked: each slot accounted once, effects at
-    most once, the next slot of each schedule armed, leases exclusive, nobody starving. The first world that breaks a law ends
-    the run: its seed and the shortest list of happenings that breaks the law are told, and the exit code is 1. What is told of
-    the worlds is the same with any number of processes.
+    Each world depends on its seed alone. After every transaction the laws are checked: each slot accounted once, effects at
+    most once, the next slot of each schedule armed, leases exclusive, no tenant starved. The first world that breaks a law ends
+    the run: its seed and the shortest list of events that breaks the law are printed, and the exit code is 1. The output
+    is the same with any number of processes.
     """
     import logging
 
     from tests.sim.simulator.plan import SHAPES, drawn
     from tests.sim.simulator.proof import play, prove
 
-    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # refusals of the database are what a simulation is made of
+    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # failures of the database are expected
 
     def reported(played: "Played") -> None:
         if not as_json:
             say(_line(played))
-            sys.stdout.flush()  # a world takes seconds: who reads a pipe sees it when it is played
+            sys.stdout.flush()  # a world takes seconds: flush, so that a reader of a pipe sees it at once
 
     if plan is not None:
         given = _read(plan)
@@ -192,7 +192,7 @@ app.command()(sim)
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out one command line and return its exit code."""
+    """Run one command line and return its exit code."""
     return console.run(app, "python -m tests.sim", arguments)
 
 

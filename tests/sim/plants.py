@@ -1,8 +1,6 @@
-"""Bugs to plant: in the SQL that reaches the database, and in the order in which a transaction is written.
+"""Planted bugs that the simulation must find: changed SQL statements, and transactions that are committed too early.
 
-A bug in the SQL is a statement that says something else; one in the order is a transaction that is committed before it is
-whole, so that what was to happen entirely happens in two halves. Each carries the number of worlds within which the
-simulation has to find it.
+Each has the number of worlds within which the simulation must find it.
 """
 
 import re
@@ -15,31 +13,31 @@ from tests.sim.simulator.plan import Shape
 
 from lodger.engine.store.connection.database import Database
 
-#: A statement as the database gets it, and its parameters; what comes back is executed in its place.
+#: Receives a statement and its parameters; its result is executed instead.
 Listener = Callable[..., tuple[str, Any]]
 
 
 SHORT = Shape(seconds=20)
-#: Many wait for few slots.
+#: Worlds with many waiting actions and few slots.
 CROWDED = Shape(seconds=20, schedules=50, tenants=8, slots=4, trouble=4)
-#: Little is done to the machines.
+#: Worlds with few faults of machines.
 CALM = Shape(seconds=10, schedules=30, trouble=0.3)
-#: Much is edited, deleted, asked for.
+#: Worlds with many changes of schedules.
 BUSY = Shape(seconds=20, trouble=6)
 
 
 @dataclass
 class Plant:
-    """One bug.
+    """One planted bug.
 
     Attributes:
-        where: matches the statement that it sits in.
-        becomes: what the match is replaced by; None commits the transaction right before such a statement.
-        within: worlds.
-        first: the world that is played before the others, because it is known to show the bug soon.
-        law: begins the sentence of the law that has to be the broken one; empty when it shows in several.
+        where: pattern of the statement to change.
+        becomes: replacement of the match; None commits the transaction before the statement.
+        within: number of worlds in which it must be found.
+        first: world to play first, known to show the bug.
+        law: prefix of the law that must be broken; empty if several may be.
         shape: of the worlds.
-        hits: statements that it changed; a bug that sits nowhere any more is no proof.
+        hits: number of changed statements; must not be 0.
     """
 
     name: str
@@ -52,17 +50,17 @@ class Plant:
     hits: int = field(default=0, compare=False)
 
     def row(self) -> str:
-        """Give its row of the table in docs/proof.md."""
+        """Return its row of the table in docs/proof.md."""
         return (
             f"| {self.name} | {'order' if self.becomes is None else 'SQL'} | {self.within} | {self.law or 'several'} |"
         )
 
     def seeds(self) -> list[int]:
-        """Give the worlds in the order in which they are played."""
+        """Return the seeds in the order of play."""
         return sorted(range(1, self.within + 1), key=lambda seed: (seed != self.first, seed))
 
     def into(self, database: Database) -> None:
-        """Plant it."""
+        """Install the bug in a database."""
         pattern = re.compile(self.where, re.DOTALL)
         event.listen(database.engine, "before_cursor_execute", self._listener(pattern), retval=True)
 
@@ -99,7 +97,7 @@ _STEP = r"UPDATE lodger_actions SET script_id=\?, script_version=\?, step="
 
 
 def _without_gaps(insert: re.Match[str]) -> str:
-    """Insert a row only when it is no gap."""
+    """Return the statement that inserts a row only if it is not a gap."""
     columns = insert[1].split(", ")
     if "slot_to" not in columns:
         return insert[0]

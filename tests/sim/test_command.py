@@ -1,4 +1,4 @@
-"""``python -m tests.sim`` as a developer runs it."""
+"""The command ``python -m tests.sim``."""
 
 import io
 import json
@@ -17,7 +17,7 @@ sim = partial(lodger, module="tests.sim")
 
 @pytest.fixture(scope="session", autouse=True)
 def begun() -> None:
-    """What commands begin from is there before the first test."""
+    """Prepare the template database before the first test."""
     ready.waiting()
 
 
@@ -54,7 +54,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_told_each_world_when_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not when a buffer is full: worlds without end would tell it nothing for minutes."""
+    """Output is flushed after each world, not when a buffer is full."""
     flushed = []
 
     class Pipe(io.StringIO):

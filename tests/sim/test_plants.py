@@ -1,4 +1,4 @@
-"""Bugs that are planted are found, each within its number of worlds, and told by a short list of happenings."""
+"""Every planted bug is found within its number of worlds and reduced to a short list of events."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.sim.plants import PLANTS, Plant
 from tests.sim.simulator.plan import Shape, drawn
 from tests.sim.simulator.proof import Played, play, shortened
 
-# Seconds of work: the bound is for machines that are busy with other things.
+# Takes seconds; the timeout is for busy machines.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 

@@ -1,4 +1,4 @@
-"""The same worlds and laws on PostgreSQL, fewer: the statements differ there."""
+"""Some worlds on PostgreSQL, where the statements differ."""
 
 import pytest
 from tests.databases.fixtures import kind, url
@@ -6,7 +6,7 @@ from tests.sim.simulator.plan import Shape, drawn
 from tests.sim.simulator.proof import play
 
 __all__ = ["kind", "url"]
-# Seconds of work: the bound is for machines that are busy with other things.
+# Takes seconds; the timeout is for busy machines.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 

@@ -1,4 +1,4 @@
-"""Worlds whose attempts take shares of their tenants' days: whoever ends an attempt gives its share back."""
+"""Worlds with reservations of daily budgets: every ended attempt releases its reservation."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.sim.simulator.world import World
 from lodger.engine.store.connection.database import Database
 
 SHAPE = Shape(seconds=20, trouble=4, draws=True)
-#: Nodes die with attempts that were cancelled on them.
+#: Worlds in which nodes die with cancelled attempts.
 CANCELLING = Shape(seconds=10, trouble=10, focus="cancel", draws=True)
 LAW = "a share of a day is held by what runs"
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
@@ -27,7 +27,7 @@ def test_no_share_outlives_its_attempt(seed: int) -> None:
 
 @pytest.mark.parametrize("kept", ["by the end of the attempt", "by the end of the lease"])
 def test_a_share_that_is_kept_is_found(kept: str) -> None:
-    """The law can fail: one of the two ways back is missing."""
+    """The law detects that one of the two releases is missing."""
     where = r"lodger_lots\.tenant_id" if "attempt" in kept else r"\(?EXISTS"
     pattern = re.compile(rf"^DELETE FROM lodger_lots WHERE {where}")
 

@@ -1,6 +1,6 @@
-"""Seeded worlds of real nodes on the real ledger: whatever is killed, frozen or refused, every law holds.
+"""Simulated worlds of real nodes on the real ledger: every law holds under all faults.
 
-``LODGER_SIM=500 pytest tests/sim/test_worlds.py`` plays so many worlds; ``python -m tests.sim --minutes 10`` does without pytest.
+``LODGER_SIM=500 pytest tests/sim/test_worlds.py`` plays 500 worlds; ``python -m tests.sim --minutes 10`` runs without pytest.
 """
 
 import os
@@ -16,7 +16,7 @@ from tests.sim.simulator.world import World
 
 SEEDS = range(1, int(os.environ.get("LODGER_SIM", "6")) + 1)
 SHAPE = Shape(seconds=20)
-# Seconds of work: the bound is for machines that are busy with other things.
+# Takes seconds; the timeout is for busy machines.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 
@@ -33,7 +33,7 @@ def test_every_law_holds(seed: int) -> None:
 
 
 def test_the_worlds_hold_what_they_promise() -> None:
-    """Crashes, refusals and lost leases happen in them, attempts fail, retries and steps and gaps come to be."""
+    """The worlds contain crashes, database errors, lost leases, failed attempts, retries, steps and gaps."""
     seen: dict[str, int] = {}
     for seed in range(1, 7):
         for name, number in played(seed).figures.items():
@@ -76,7 +76,7 @@ def test_a_dense_world_holds_too() -> None:
 
 
 def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -> None:
-    """Every tick is full, so slots are late; the oldest go first, and what is left becomes less until nothing is."""
+    """Every tick is full and slots are late; the oldest are ticked first, until none is left."""
     plan = drawn(1, Shape(seconds=17, schedules=60, tenants=1, trouble=0.0, job_s=0.4, slots=3000, swift=True))
     plan = replace(plan, settings=plan.settings | {"tick_batch": 2, "concurrent_runs": 1})
     world = play(plan)
@@ -101,5 +101,5 @@ def test_it_is_told_the_same_with_any_number_of_processes() -> None:
     try:
         assert reported(2) == alone
     finally:
-        # One for the whole test process, which would outlive the pool.
+        # It exists once per process and would outlive the pool.
         resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # there is no public way

@@ -1,4 +1,4 @@
-"""Plays many worlds, counts what happened in them, and tells of each that broke a law how to see it again."""
+"""Plays many worlds, counts their events, and reports how to reproduce those that break a law."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -23,13 +23,13 @@ Tampered = Callable[[Database], None]
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How one world ended.
+    """Result of one world.
 
     Attributes:
-        figures: what was counted in it.
-        seconds: of real time; ``cpu_s`` of the processor.
-        law: that it broke, with the detail and the virtual second; None when all held.
-        lately: what happened last before that, in words.
+        figures: counted events.
+        seconds: real time; ``cpu_s`` is CPU time.
+        law: the broken law, with detail and virtual second; None if all held.
+        lately: the last events before that, in words.
     """
 
     seed: int
@@ -44,7 +44,7 @@ class Played:
 
 @dataclass(slots=True)
 class Proof:
-    """What many worlds have shown."""
+    """Result of many worlds."""
 
     worlds: int = 0
     seconds: float = 0.0
@@ -53,7 +53,7 @@ class Proof:
     failures: list[Played] = field(default_factory=list)
 
     def add(self, played: Played) -> None:
-        """Count one world more."""
+        """Add the result of a world."""
         self.worlds += 1
         self.cpu_s += played.cpu_s
         self.figures.update(played.figures)
@@ -62,21 +62,21 @@ class Proof:
 
     @property
     def per_minute(self) -> float:
-        """Slots a minute of real time that became rows of their own."""
+        """Slots with their own rows per minute of real time."""
         return self.figures["slots"] / self.seconds * 60 if self.seconds else 0.0
 
     @property
     def per_cpu_minute(self) -> float:
-        """Slots with rows of their own a minute of one processor's work, whole worlds: made, played, brought to rest, audited."""
+        """Slots with their own rows per minute of CPU time, for whole worlds including the audit."""
         return self.figures["slots"] / self.cpu_s * 60 if self.cpu_s else 0.0
 
     @property
     def per_minute_in_all(self) -> float:
-        """Slots a minute of real time, those inside gap rows included."""
+        """Slots per minute of real time, including those in gap rows."""
         return self.per_minute + (self.figures["slots_in_gaps"] / self.seconds * 60 if self.seconds else 0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it for ``--json``."""
+        """Return the object for ``--json``."""
         return {
             "worlds": self.worlds,
             "seconds": round(self.seconds, 3),
@@ -91,7 +91,7 @@ class Proof:
 
 
 def play(plan: Plan, *, url: str | None = None, tampered: Tampered | None = None) -> Played:
-    """Play one world to its end, or to the law that it breaks."""
+    """Play one world until its end or a broken law, and return the result."""
     clock = SystemClock()
     begun, worked = clock.elapsed_s(), process_time()
     broke: dict[str, Any] = {}
@@ -113,12 +113,12 @@ def prove(
     enough: Callable[[Proof], bool] = lambda _proof: False,
     jobs: int = 1,
 ) -> Proof:
-    """Play the worlds of these seeds, one after the other or several at once; what is told is the same.
+    """Play the worlds of these seeds and return the result, which does not depend on ``jobs``.
 
     Args:
-        told: called with each world, in the order of the seeds.
-        enough: asked after each world whether to stop; ``seeds`` may have no end then.
-        jobs: processes.
+        told: called with each result, in the order of seeds.
+        enough: called after each world; True ends the run, so that ``seeds`` may be infinite.
+        jobs: number of processes.
     """
     clock, proof = SystemClock(), Proof()
     begun = clock.elapsed_s()
@@ -137,7 +137,7 @@ def _each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
             yield play(drawn(seed, shape))
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        # More than processes: who is done with a short world does not wait for the long one before it to be told.
+        # More worlds than processes: a process with a short world does not wait for an earlier long one.
         waiting = deque(pool.submit(_one, seed, shape) for seed in islice(seeds, 3 * jobs))
         try:
             while waiting:
@@ -151,12 +151,12 @@ def _each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
 def _one(seed: int, shape: Shape) -> Played:
     import logging
 
-    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # refusals of the database are what a simulation is made of
+    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # failures of the database are expected
     return play(drawn(seed, shape))
 
 
 def shortened(plan: Plan, played: Played, seconds: float, *, tampered: Tampered | None = None) -> Shrunk:
-    """Shorten the plan of a world that broke a law, for at most so many seconds."""
+    """Shorten the plan of a world that broke a law, within a time limit, and return the result."""
     clock = SystemClock()
     until = clock.elapsed_s() + seconds
 

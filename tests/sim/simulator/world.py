@@ -1,4 +1,4 @@
-"""One seed's world: processes of the real engine on one ledger, what happens to them, and the laws after each transaction."""
+"""The world of one seed: processes of the real engine on one ledger, their events and faults, and the laws."""
 
 import math
 import random
@@ -35,16 +35,16 @@ from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.revision_cache import RevisionCache, encode_rules
 
-#: What a figure of a run counts; see :meth:`World.figures`.
+#: Counted events by name; see :meth:`World.figures`.
 Figures = Counter[str]
 
 
-#: How long what is open may be no fewer once nothing happens any more, seconds.
+#: Seconds without progress at the end of a world after which it fails.
 REST_S = 170.0
 
 
 class Machine:
-    """A place for a node: its process may die, and another one begins there."""
+    """A machine with one node, which is restarted after it died."""
 
     def __init__(self, world: "World", number: int) -> None:
         self.world, self.number, self.lives = world, number, 0
@@ -69,20 +69,20 @@ class Machine:
         world.loop.spawn(self.process, self.node.start())
 
     def _hear(self, event: Event) -> None:
-        """Hear of a round that failed: when the host is not to blame, we are."""
+        """Handle a failed round of a service: it is a bug unless a fault caused it."""
         error = event.details["error"] if event.kind == "fault" else None
         if error is not None and not isinstance(error, Unavailable):
             reported = f"{event.details['service']} of n{self.number}: {type(error).__name__}: {error}"
             self.world.breaks(Broken("no service fails but for the host", reported))
 
     def forsake(self) -> None:
-        """Close what a process that died held open, as the kernel does."""
+        """Close the connections of a killed process."""
         db = vars(self.node).get("db") if self.node is not None else None
         if db is not None:
             db.close()
 
     def end(self) -> None:
-        """Kill the process; another one begins a little later."""
+        """Kill the process; a new one starts a little later."""
         if self.process is None:
             return
         self.world.loop.kill(self.process)
@@ -93,11 +93,11 @@ class Machine:
 
 
 class World:
-    """Plays a plan. :meth:`run` it; it raises :class:`Broken` when a law does not hold.
+    """One simulated system that plays a plan; :meth:`run` raises :class:`Broken` if a law does not hold.
 
     Args:
-        url: of an empty PostgreSQL database; None for SQLite in a folder of the world's own.
-        tampered: called with the database before anything happens: tests plant bugs there.
+        url: of an empty PostgreSQL database; None for SQLite in a temporary folder.
+        tampered: called with the database at the beginning, to plant bugs.
     """
 
     def __init__(
@@ -108,22 +108,22 @@ class World:
         self._stack = ExitStack()
         self._context = copy_context()
         self.troubles = Troubles(self)
-        self.loop = VirtualLoop(self.troubles.carry)  # type: ignore[abstract]  # what it leaves out asks a machine
+        self.loop = VirtualLoop(self.troubles.carry)  # type: ignore[abstract]  # the other methods need an operating system
         self.clock = WorldClock(self.loop, plan.start_us)
         self.ids = Identities(self.clock.now_us, self.chance.randbytes)
-        # No notices of a server either: they would come when they like, and the loop of a world hears no socket.
+        # Without LISTEN: the loop of a world reads no socket.
         self.settings = Settings(
             sqlite_synchronous="NORMAL", min_interval_s=1, listen_url="off", check_scripts=False, **plan.settings
         )
         self.figures: Figures = Counter()
-        #: What was done of late: (seconds, who, what), told when a law is broken.
+        #: Recent events (seconds, process, event), reported with a broken law.
         self.lately: deque[tuple[float, str, Any]] = deque(maxlen=80)
         self.calm = False
-        #: When something was done to a machine last, and when to its time.
+        #: Time of the last fault of a machine, and of the last change of its clock.
         self.disturbed_s = self.warped_s = 0.0
-        #: The clock that is due and late for longest, (since, schedule), and when it became that one.
+        #: The longest late schedule clock (since, schedule), and since when it is the same.
         self.oldest: tuple[tuple[int, str] | None, float] = (None, 0.0)
-        #: Where ledger and workers differ, and since when.
+        #: Differences between ledger and executors, and their time.
         self.odd: dict[tuple[str, str, int], float] = {}
         self.broken: Broken | None = None
         if url is None:
@@ -134,7 +134,7 @@ class World:
         self._known: dict[str, rules.Rule] = {}
         self.mirror = Mirror(self._understood)
         event.listen(self.database.engine, "before_cursor_execute", self._statement)
-        # Before the recorder: what does not come to its commit is never heard of.
+        # Before the recorder, which must not see uncommitted transactions.
         event.listen(self.database.engine, "commit", self._committing)
         Recorder(self.database, self._heard)
         if tampered is not None:
@@ -145,13 +145,13 @@ class World:
         self.machines = [Machine(self, number) for number in range(plan.shape.nodes)]
 
     def context(self, machine: int | None = None) -> StoreContext:
-        """Give what a new process would have: caches of its own on the one ledger. The first machine has a label."""
+        """Return the store context of a new process, with its own caches. The first machine has a label."""
         settings = self.settings.model_copy(update={"labels": LABEL if machine == 0 else ""})
         made = RevisionCache(settings, rules.compiled)
         return StoreContext(self.database, self.clock, self.ids, made, ContentCache(settings), settings)
 
     def close(self) -> None:
-        """Leave nothing behind; safe to call twice."""
+        """Delete the ledger; safe to call twice."""
         for machine in self.machines:
             if machine.process is not None:
                 self.loop.kill(machine.process)
@@ -164,10 +164,10 @@ class World:
     def __exit__(self, *_ended: object) -> None:
         self.close()
 
-    # ---- what the database tells
+    # ---- events of the database
 
     def know(self, rule: rules.Rule) -> dict[str, Any]:
-        """Remember a rule, so that it is understood when the ledger has it; give what to ask the engine for."""
+        """Register a rule for the oracle, and return the arguments for the engine."""
         self._known[encode_rules(rules.stored(rule, self.plan.start_us))] = rule
         return rules.wish(rule, self.plan.start_us)
 
@@ -219,13 +219,13 @@ class World:
         figures["effects"] += len(transaction.effects)
 
     def breaks(self, broken: Broken) -> None:
-        """Stop the world: a law does not hold."""
+        """Stop the world because a law is broken."""
         if self.broken is None:
             self.broken = broken
         self.loop.stop()
 
     def may(self, machine: Machine, turn: Turn) -> bool:
-        """Whether a machine's node has a slot left for whose turn this is."""
+        """Return whether a machine's node has a free slot for a tenant's turn."""
         node = machine.node
         if node is None:
             return False
@@ -234,19 +234,19 @@ class World:
         return free and carried.issuperset(turn.requires.split() + turn.bound.split())
 
     def disturbed(self, *, warped: bool = False) -> None:
-        """Note that something was done to a machine (or even to its time): for a while no promise of time holds."""
+        """Record a fault of a machine or of its clock: for a while the laws of liveness are not checked."""
         self.disturbed_s = self.loop.time()
         if warped:
             self.warped_s = self.loop.time()
 
     def later(self, seconds: float, what: Callable[[], None]) -> None:
-        """Let something happen that no process does."""
+        """Schedule a function of the world itself."""
         self.loop.call_later(seconds, what, context=self._context)
 
-    # ---- what happens
+    # ---- run
 
     def run(self) -> Figures:
-        """Play the plan, then let the world come to rest.
+        """Play the plan, finish all actions, and return the counted events.
 
         Raises:
             Broken: a law does not hold.
@@ -283,11 +283,11 @@ class World:
         self.lately.append((self.loop.time(), happening.verb, f"{happening.given} {said}"))
 
     def _settle(self) -> None:
-        """Heal everything, end what is open, and look at the whole ledger."""
+        """Remove all faults, finish all actions, and audit the ledger."""
         self.troubles.heal()
         self.verbs.rest()
         self.calm = True
-        # However much is left, it becomes less: worlds in which more came due than their nodes can do take their time.
+        # Overloaded worlds need time, but the number of unfinished actions must decrease.
         fewest, since_s = math.inf, self.loop.time()
         while True:
             self._play(self.loop.time() + 10)
@@ -301,17 +301,17 @@ class World:
                 raise Broken("everything ends", f"open, and no fewer for three minutes: {dict(reported)}")
             if all(action.due > self.clock.now_us() for action in left):
                 self.troubles.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
-        # Of a node that died its cancelled attempts are known to be unreported when its lease has ended.
+        # Cancelled attempts of a dead node count as unreported once its lease has ended.
         self._play(self.loop.time() + 3 * self.settings.lease_s)
         self.figures["virtual_s"] += round(self.loop.time())
         audit.audit(self)
 
     def met(self, trouble: Trouble) -> None:
-        """Count a fault that happened."""
+        """Count an injected fault."""
         self.figures[f"fault {trouble.what}"] += 1
 
 
 def _memory() -> str | None:
-    """Give a folder in memory, where there is one: whether the disk keeps what it was told is not what is asked here."""
+    """Return a folder in memory if there is one, because durability is not tested here."""
     shared_memory = Path("/dev/shm")
     return str(shared_memory) if shared_memory.is_dir() else None
