@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.sim.simulator.plan import Plan, Shape, drawn
+from tests.sim.simulator.plan import Plan, Shape, draw_plan
 from tests.sim.simulator.world import World
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
@@ -14,7 +14,7 @@ MAX_STATEMENTS = 20
 def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> float:
     """Return the statements per second of one node after its start."""
     shape = Shape(seconds=120, schedules=0, tenants=tenants, nodes=1)
-    drawn_one = drawn(1, replace(shape, schedules=1, trouble=0))
+    drawn_one = draw_plan(1, replace(shape, schedules=1, trouble=0))
     plan = Plan(1, shape, drawn_one.start_us, "UTC", drawn_one.settings | {"poll_s": 0.25, "lease_s": 6.0}, 0.001, ())
     if blind:
         monkeypatch.setattr("lodger.engine.store.connection.database.Database.file_watcher", lambda _self: None)

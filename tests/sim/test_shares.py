@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlalchemy import Connection, event
 from tests.sim.simulator.laws import Broken
-from tests.sim.simulator.plan import Shape, drawn
+from tests.sim.simulator.plan import Shape, draw_plan
 from tests.sim.simulator.world import World
 
 from lodger.engine.store.connection.database import Database
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_share_outlives_its_attempt(seed: int) -> None:
-    with World(drawn(seed, SHAPE)) as world:
+    with World(draw_plan(seed, SHAPE)) as world:
         figures = world.run()
     assert figures["attempts"] > 50, "a world in which nothing runs proves nothing"
     assert figures["shares"] > 50, "attempts take shares"
@@ -31,7 +31,7 @@ def test_a_share_that_is_kept_is_found(kept: str) -> None:
     where = r"lodger_lots\.tenant_id" if "attempt" in kept else r"\(?EXISTS"
     pattern = re.compile(rf"^DELETE FROM lodger_lots WHERE {where}")
 
-    def into(database: Database) -> None:
+    def install(database: Database) -> None:
         def listen(
             _connection: Connection, _cursor: object, statement: str, parameters: object, _context: object, _many: bool
         ) -> tuple[str, object]:
@@ -41,7 +41,7 @@ def test_a_share_that_is_kept_is_found(kept: str) -> None:
 
     law = "none is broken"
     for seed in (2, 3, 6):
-        with World(drawn(seed, CANCELLING), tampered=into) as world:
+        with World(draw_plan(seed, CANCELLING), prepare=install) as world:
             try:
                 world.run()
             except Broken as broken:

@@ -101,8 +101,8 @@ class Workers:
         if chance.random() < 0.12:
             outcome = chance.choice(_BAD)
             return Finished(outcome, error=ScriptError("Error", "no"), usage=usage)
-        drawn = chance.choices((GOOD, REFUSED, STALE), (30, 1, 1))[0]
-        return Finished(Outcome.OK, "1", usage=usage, journal=self._journal(claim, drawn))
+        draw_plan = chance.choices((GOOD, REFUSED, STALE), (30, 1, 1))[0]
+        return Finished(Outcome.OK, "1", usage=usage, journal=self._journal(claim, draw_plan))
 
     def _journal(self, claim: Claim, kind: str) -> Journal:
         """Return the attempt's journal: a row in a table without a unique key, and sometimes a refused one."""

@@ -6,7 +6,7 @@ A law is a function of the mirror (after the transaction) and the transaction; i
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.sim.simulator.mirror import OPEN, OVER, Action, Hand, Line, Mirror, Transaction
+from tests.sim.simulator.mirror import OPEN, OVER, Action, Line, Mirror, ScheduleClock, Transaction
 from tests.sim.simulator.oracle import Oracle, count, names
 
 from lodger.sandbox.outcome import Blame, Outcome
@@ -197,7 +197,7 @@ def _covered(oracle: Oracle, after: int, until: int, rows: Iterable[Action]) -> 
         raise Broken("each slot is accounted exactly once", f"lost {left}, and {count(oracle, left, until)} in all")
 
 
-def _set(mirror: Mirror, hand: Hand) -> None:
+def _set(mirror: Mirror, hand: ScheduleClock) -> None:
     if hand.state not in {"armed", "ended"}:
         return
     expected = mirror.terms[hand.schedule, hand.revision].oracle.after(hand.accounted)

@@ -41,7 +41,7 @@ PROCESS: ContextVar[Process | None] = ContextVar("PROCESS", default=None)
 Carry = Callable[[Process | None, Callable[[], Any]], tuple[Callable[[], Any], float, float]]
 
 
-def plainly(_process: Process | None, work: Callable[[], Any]) -> tuple[Callable[[], Any], float, float]:
+def run_at_once(_process: Process | None, work: Callable[[], Any]) -> tuple[Callable[[], Any], float, float]:
     """Plan a job without delay or fault."""
     return work, 0.0, 0.0
 
@@ -57,7 +57,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         carry: plans the jobs of executors.
     """
 
-    def __init__(self, carry: Carry = plainly) -> None:
+    def __init__(self, carry: Carry = run_at_once) -> None:
         self._now = 0.0
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []

@@ -53,7 +53,7 @@ class Action:
 
 
 @dataclass(slots=True)
-class Hand:
+class ScheduleClock:
     """A row of ``lodger_schedule_clock``."""
 
     tenant: str
@@ -97,7 +97,7 @@ class Tenant:
 
 
 @dataclass(slots=True)
-class Lessee:
+class NodeRow:
     """A row of ``lodger_nodes``."""
 
     id: str
@@ -108,7 +108,7 @@ class Lessee:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotPolicies:
+class ScheduleRevision:
     """A row of ``lodger_schedule_revisions``; ``oracle`` returns its slots."""
 
     oracle: Oracle
@@ -120,7 +120,8 @@ class Transaction:
     """Changes of one transaction: by key, the row before and after, None if there was or is none.
 
     Attributes:
-        who: name of the process that wrote it.
+        process_name: of the process that wrote it.
+        at_s: virtual time of the commit in seconds.
         now_us: wall clock at the commit; ``latest_us`` is the latest time it ever showed.
         slots: inserted rows of origin slot by schedule, in order.
         effects: (action, step, n, node, epoch) of applied journals.
@@ -134,11 +135,11 @@ class Transaction:
     now_us: int
     latest_us: int
     actions: dict[str, tuple[Action | None, Action | None]] = field(default_factory=dict)
-    clocks: dict[str, tuple[Hand | None, Hand | None]] = field(default_factory=dict)
+    clocks: dict[str, tuple[ScheduleClock | None, ScheduleClock | None]] = field(default_factory=dict)
     schedules: dict[str, tuple[Bound | None, Bound | None]] = field(default_factory=dict)
     turns: dict[Line, tuple[Turn | None, Turn | None]] = field(default_factory=dict)
     tenants: dict[str, tuple[Tenant | None, Tenant | None]] = field(default_factory=dict)
-    nodes: dict[str, tuple[Lessee | None, Lessee | None]] = field(default_factory=dict)
+    nodes: dict[str, tuple[NodeRow | None, NodeRow | None]] = field(default_factory=dict)
     slots: dict[str, list[Action]] = field(default_factory=dict)
     effects: list[tuple[str, int, int, str, int]] = field(default_factory=list)
     reported: list[str] = field(default_factory=list)
@@ -146,7 +147,7 @@ class Transaction:
     runs: dict[str, int] = field(default_factory=dict)
 
     @property
-    def tells(self) -> bool:
+    def is_notable(self) -> bool:
         """Whether it changed more than leases and turns."""
         moved = any(old is None or new is None or old.epoch != new.epoch for old, new in self.nodes.values())
         return moved or bool(self.actions or self.clocks or self.tenants or self.effects)
@@ -162,13 +163,13 @@ class Mirror:
     def __init__(self, understood: Callable[[str], Oracle]) -> None:
         self._understood = understood
         self.actions: dict[str, Action] = {}
-        self.clocks: dict[str, Hand] = {}
+        self.clocks: dict[str, ScheduleClock] = {}
         self.schedules: dict[str, Bound] = {}
         self.turns: dict[Line, Turn] = {}
         self.lines_of: dict[str, set[Line]] = defaultdict(set)
         self.tenants: dict[str, Tenant] = {}
-        self.nodes: dict[str, Lessee] = {}
-        self.terms: dict[tuple[str, int], SlotPolicies] = {}
+        self.nodes: dict[str, NodeRow] = {}
+        self.terms: dict[tuple[str, int], ScheduleRevision] = {}
         self.usage: dict[tuple[str, int], int] = {}
         #: Unfinished actions by schedule; None for those without one.
         self.open: dict[str | None, dict[str, Action]] = defaultdict(dict)
@@ -250,7 +251,7 @@ class Mirror:
             self.terms.pop((cells[1], cells[2]), None)
         else:
             _tenant, schedule, number, rules, overlap = cells
-            self.terms[schedule, number] = SlotPolicies(self._understood(rules), overlap)
+            self.terms[schedule, number] = ScheduleRevision(self._understood(rules), overlap)
 
     def _attempt(self, transaction: Transaction, how: str, cells: tuple[Any, ...]) -> None:
         if how == "i":
@@ -275,10 +276,10 @@ class Mirror:
 
 #: Tables that are copied only: attribute, class of rows, index of the key.
 _PLACES: dict[str, tuple[str, type, int]] = {
-    "lodger_schedule_clock": ("clocks", Hand, 1),
+    "lodger_schedule_clock": ("clocks", ScheduleClock, 1),
     "lodger_schedules": ("schedules", Bound, 1),
     "lodger_tenants": ("tenants", Tenant, 0),
-    "lodger_nodes": ("nodes", Lessee, 0),
+    "lodger_nodes": ("nodes", NodeRow, 0),
 }
 _TAKEN = {
     "lodger_actions": Mirror._action,

@@ -72,8 +72,8 @@ SHAPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """One event: a verb of :mod:`tests.sim.simulator.verbs` or :mod:`tests.sim.simulator.troubles`, with its arguments."""
+class PlannedEvent:
+    """One event: a verb of :mod:`tests.sim.simulator.operations` or :mod:`tests.sim.simulator.faults`, with its arguments."""
 
     at_s: float
     verb: str
@@ -94,11 +94,11 @@ class Plan:
     zone: str
     settings: dict[str, Any]
     job_s: float
-    happenings: tuple[Happening, ...]
+    events: tuple[PlannedEvent, ...]
 
-    def only(self, happenings: Sequence[Happening]) -> Self:
+    def only(self, events: Sequence[PlannedEvent]) -> Self:
         """Return the same plan with fewer events."""
-        return replace(self, happenings=tuple(happenings))
+        return replace(self, events=tuple(events))
 
     def as_json(self) -> str:
         """Return the plan as text for :func:`read`."""
@@ -108,11 +108,11 @@ class Plan:
 def read(text: str) -> Plan:
     """Return the plan from a text of :meth:`Plan.as_json`."""
     body = json.loads(text)
-    happenings = tuple(Happening(**each) for each in body.pop("happenings"))
-    return Plan(shape=Shape(**body.pop("shape")), happenings=happenings, **body)
+    events = tuple(PlannedEvent(**each) for each in body.pop("events"))
+    return Plan(shape=Shape(**body.pop("shape")), events=events, **body)
 
 
-def drawn(seed: int, shape: Shape | None = None) -> Plan:
+def draw_plan(seed: int, shape: Shape | None = None) -> Plan:
     """Return the plan of a seed."""
     return _Draw(seed, shape or Shape()).plan()
 
@@ -129,19 +129,19 @@ class _Draw:
     def plan(self) -> Plan:
         settings = self._settings()
         job_s = self.chance.choice((0.001, 0.004, 0.02)) if self.shape.job_s is None else self.shape.job_s
-        happenings = [self._make("create", self._create(), 0.01 * number) for number in range(self.shape.schedules)]
-        verbs = self._verbs()
-        weights = [weight * (10 if verb == self.shape.focus else 1) for weight, verb, _given in verbs]
+        events = [self._make("create", self._create(), 0.01 * number) for number in range(self.shape.schedules)]
+        operations = self._verbs()
+        weights = [weight * (10 if verb == self.shape.focus else 1) for weight, verb, _given in operations]
         for _ in range(round(self.shape.seconds * self.shape.trouble)):
-            _weight, verb, given = self.chance.choices(verbs, weights)[0]
+            _weight, verb, given = self.chance.choices(operations, weights)[0]
             at_s = round(self.chance.uniform(1, self.shape.seconds), 3)
-            happenings.append(self._make(verb, given(), at_s))
-        happenings.sort(key=lambda each: each.at_s)
-        return Plan(self.seed, self.shape, self.start_us, self.zone, settings, job_s, tuple(happenings))
+            events.append(self._make(verb, given(), at_s))
+        events.sort(key=lambda each: each.at_s)
+        return Plan(self.seed, self.shape, self.start_us, self.zone, settings, job_s, tuple(events))
 
     @staticmethod
-    def _make(verb: str, given: dict[str, Any], at_s: float) -> Happening:
-        return Happening(at_s, verb, given)
+    def _make(verb: str, given: dict[str, Any], at_s: float) -> PlannedEvent:
+        return PlannedEvent(at_s, verb, given)
 
     def _settings(self) -> dict[str, Any]:
         pick = self.chance.choice

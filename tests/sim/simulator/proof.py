@@ -11,14 +11,14 @@ from typing import Any
 
 from tests.sim.simulator import trace
 from tests.sim.simulator.laws import Broken
-from tests.sim.simulator.plan import Plan, Shape, drawn
-from tests.sim.simulator.shrink import Shrunk, shrunk
+from tests.sim.simulator.plan import Plan, Shape, draw_plan
+from tests.sim.simulator.shrink import Shrunk, shorten
 from tests.sim.simulator.world import World
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.store.connection.database import Database
 
-Tampered = Callable[[Database], None]
+Prepare = Callable[[Database], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Played:
         figures: counted events.
         seconds: real time; ``cpu_s`` is CPU time.
         law: the broken law, with detail and virtual second; None if all held.
-        lately: the last events before that, in words.
+        recent: the last events before that, in words.
     """
 
     seed: int
@@ -38,7 +38,7 @@ class Played:
     law: str | None = None
     detail: str = ""
     at_s: float = 0.0
-    lately: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
     cpu_s: float = 0.0
 
 
@@ -90,17 +90,17 @@ class Proof:
         }
 
 
-def play(plan: Plan, *, url: str | None = None, tampered: Tampered | None = None) -> Played:
+def play(plan: Plan, *, url: str | None = None, prepare: Prepare | None = None) -> Played:
     """Play one world until its end or a broken law, and return the result."""
     clock = SystemClock()
     begun, worked = clock.elapsed_s(), process_time()
     broke: dict[str, Any] = {}
-    with World(plan, url=url, tampered=tampered) as world:
+    with World(plan, url=url, prepare=prepare) as world:
         try:
             world.run()
         except Broken as broken:
             broke = {"law": broken.law, "detail": broken.detail, "at_s": world.loop.time()}
-            broke["lately"] = tuple(trace.lines(world.lately))
+            broke["recent"] = tuple(trace.lines(world.recent))
         figures = dict(world.figures)
     return Played(plan.seed, figures, clock.elapsed_s() - begun, cpu_s=process_time() - worked, **broke)
 
@@ -116,7 +116,7 @@ def prove(
     """Play the worlds of these seeds and return the result, which does not depend on ``jobs``.
 
     Args:
-        told: called with each result, in the order of seeds.
+        reported: called with each result, in the order of seeds.
         enough: called after each world; True ends the run, so that ``seeds`` may be infinite.
         jobs: number of processes.
     """
@@ -134,7 +134,7 @@ def prove(
 def _each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
     if jobs == 1:
         for seed in seeds:
-            yield play(drawn(seed, shape))
+            yield play(draw_plan(seed, shape))
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         # More worlds than processes: a process with a short world does not wait for an earlier long one.
@@ -152,18 +152,18 @@ def _one(seed: int, shape: Shape) -> Played:
     import logging
 
     logging.getLogger("lodger").setLevel(logging.CRITICAL)  # failures of the database are expected
-    return play(drawn(seed, shape))
+    return play(draw_plan(seed, shape))
 
 
-def shortened(plan: Plan, played: Played, seconds: float, *, tampered: Tampered | None = None) -> Shrunk:
+def shortened(plan: Plan, played: Played, seconds: float, *, prepare: Prepare | None = None) -> Shrunk:
     """Shorten the plan of a world that broke a law, within a time limit, and return the result."""
     clock = SystemClock()
     until = clock.elapsed_s() + seconds
 
     def again(shorter: Plan) -> tuple[Broken, float] | None:
-        found = play(shorter, tampered=tampered)
+        found = play(shorter, prepare=prepare)
         return None if found.law is None else (Broken(found.law, found.detail), found.at_s)
 
     assert played.law is not None
     broken = Broken(played.law, played.detail)
-    return shrunk(plan, broken, played.at_s, again, lambda: clock.elapsed_s() > until)
+    return shorten(plan, broken, played.at_s, again, lambda: clock.elapsed_s() > until)

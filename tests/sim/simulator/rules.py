@@ -29,7 +29,7 @@ WALLS: dict[str, tuple[int, ...]] = {
 }
 
 
-def wish(rule: Rule, start_us: int) -> dict[str, Any]:
+def arguments_for(rule: Rule, start_us: int) -> dict[str, Any]:
     """Return the arguments of ``schedules.create`` and ``edit``."""
     end_s = rule.get("end_s")
     asked: dict[str, Any] = {
@@ -56,7 +56,7 @@ def wish(rule: Rule, start_us: int) -> dict[str, Any]:
 
 def stored(rule: Rule, start_us: int) -> ScheduleRules:
     """Return the rules as stored in the ledger."""
-    asked = wish(rule, start_us)
+    asked = arguments_for(rule, start_us)
     return ScheduleRules(
         specs(asked["rules"]), specs(asked["exclusions"]), asked["tz"], asked["dst"], None, asked["end"]
     )

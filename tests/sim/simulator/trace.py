@@ -11,9 +11,9 @@ from lodger.engine.core.clock import from_us
 MAX_CHANGES = 6
 
 
-def lines(lately: Iterable[tuple[float, str, Any]]) -> Iterator[str]:
+def lines(recent: Iterable[tuple[float, str, Any]]) -> Iterator[str]:
     """Yield a line for each recent event: (seconds, process, transaction or text)."""
-    for at_s, process_name, what in lately:
+    for at_s, process_name, what in recent:
         said = what if isinstance(what, str) else "; ".join(_words(what))
         if said:
             yield f"{at_s:9.3f} {process_name:10} {said}"

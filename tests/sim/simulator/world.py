@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import Connection, event
-from tests.sim.simulator import audit, rules, vigil
+from tests.sim.simulator import audit, liveness, rules
 from tests.sim.simulator.clock import WorldClock
 from tests.sim.simulator.executor import Workers
+from tests.sim.simulator.faults import Crash, Fault, Faults
 from tests.sim.simulator.laws import LAWS, Broken
 from tests.sim.simulator.loop import PROCESS, Process, VirtualLoop
 from tests.sim.simulator.mirror import Mirror, Transaction, Turn
+from tests.sim.simulator.operations import Operations
 from tests.sim.simulator.oracle import Oracle, count
-from tests.sim.simulator.plan import LABEL, Happening, Plan
+from tests.sim.simulator.plan import LABEL, Plan, PlannedEvent
 from tests.sim.simulator.recorder import Recorder, Row
-from tests.sim.simulator.troubles import Crash, Trouble, Troubles
-from tests.sim.simulator.verbs import Verbs
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.events import Event
@@ -75,7 +75,7 @@ class Machine:
             reported = f"{event.details['service']} of n{self.number}: {type(error).__name__}: {error}"
             self.world.breaks(Broken("no service fails but for the host", reported))
 
-    def forsake(self) -> None:
+    def close_connections(self) -> None:
         """Close the connections of a killed process."""
         db = vars(self.node).get("db") if self.node is not None else None
         if db is not None:
@@ -86,9 +86,9 @@ class Machine:
         if self.process is None:
             return
         self.world.loop.kill(self.process)
-        self.forsake()
+        self.close_connections()
         self.process = self.node = self.workers = self.engine = None
-        self.world.disturbed()
+        self.world.record_fault()
         self.world.later(self.world.chance.uniform(0.2, 4.0), self.begin)
 
 
@@ -97,18 +97,18 @@ class World:
 
     Args:
         url: of an empty PostgreSQL database; None for SQLite in a temporary folder.
-        tampered: called with the database at the beginning, to plant bugs.
+        prepare: called with the database at the beginning, to plant bugs.
     """
 
     def __init__(
-        self, plan: Plan, *, url: str | None = None, tampered: Callable[[Database], None] | None = None
+        self, plan: Plan, *, url: str | None = None, prepare: Callable[[Database], None] | None = None
     ) -> None:
         self.plan = plan
         self.chance = random.Random(f"world {plan.seed}")
         self._stack = ExitStack()
         self._context = copy_context()
-        self.troubles = Troubles(self)
-        self.loop = VirtualLoop(self.troubles.carry)  # type: ignore[abstract]  # the other methods need an operating system
+        self.faults = Faults(self)
+        self.loop = VirtualLoop(self.faults.carry)  # type: ignore[abstract]  # the other methods need an operating system
         self.clock = WorldClock(self.loop, plan.start_us)
         self.ids = Identities(self.clock.now_us, self.chance.randbytes)
         # Without LISTEN: the loop of a world reads no socket.
@@ -117,7 +117,7 @@ class World:
         )
         self.figures: Figures = Counter()
         #: Recent events (seconds, process, event), reported with a broken law.
-        self.lately: deque[tuple[float, str, Any]] = deque(maxlen=80)
+        self.recent: deque[tuple[float, str, Any]] = deque(maxlen=80)
         self.calm = False
         #: Time of the last fault of a machine, and of the last change of its clock.
         self.disturbed_s = self.warped_s = 0.0
@@ -137,11 +137,11 @@ class World:
         # Before the recorder, which must not see uncommitted transactions.
         event.listen(self.database.engine, "commit", self._committing)
         Recorder(self.database, self._heard)
-        if tampered is not None:
-            tampered(self.database)
+        if prepare is not None:
+            prepare(self.database)
         self.operator = Process("operator")
         self.engine = Engine(self.context())
-        self.verbs = Verbs(self)
+        self.operations = Operations(self)
         self.machines = [Machine(self, number) for number in range(plan.shape.nodes)]
 
     def context(self, machine: int | None = None) -> StoreContext:
@@ -155,7 +155,7 @@ class World:
         for machine in self.machines:
             if machine.process is not None:
                 self.loop.kill(machine.process)
-            machine.forsake()
+            machine.close_connections()
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -166,10 +166,10 @@ class World:
 
     # ---- events of the database
 
-    def know(self, rule: rules.Rule) -> dict[str, Any]:
+    def register_rule(self, rule: rules.Rule) -> dict[str, Any]:
         """Register a rule for the oracle, and return the arguments for the engine."""
         self._known[encode_rules(rules.stored(rule, self.plan.start_us))] = rule
-        return rules.wish(rule, self.plan.start_us)
+        return rules.arguments_for(rule, self.plan.start_us)
 
     def _understood(self, stored: str) -> Oracle:
         return rules.oracle(self._known[stored], self.plan.start_us)
@@ -177,10 +177,10 @@ class World:
     def _statement(self, *arguments: object) -> None:
         self.figures["statements"] += 1
         self.figures["shares"] += "INSERT INTO lodger_lots" in str(arguments[2])
-        self.troubles.statement()
+        self.faults.statement()
 
     def _committing(self, _connection: Connection) -> None:
-        self.troubles.committing()
+        self.faults.committing()
 
     def _heard(self, rows: list[Row]) -> None:
         process = PROCESS.get()
@@ -188,11 +188,11 @@ class World:
         transaction = Transaction(process_name, self.loop.time(), self.clock.now_us(), self.clock.latest_us())
         try:
             self.mirror.take(rows, transaction)
-            if transaction.tells:
-                self.lately.append((self.loop.time(), process_name, transaction))
+            if transaction.is_notable:
+                self.recent.append((self.loop.time(), process_name, transaction))
             for law in LAWS:
                 law(self.mirror, transaction)
-            vigil.surrendered(self, transaction)
+            liveness.check_lost_leases(self, transaction)
         except Broken as broken:
             self.breaks(broken)
             raise
@@ -233,7 +233,7 @@ class World:
         free = len(node.attempts) < node.dispatcher.slots
         return free and carried.issuperset(turn.requires.split() + turn.bound.split())
 
-    def disturbed(self, *, warped: bool = False) -> None:
+    def record_fault(self, *, warped: bool = False) -> None:
         """Record a fault of a machine or of its clock: for a while the laws of liveness are not checked."""
         self.disturbed_s = self.loop.time()
         if warped:
@@ -252,12 +252,12 @@ class World:
             Broken: a law does not hold.
         """
         for tenant in range(self.plan.shape.tenants):
-            self.verbs.tenant(f"t{tenant}")
+            self.operations.tenant(f"t{tenant}")
         for machine in self.machines:
             machine.begin()
-        for happening in self.plan.happenings:
-            self.loop.call_at(happening.at_s, self._happens, happening)
-        vigil.begin(self)
+        for planned_event in self.plan.events:
+            self.loop.call_at(planned_event.at_s, self._happens, planned_event)
+        liveness.begin(self)
         self._play(self.plan.shape.seconds)
         self._settle()
         return self.figures
@@ -269,23 +269,23 @@ class World:
         for fault in self.loop.faults:
             raise Broken("nothing of the engine's is left unhandled", repr(fault))
 
-    def _happens(self, happening: Happening) -> None:
+    def _happens(self, planned_event: PlannedEvent) -> None:
         if self.calm:
             return
-        self.figures[f"verb {happening.verb}"] += 1
-        verb = getattr(self.verbs, happening.verb, None) or getattr(self.troubles, happening.verb)
+        self.figures[f"verb {planned_event.verb}"] += 1
+        verb = getattr(self.operations, planned_event.verb, None) or getattr(self.faults, planned_event.verb)
         try:
-            said = verb(**happening.given)
+            said = verb(**planned_event.given)
         except InputError as refused:
             said = refused.code
         except (Crash, Unavailable) as trouble:
             said = type(trouble).__name__
-        self.lately.append((self.loop.time(), happening.verb, f"{happening.given} {said}"))
+        self.recent.append((self.loop.time(), planned_event.verb, f"{planned_event.given} {said}"))
 
     def _settle(self) -> None:
         """Remove all faults, finish all actions, and audit the ledger."""
-        self.troubles.heal()
-        self.verbs.rest()
+        self.faults.heal()
+        self.operations.rest()
         self.calm = True
         # Overloaded worlds need time, but the number of unfinished actions must decrease.
         fewest, since_s = math.inf, self.loop.time()
@@ -300,13 +300,13 @@ class World:
                 reported = Counter(f"{each.origin} {each.state}" for each in left)
                 raise Broken("everything ends", f"open, and no fewer for three minutes: {dict(reported)}")
             if all(action.due > self.clock.now_us() for action in left):
-                self.troubles.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
+                self.faults.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
         # Cancelled attempts of a dead node count as unreported once its lease has ended.
         self._play(self.loop.time() + 3 * self.settings.lease_s)
         self.figures["virtual_s"] += round(self.loop.time())
         audit.audit(self)
 
-    def met(self, trouble: Trouble) -> None:
+    def met(self, trouble: Fault) -> None:
         """Count an injected fault."""
         self.figures[f"fault {trouble.what}"] += 1
 

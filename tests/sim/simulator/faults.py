@@ -17,7 +17,7 @@ class Crash(BaseException):
 
 
 @dataclass(slots=True)
-class Trouble:
+class Fault:
     """A fault in the next transaction of a process.
 
     Attributes:
@@ -31,15 +31,15 @@ class Trouble:
     times: int = 1
 
 
-class Troubles:
+class Faults:
     """Injector of faults into the processes of a world; public methods are verbs of plans."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._coming: dict[str, Trouble] = {}
+        self._coming: dict[str, Fault] = {}
         self._slowed: dict[str, tuple[float, float]] = {}
         self._left: int | None = None
-        self._present: Trouble | None = None
+        self._present: Fault | None = None
 
     # ---- verbs
 
@@ -58,7 +58,7 @@ class Troubles:
         if where is None:
             machine.end()
         else:
-            self._coming[machine.process.name] = Trouble(what, where, times)
+            self._coming[machine.process.name] = Fault(what, where, times)
         return machine.process.name if machine.process else "now"
 
     def stop(self, node: int) -> str:
@@ -73,7 +73,7 @@ class Troubles:
             if machine.process is process:
                 world.later(0, machine.end)
 
-        world.disturbed()
+        world.record_fault()
         world.loop.spawn(process, stopped())
         return process.name
 
@@ -84,10 +84,10 @@ class Troubles:
             return "not up"
         process = machine.process
         process.frozen = True
-        self._world.disturbed(warped=True)
+        self._world.record_fault(warped=True)
 
         def thaw() -> None:
-            self._world.disturbed(warped=True)
+            self._world.record_fault(warped=True)
             loop.thaw(process)
 
         self._world.later(for_s, thaw)
@@ -103,13 +103,13 @@ class Troubles:
 
     def step_clock(self, by_s: float) -> str:
         """Step the wall clock, which all processes share."""
-        self._world.disturbed(warped=True)
+        self._world.record_fault(warped=True)
         self._world.clock.step(by_s)
         return ""
 
     def sleep(self, for_s: float) -> str:
         """Suspend the machine: timers stop, the wall clock and CLOCK_BOOTTIME advance."""
-        self._world.disturbed(warped=True)
+        self._world.record_fault(warped=True)
         self._world.clock.suspend(for_s)
         return ""
 
@@ -120,7 +120,7 @@ class Troubles:
         for machine in self._world.machines:
             if machine.process is not None and machine.process.frozen:
                 self._world.loop.thaw(machine.process)
-        self._world.disturbed(warped=True)
+        self._world.record_fault(warped=True)
 
     def _machine(self, number: int) -> "Machine | None":
         machines = self._world.machines
@@ -140,8 +140,8 @@ class Troubles:
 
         def late() -> Any:
             # A thread's jobs wait for each other, so that a delay lasts.
-            self._world.disturbed()
-            self._world.later(answer, self._world.disturbed)
+            self._world.record_fault()
+            self._world.later(answer, self._world.record_fault)
             return self._attempt(process, work)
 
         return late, wait, answer
@@ -170,12 +170,12 @@ class Troubles:
             return None
         raise _lost()
 
-    def _light(self, trouble: Trouble) -> None:
+    def _light(self, trouble: Fault) -> None:
         self._present = trouble
         self._left = trouble.where if isinstance(trouble.where, int) else None
 
-    def _met(self, process: Process, trouble: Trouble) -> None:
-        self._world.disturbed()
+    def _met(self, process: Process, trouble: Fault) -> None:
+        self._world.record_fault()
         self._world.met(trouble)
         trouble.times -= 1
         if trouble.times <= 0:
@@ -218,7 +218,7 @@ class Troubles:
         """Run an operator's work, interrupted after a number of statements if one is given."""
         if after is None:
             return work()
-        self._light(Trouble("crash", after))
+        self._light(Fault("crash", after))
         try:
             return work()
         finally:

@@ -91,7 +91,7 @@ def _at_work(world: "World") -> None:
             raise Broken(law, f"{action} attempt {attempt}, for {now_s - since_s:.1f} s")
 
 
-def surrendered(world: "World", transaction: Transaction) -> None:
+def check_lost_leases(world: "World", transaction: Transaction) -> None:
     """Check that the workers of a node with an expired lease have ended, unless it is suspended."""
     if world.loop.time() - world.warped_s <= world.settings.lease_s:
         return

@@ -27,7 +27,7 @@ BUSY = Shape(seconds=20, trouble=6)
 
 
 @dataclass
-class Plant:
+class PlantedBug:
     """One planted bug.
 
     Attributes:
@@ -59,7 +59,7 @@ class Plant:
         """Return the seeds in the order of play."""
         return sorted(range(1, self.within + 1), key=lambda seed: (seed != self.first, seed))
 
-    def into(self, database: Database) -> None:
+    def install(self, database: Database) -> None:
         """Install the bug in a database."""
         pattern = re.compile(self.where, re.DOTALL)
         event.listen(database.engine, "before_cursor_execute", self._listener(pattern), retval=True)
@@ -107,16 +107,20 @@ def _without_gaps(insert: re.Match[str]) -> str:
 
 
 IN_THE_SQL = [
-    Plant("turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"),
-    Plant("a turn forgets the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 1, "turns are"),
-    Plant("a turn forgets retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"),
-    Plant(
+    PlantedBug(
+        "turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"
+    ),
+    PlantedBug("a turn forgets the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 1, "turns are"),
+    PlantedBug(
+        "a turn forgets retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"
+    ),
+    PlantedBug(
         "a turn forgets the tenant's state",
         rf"({_REFRESH}.*)(\(SELECT lodger_tenants.state .*lodger_turns.tenant_id\) = \?)",
         r"\1(\2 OR 1)",
         2,
     ),
-    Plant(
+    PlantedBug(
         "a claim forgets what runs",
         r"(count\(\*\) AS number \nFROM lodger_actions .*'running') GROUP",
         r"\1 AND 0 GROUP",
@@ -124,7 +128,7 @@ IN_THE_SQL = [
         "no tenant",
         first=2,
     ),
-    Plant(
+    PlantedBug(
         "a claim takes what is held",
         _FIRST,
         lambda first: first[0].replace("held = 0 AND ", ""),
@@ -132,21 +136,21 @@ IN_THE_SQL = [
         "no service fails",
         shape=CROWDED,
     ),
-    Plant(
+    PlantedBug(
         "a claim does not ask what is due",
         _FIRST,
         lambda first: first[0].replace("lodger_actions.due_at <= ?", "(lodger_actions.due_at <= ? OR 1)"),
         2,
         "nothing starts before",
     ),
-    Plant(
+    PlantedBug(
         "an attempt keeps its number",
         rf"({_TAKE}.*?lodger_actions.attempt \+ )\?",
         r"\g<1>0 * ?",
         1,
         "an attempt has one",
     ),
-    Plant(
+    PlantedBug(
         "tenants are served by their names",
         r"ORDER BY lodger_turns.served_us, lodger_turns.tenant_id",
         "ORDER BY lodger_turns.tenant_id",
@@ -154,7 +158,7 @@ IN_THE_SQL = [
         "tenants are served",
         shape=CROWDED,
     ),
-    Plant(
+    PlantedBug(
         "nobody goes to the end of the line",
         r"UPDATE lodger_turns SET served_us=\?, ",
         "UPDATE lodger_turns SET served_us=served_us + 0 * ?, ",
@@ -162,14 +166,14 @@ IN_THE_SQL = [
         "tenants are served",
         shape=CROWDED,
     ),
-    Plant(
+    PlantedBug(
         "what has expired starts",
         r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at <= \?)",
         r"\1 AND 0",
         3,
         "nothing starts after",
     ),
-    Plant(
+    PlantedBug(
         "what has not expired expires",
         r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at) <= \?",
         r"\1 - 900000 <= ?",
@@ -177,23 +181,23 @@ IN_THE_SQL = [
         "nothing expires",
         first=2,
     ),
-    Plant("a tick accounts a second too far", rf"({_MOVE}\?, accounted_us=)\?", r"\1? + 1000000", 1),
-    Plant("a tick accounts and forgets it", rf"({_MOVE}\?, accounted_us=)\?", r"\1min(?, accounted_us)", 1),
-    Plant("the next slot is armed a second late", rf"({_MOVE})\?", r"\1? + 1000000", 1, "an enabled schedule"),
-    Plant(
+    PlantedBug("a tick accounts a second too far", rf"({_MOVE}\?, accounted_us=)\?", r"\1? + 1000000", 1),
+    PlantedBug("a tick accounts and forgets it", rf"({_MOVE}\?, accounted_us=)\?", r"\1min(?, accounted_us)", 1),
+    PlantedBug("the next slot is armed a second late", rf"({_MOVE})\?", r"\1? + 1000000", 1, "an enabled schedule"),
+    PlantedBug(
         "gaps are not written",
         r"INSERT INTO lodger_actions \(([^)]*)\) VALUES .*ON CONFLICT DO NOTHING",
         _without_gaps,
         2,
         "each slot",
     ),
-    Plant(
+    PlantedBug(
         "a tick does not see what runs",
         r"(WHERE lodger_actions.schedule_id IN .*) AND state IN \('ready', 'running', 'sealed'",
         r"\1 AND state IN ('ready', 'sealed'",
         2,
     ),
-    Plant(
+    PlantedBug(
         "held actions do not wait for what is ahead",
         rf"({_RELEASE}.*)NOT \(EXISTS \((.*ahead.held = \?)\)\)",
         r"\1(EXISTS (\2) OR 1)",
@@ -201,56 +205,56 @@ IN_THE_SQL = [
         "actions of a serial",
         shape=CROWDED,
     ),
-    Plant(
+    PlantedBug(
         "the latest held action goes first",
         rf"({_RELEASE}.*ELSE \? END, lodger_actions.due_at)",
         r"\1 DESC",
         4,
         "a serial schedule",
     ),
-    Plant("nobody releases the next held action", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
-    Plant(
+    PlantedBug("nobody releases the next held action", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
+    PlantedBug(
         "the end of an attempt has no row",
         r"(INSERT INTO lodger_attempts .*) VALUES \((.*)\)$",
         r"\1 SELECT \2 WHERE 0",
         1,
         "an attempt that ended",
     ),
-    Plant(
+    PlantedBug(
         "what ran is charged twice",
         r"lodger_usage_days.runs \+ excluded.runs",
         "lodger_usage_days.runs + 2 * excluded.runs",
         1,
         "what ran",
     ),
-    Plant(
+    PlantedBug(
         "a step is begun twice",
         r"(SET script_id=\?, script_version=\?, step=\(lodger_actions.step \+ )\?",
         r"\g<1>0 * ?",
         2,
     ),
-    Plant(
+    PlantedBug(
         "cancelling reaches what is over",
         rf"({_CANCEL}.*schedule_id = \?.*) AND state IN \(.*?\)",
         r"\1",
         2,
     ),
-    Plant("a suspended tenant's attempts run on", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
-    Plant(
+    PlantedBug("a suspended tenant's attempts run on", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
+    PlantedBug(
         "a lease is taken two seconds early",
         r"lodger_nodes.lease_until_us < \?",
         "lodger_nodes.lease_until_us - 2000000 < ?",
         4,
         "a lease",
     ),
-    Plant(
+    PlantedBug(
         "what lost nodes ran is not taken back",
         r"(state = 'running' AND lodger_actions.node_id IN )",
         r"0 AND \1",
         4,
         "what runs is leased",
     ),
-    Plant(
+    PlantedBug(
         "silent attempts are left alone",
         r"(state = 'running' AND lodger_actions.deadline_us < \?)",
         r"\1 AND 0",
@@ -258,22 +262,22 @@ IN_THE_SQL = [
         "everything ends",
         shape=CALM,
     ),
-    Plant(
+    PlantedBug(
         "a backfill runs what has run",
         r"(SELECT lodger_actions.slot, lodger_actions.state, lodger_actions.origin .* IS NULL)",
         r"\1 AND 0",
         6,
         shape=replace(CROWDED, focus="backfill"),
     ),
-    Plant("a refused effect stays", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4, first=4),
-    Plant(
+    PlantedBug("a refused effect stays", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4, first=4),
+    PlantedBug(
         "retention forgets what is open",
         r"(AND lodger_actions.state) IN \(\?, \?, \?, \?, \?\)",
         r"\1 NOT IN (?, ?, ?, ?, ?)",
         6,
         "what is not over",
     ),
-    Plant(
+    PlantedBug(
         "a deleted schedule keeps what waits",
         rf"({_CANCEL}.*lodger_actions.state IN .*)$",
         r"\1 AND 0",
@@ -283,23 +287,23 @@ IN_THE_SQL = [
 ]
 
 IN_THE_ORDER = [
-    Plant("slots are committed before their clock moves", rf"{_MOVE}\?, accounted_us=\?, wake", None, 2),
-    Plant("slots are written before they are decided to be", _SLOTS, None, 2, first=2),
-    Plant("turns are refreshed in a transaction of their own", _REFRESH, None, 1, "turns are"),
-    Plant("effects are committed before the outcome", _ENDED, None, 1, "effects come"),
-    Plant("the outcome is committed before its attempt's row", r"INSERT INTO lodger_attempts .* VALUES", None, 1),
-    Plant("the outcome is committed before it is charged", r"INSERT INTO lodger_usage_days", None, 1, "what ran"),
-    Plant("the next one is released later", _RELEASE, None, 3),
-    Plant("an edit is committed before its clock", rf"{_MOVE}\?, accounted_us=\?, revision=", None, 6),
-    Plant(
+    PlantedBug("slots are committed before their clock moves", rf"{_MOVE}\?, accounted_us=\?, wake", None, 2),
+    PlantedBug("slots are written before they are decided to be", _SLOTS, None, 2, first=2),
+    PlantedBug("turns are refreshed in a transaction of their own", _REFRESH, None, 1, "turns are"),
+    PlantedBug("effects are committed before the outcome", _ENDED, None, 1, "effects come"),
+    PlantedBug("the outcome is committed before its attempt's row", r"INSERT INTO lodger_attempts .* VALUES", None, 1),
+    PlantedBug("the outcome is committed before it is charged", r"INSERT INTO lodger_usage_days", None, 1, "what ran"),
+    PlantedBug("the next one is released later", _RELEASE, None, 3),
+    PlantedBug("an edit is committed before its clock", rf"{_MOVE}\?, accounted_us=\?, revision=", None, 6),
+    PlantedBug(
         "a lease is lost before its actions are taken",
         r"state = 'running' AND lodger_actions.node_id IN ",
         None,
         4,
         "what runs is leased",
     ),
-    Plant("a suspension is committed before what runs is stopped", _SUSPEND, None, 6),
-    Plant("a step goes on before it is known to be done", _STEP, None, 3),
+    PlantedBug("a suspension is committed before what runs is stopped", _SUSPEND, None, 6),
+    PlantedBug("a step goes on before it is known to be done", _STEP, None, 3),
 ]
 
 PLANTS = [*IN_THE_SQL, *IN_THE_ORDER]

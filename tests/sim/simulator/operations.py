@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.sim.simulator.world import World
 
 
-class Verbs:
+class Operations:
     """Operations of plans; every public method is a verb."""
 
     def __init__(self, world: "World") -> None:
@@ -38,7 +38,7 @@ class Verbs:
     def _do(self, fuse: int | None, work: Callable[[], Any]) -> Any:
         token = PROCESS.set(self._world.operator)
         try:
-            return self._world.troubles.cut(fuse, work)
+            return self._world.faults.cut(fuse, work)
         finally:
             PROCESS.reset(token)
 
@@ -61,7 +61,7 @@ class Verbs:
         """Create a schedule; with ``owed_s`` it starts in the past."""
         world = self._world
         first = None if owed_s is None else from_us(world.clock.now_us() - round(owed_s * 1_000_000))
-        asked = world.know(rule) | terms | {"first_after": first}
+        asked = world.register_rule(rule) | terms | {"first_after": first}
         made = self._do(fuse, lambda: self._engine.schedules.create(tenant, name, **asked))
         self.schedules[name] = (tenant, made.id)
         return str(made.id)
@@ -69,7 +69,7 @@ class Verbs:
     def edit(self, name: str, fuse: int | None, rule: dict[str, Any] | None = None, **change: Any) -> str:
         """Change a schedule's rules or policies, or both."""
         tenant, schedule = self._of(name)
-        asked = change if rule is None else self._world.know(rule) | change
+        asked = change if rule is None else self._world.register_rule(rule) | change
         edited = self._do(fuse, lambda: self._engine.schedules.edit(tenant, schedule, **asked))
         for field in ("missed", "overlap"):
             if field in change and getattr(edited, field) != change[field]:
