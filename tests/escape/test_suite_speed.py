@@ -125,7 +125,7 @@ def test_a_path_of_the_host_in_a_result_is_an_escape() -> None:
     plain = replace(reported, id="A8-plain", script="return ['/etc/passwd', '/usr/lib', 'boot.py'];")
     found = asyncio.run(Suite((reported, plain)).run())
     assert [one.status for one in found] == ["escaped", "contained"]
-    assert "the result holds a path of the host" in found[0].evidence
+    assert "the result contains a path of the host" in found[0].evidence
 
 
 def test_variants_of_one_attack_count_once() -> None:
