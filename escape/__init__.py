@@ -1,4 +1,4 @@
-"""The attacks on the walls, as data, and what runs and judges them. It must never be imported by a worker.
+"""The escape suite: attacks on the walls as data, and the code that runs and judges them. It must never be imported by a worker.
 
-They ship with Lodger: an operator tests her own host with ``lodger escape``, a tester adds an attack in ten lines (docs/escape-suite.md).
+It ships with Lodger: operators test their own hosts with ``lodger escape``, and testers add attacks in ten lines (docs/escape-suite.md).
 """

@@ -1,4 +1,4 @@
-"""Where attacks are tried: a standing pool of one runtime behind all its walls."""
+"""Arenas: pools of one runtime with all walls, in which attacks run."""
 
 import asyncio
 import hashlib
@@ -21,18 +21,18 @@ from lodger.sandbox.runtimes.js.artefact import Artefact
 from lodger.sandbox.runtimes.settings import native_settings
 from lodger.sandbox.wasm.pool import WasmPool
 
-#: What a case gets unless it says otherwise: low, so that hundreds of attacks take a minute.
+#: Default limits of a case: low, so that hundreds of attacks take a minute.
 LIMITS = {"cpu_ms": 100, "wall_ms": 1500, "memory_bytes": 32 * MIB}
-#: Of one compilation of a tenant's module, in the suite: low too.
+#: Limits of the compilation of a module in the suite.
 COMPILE_LIMITS = Limits(cpu_ms=120, wall_ms=5000, memory_bytes=128 * MIB)
-#: ``engine`` is no runtime: no worker is needed for what it attacks.
+#: ``engine`` stands for attacks on the engine itself, which need no worker.
 RUNTIMES = ("quickjs", "quickjs-native", "wasm", "engine")
 
 _SETTLE_S = 20.0
 _LOOK_S = 0.001
 
 
-#: File and source of the capability.
+#: Name and source of the capability that gives scripts the suite's calls.
 BRIDGE = ("cap-bridge.js", '$.provide("bridge", (context, call) => ({ call, callSync: $.callSync }));\n')
 
 
@@ -51,7 +51,7 @@ def native() -> dict[str, str]:
 
 
 def written(name: str, text: str) -> Path:
-    """Put a source beside the baked realms, under the name of its content."""
+    """Write a source into the cache of realms, named after its digest, and return its path."""
     for folder in artefact.candidates():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if artefact.is_ours(folder):
@@ -66,12 +66,12 @@ def written(name: str, text: str) -> Path:
 
 
 def promised(case: Case) -> Limits:
-    """Give the limits that a case is held to."""
+    """Return the limits that a case must keep."""
     return Limits(**{**LIMITS, **case.limits})
 
 
 def settings_for(runtime: str, case: Case | None = None) -> dict[str, str]:
-    """Return what the runtime of a case's pool loads; cases of equal settings share a pool."""
+    """Return the runtime settings of a case's pool; cases with equal settings share a pool."""
     if runtime == "quickjs":
         settings = realm().settings()
     elif runtime == "quickjs-native":
@@ -84,102 +84,102 @@ def settings_for(runtime: str, case: Case | None = None) -> dict[str, str]:
 
 
 class SuitePool(Pool):
-    """A pool whose zygote loads the suite's realm, or a module in the engine's place."""
+    """A pool with a zygote that loads the suite's realm, or an attacking module instead of the engine."""
 
     def __init__(self, runtime: str, settings: dict[str, str]) -> None:
         super().__init__(runtime=runtime, size=2, profile="trusted", metered=bool(settings.get("fuel_artefact")))
         self._loads = settings
 
     async def runtime_settings(self) -> dict[str, str]:
-        """Return what the runtime loads."""
+        """Return the runtime settings of the zygote."""
         return self._loads
 
 
 class Arena:
-    """Where nothing stands: for what is asked of the engine itself, in this process.
+    """Base class, and the arena without a pool for attacks on the engine itself.
 
     Attributes:
-        walls: which walls stand.
+        walls: maps each wall's name to whether it is active.
     """
 
     def __init__(self) -> None:
         self.walls: dict[str, bool] = {}
 
     async def start(self) -> None:
-        """Bring it up. Raises ZygoteFailed, WallUnavailable."""
+        """Start the arena. Raises ZygoteFailed, WallUnavailable."""
 
     async def stop(self) -> None:
-        """Take it down; safe twice."""
+        """Stop the arena; safe to call twice."""
 
     async def settled(self) -> None:
-        """Wait until nothing is under way, so that what this process owns can be compared."""
+        """Wait until nothing is running, so that the resources of this process can be compared."""
 
     def waiting(self) -> tuple[int, ...]:
-        """Give the workers that wait for a job, the next one first; none where they are made for it."""
+        """Return the ready workers, the next one first; none if workers are forked per job."""
         return ()
 
     def busy(self) -> tuple[int, ...]:
-        """Give the workers that were made for a job and live."""
+        """Return the living workers that were forked for a job."""
         return ()
 
     def worker_uids(self) -> range:
-        """Return the uids that its workers may have."""
+        """Return the user ids that its workers may have."""
         return range(os.geteuid(), os.geteuid() + 1)
 
     async def run(self, _job: Job, _host: Host) -> Report:
-        """Run one job."""
+        """Run one job and return its report."""
         return Report(Outcome.ENGINE_FAULT)
 
 
 class ScriptArena(Arena):
-    """A pool for scripts."""
+    """The arena of a pool for scripts."""
 
     def __init__(self, pool: Pool) -> None:
         super().__init__()
         self._pool = pool
 
     async def start(self) -> None:
-        """Bring it up. Raises ZygoteFailed, WallUnavailable."""
+        """Start the arena. Raises ZygoteFailed, WallUnavailable."""
         await self._pool.start()
         self.walls = self._pool.walls
 
     async def stop(self) -> None:
-        """Take it down; safe twice."""
+        """Stop the arena; safe to call twice."""
         await self._pool.stop()
 
     async def settled(self) -> None:
         """Wait for two ready workers."""
         async with asyncio.timeout(_SETTLE_S):
-            while len(self._pool.ready) < 2:  # noqa: ASYNC110 - the pool announces no readiness, and need not for this
+            while len(self._pool.ready) < 2:  # noqa: ASYNC110 - the pool has no event for readiness
                 await asyncio.sleep(_LOOK_S)
 
     def waiting(self) -> tuple[int, ...]:
-        """Give the ready workers."""
+        """Return the ready workers."""
         return self._pool.ready
 
     def worker_uids(self) -> range:
-        """Return the uids that its workers may have."""
+        """Return the user ids that its workers may have."""
         return invariants.uids_of(self._pool.ready[0], self.walls)
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Run one script."""
+        """Run one script and return its report."""
         return await self._pool.run(job, host)
 
 
 class CommandArena(Arena):
-    """A pool for WebAssembly commands."""
+    """The arena of a pool for WebAssembly commands."""
 
     def __init__(self, pool: WasmPool) -> None:
         super().__init__()
         self._pool = pool
 
     async def start(self) -> None:
-        """Bring it up. Raises ZygoteFailed, WallUnavailable."""
+        """Start the arena. Raises ZygoteFailed, WallUnavailable."""
         await self._pool.start()
         self.walls = self._pool.walls
 
     async def stop(self) -> None:
-        """Take it down; safe twice."""
+        """Stop the arena; safe to call twice."""
         await self._pool.stop()
 
     async def settled(self) -> None:
@@ -189,7 +189,7 @@ class CommandArena(Arena):
                 await asyncio.sleep(_LOOK_S)
 
     def busy(self) -> tuple[int, ...]:
-        """Give the forks of the zygote."""
+        """Return the child processes of the zygote."""
         return invariants.children(self._zygote())
 
     def _zygote(self) -> int:
@@ -198,11 +198,11 @@ class CommandArena(Arena):
         return born[0] if born else 0
 
     def worker_uids(self) -> range:
-        """Return the uids that its workers may have: they are forks of the zygote."""
+        """Return the user ids that its workers may have."""
         return invariants.uids_of(self._zygote(), self.walls)
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Compile and run one command; the neighbour's code is kept, an attack's is not."""
+        """Compile and run one command and return its report; only the neighbour's code stays cached."""
         try:
             return await self._pool.run(job, host)
         finally:
@@ -211,7 +211,7 @@ class CommandArena(Arena):
 
 
 def arena(runtime: str, settings: dict[str, str]) -> Arena:
-    """Make the arena of a runtime; it is not up yet."""
+    """Return the arena of a runtime, not yet started."""
     if runtime == "engine":
         return Arena()
     if runtime == "wasm":

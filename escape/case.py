@@ -1,4 +1,4 @@
-"""One attack as data: what it tries, which wall stops it, how it must end, and what its own evidence is."""
+"""A case: one attack as data, with the wall that stops it, its expected outcome and its evidence."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,16 +15,16 @@ from lodger.sandbox.outcome import Outcome
 _ID = re.compile(r"([A-I])(\d{1,3})-[a-z0-9-]+")
 _MODULE = re.compile(r"^\s*(export|import)\b|\bexport default\b", re.MULTILINE)
 
-#: Evidence: looks at one trial, gives the observation in words, raises Escaped when the attack got what it wanted.
+#: Evidence: checks one trial and returns the observation in words. Raises Escaped if the attack succeeded.
 Seen = Callable[[Trial], str]
-#: Looks at an armed worker from outside while it waits in the call ``hold``; gives facts for the evidence.
+#: Inspects an armed worker from outside while it waits in the call ``hold``; returns facts for the evidence.
 Inspect = Callable[[int], Mapping[str, str]]
-#: Makes the parent's end of the script's calls. May raise Unseen.
+#: Returns the host of the script's calls. May raise Unseen.
 MakeHost = Callable[[Limits], Host]
-#: Asks a part of the engine that no worker is needed for. Blocks at most a few seconds.
-AuditContext = Callable[[], Report]
+#: Attacks a part of the engine without a worker. Blocks at most a few seconds.
+DirectAttack = Callable[[], Report]
 
-#: Where a script runs unless it says otherwise.
+#: Default runtimes of a case.
 SCRIPTS = ("quickjs", "quickjs-native")
 GUEST = ("quickjs",)
 NATIVE = ("quickjs-native",)
@@ -38,26 +38,26 @@ class Case:
     """One attack.
 
     Attributes:
-        id: letter and number of the catalogue's class, then a name: ``B16-reverse``. It keeps it for ever.
-        wall: the layer that stops it, a name of :data:`lodger.escape.layers.LAYERS`.
+        id: letter and number of the catalogue's class, then a name: ``B16-reverse``. It never changes.
+        wall: the layer that stops it, a key of :data:`lodger.escape.layers.LAYERS`.
         mechanism: how it attacks, in a few words; (class, wall, mechanism) is unique.
-        script: body of an async function of ``{ bridge, action }``, or a whole module when it exports something.
-        expect: the outcomes that are right; the first is the usual one.
-        seen: its own evidence; by default what the expected outcome lets one measure.
+        script: body of an async function of ``{ bridge, action }``, or a module if it exports something.
+        expect: correct outcomes; the first is the usual one.
+        seen: its evidence; by default the measurements of the outcome.
         story: the attack in one sentence, for the report.
-        behind: other layers that would stop it too; a proof of its wall alone takes them away.
+        behind: other layers that would stop it too; removed when its wall is tested alone.
         limits: lower limits than the suite's.
         modules: further files of the script.
-        context: JSON text handed to the script.
-        inspect: looks at the worker from outside while it holds.
-        runtimes: where it can run.
-        tries: how often the script runs in fresh workers; the trial then carries all results.
-        fuel: instruction ceiling, 0 for none.
-        wasm: for runtime ``wasm`` in place of a script: the module, or what makes it.
-        guest: makes the module that runs in the engine's place, as if a script had taken the engine over.
-        host: makes the parent's end of the calls, when the suite's own harmless one does not do.
-        act: for runtime ``engine``: asks the engine itself, no script runs.
-        on: fields that are different on one runtime.
+        context: JSON text given to the script.
+        inspect: inspects the worker while it waits in ``hold``.
+        runtimes: runtimes on which it can run.
+        tries: number of runs in new workers; the trial holds all results.
+        fuel: limit of instructions, 0 for none.
+        wasm: for runtime ``wasm`` instead of a script: the module, or a function that returns it.
+        guest: returns a module that runs instead of the engine, as if a script had taken the engine over.
+        host: returns the host of the calls, if the suite's default host does not suffice.
+        act: for runtime ``engine``: attacks the engine without a script.
+        on: fields that differ on one runtime.
     """
 
     id: str
@@ -78,7 +78,7 @@ class Case:
     wasm: bytes | Callable[[], bytes] | None = None
     guest: Callable[[], bytes] | None = None
     host: MakeHost | None = None
-    act: AuditContext | None = None
+    act: DirectAttack | None = None
     on: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _NONE)
 
     def __post_init__(self) -> None:
@@ -91,26 +91,26 @@ class Case:
 
     @property
     def letter(self) -> str:
-        """The catalogue's chapter."""
+        """Letter of the chapter in the catalogue."""
         return self.id[0]
 
     @property
     def number(self) -> int:
-        """The catalogue's class."""
+        """Number of the class in the catalogue."""
         return int(self.id[1:].partition("-")[0])
 
     @property
     def attack(self) -> tuple[int, str]:
-        """What it is a variant of: cases of one class with one story count as one attack in the figures."""
+        """Key of the attack: cases of one class with the same story count as one attack in the figures."""
         return self.number, self.story
 
     @property
     def triple(self) -> tuple[int, str, str]:
-        """What makes it a case of its own."""
+        """Class, wall and mechanism, unique to the case."""
         return self.number, self.wall, self.mechanism
 
     def at(self, runtime: str) -> "Case":
-        """Give the case as it is tried on one runtime: its walls by the names that they have there, and what is different."""
+        """Return the case for one runtime, with that runtime's walls and different fields."""
         changes = dict(self.on.get(runtime, _NONE))
         wall = changes.pop("wall", None) or on_runtime(self.wall, runtime)
         behind = changes.pop("behind", None)
@@ -120,7 +120,7 @@ class Case:
         return replace(self, wall=wall, behind=behind, on=_NONE, **changes)
 
     def sources(self) -> dict[str, str]:
-        """Give the script as modules, the entry first; nothing for a module of WebAssembly."""
+        """Return the script as modules, the entry first; empty for a WebAssembly module."""
         if self.wasm is not None:
             return {}
         main = self.script
@@ -129,5 +129,5 @@ class Case:
         return {"main.js": main, **self.modules}
 
     def module(self) -> bytes | None:
-        """Give the module of WebAssembly, if it is one."""
+        """Return the WebAssembly module, or None."""
         return self.wasm() if callable(self.wasm) else self.wasm

@@ -1,4 +1,4 @@
-"""The attack classes of the catalogue (docs/escape-suite.md), by number: what each is called, and which chapter it stands in."""
+"""The attack classes of the catalogue (docs/escape-suite.md): titles by number, and chapters."""
 
 CHAPTERS = {
     "A": "escape from the JavaScript engine",
@@ -11,7 +11,7 @@ CHAPTERS = {
     "H": "interfaces for people and programs",
     "I": "WebAssembly",
 }
-#: Last number of each chapter; they follow each other without a gap.
+#: Last class number of each chapter; numbers are consecutive.
 ENDS = {"A": 14, "B": 36, "C": 56, "D": 72, "E": 96, "F": 113, "G": 120, "H": 124, "I": 136}
 
 CLASSES = {
@@ -155,10 +155,10 @@ CLASSES = {
 
 
 def letter(number: int) -> str:
-    """Give the chapter of a class."""
+    """Return the letter of a class's chapter."""
     return next(chapter for chapter, last in ENDS.items() if number <= last)
 
 
 def title(number: int) -> str:
-    """Give a class its name."""
+    """Return the title of a class."""
     return CLASSES.get(number, f"class {number}")

@@ -1,4 +1,4 @@
-"""What a case looks at after its attack. A check gives its observation in words, or raises Escaped with what got through."""
+"""Checks of a trial. A check returns its observation in words, or raises Escaped if the attack succeeded."""
 
 import json
 import re
@@ -11,15 +11,15 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 
-#: A gross bound for a quiet host: ``lodger bench walls`` measures the fine one.
+#: Coarse bounds for an idle host; ``lodger bench walls`` measures precisely.
 CPU_SLACK_MS = 200.0
 WALL_SLACK_MS = 1500.0
-#: So many times the bound of a time is an escape; between the bound and that the host is slow, which says nothing of the wall.
+#: A time above this multiple of its bound is an escape; a time between the bound and that means a slow host.
 MARGIN = 4
 MEMORY_SLACK_BYTES = 40 * MIB
 PARENT_SLACK_BYTES = 8 * MIB
 
-#: What no text that a script or its author reads may hold: our language, our paths, our addresses.
+#: Texts of the host that no script and no author may see: Python, paths, addresses.
 LEAKS = re.compile(
     r'Traceback|File "|\.py\b|site-packages|/home/|/usr/|/root/|/proc/\d|\b0x[0-9a-f]{6,}\b|[Ww]asmtime|libwasm|<class |errno'
 )
@@ -29,29 +29,29 @@ _FAULT = re.compile(r"\(SIG(SEGV|BUS|ABRT|ILL|TRAP|FPE)\)")
 
 
 class Escaped(Exception):
-    """The attack got what it wanted; the text says what."""
+    """The attack succeeded; the text says how."""
 
 
 class Slow(Exception):
-    """The host is too slow for a verdict; the text says what took too long."""
+    """The host is too slow for a verdict; the text says which time was exceeded."""
 
 
 class Unseen(Exception):
-    """This host does not show what the evidence needs; the text says why."""
+    """This host does not provide the facts for the evidence; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was observed of one attack.
+    """Observations of one attack.
 
     Attributes:
-        reports: one for each try, in order.
-        limits: what was promised, whatever the matrix raised.
-        asked: host calls as the parent saw them: name and arguments.
-        facts: what an inspection found.
-        page_table_bytes: the most page tables of a worker that were seen while it ran: kernel memory that no resident size counts.
-        parent_bytes: by how much this process grew.
-        took_ms: from the asking to the report of the last try, compilation included.
+        reports: one per try, in order.
+        limits: limits that must be kept, even if the matrix raised the real ones.
+        asked: host calls received by the parent: name and arguments.
+        facts: results of an inspection.
+        page_table_bytes: peak size of a worker's page tables, which its resident size does not include.
+        parent_bytes: growth of this process.
+        took_ms: time until the report of the last try, compilation included.
     """
 
     reports: tuple[Report, ...]
@@ -64,7 +64,7 @@ class Trial:
 
     @property
     def report(self) -> Report:
-        """The last try's report."""
+        """Report of the last try."""
         return self.reports[-1]
 
 
@@ -72,7 +72,7 @@ Check = Callable[[Trial], str]
 
 
 def by_outcome(trial: Trial) -> str:
-    """Measure what the outcome speaks of; every bound holds for every case."""
+    """Check all limits and describe the error or the result."""
     said = [within_limits(trial)]
     error = trial.report.error
     if error is not None:
@@ -83,7 +83,7 @@ def by_outcome(trial: Trial) -> str:
 
 
 def within_limits(trial: Trial) -> str:
-    """CPU, time, memory, result, logs, calls and this process's growth against what was promised."""
+    """Check CPU time, wall time, memory, result, logs, calls and this process's growth against the limits."""
     limits = trial.limits
     for report in trial.reports:
         usage = report.usage
@@ -108,7 +108,7 @@ def within_limits(trial: Trial) -> str:
 
 
 def value_of(report: Report) -> Any:  # noqa: ANN401 - any JSON value
-    """Give the result. Raises Escaped when what came back as one is no JSON that every parser reads alike."""
+    """Return the parsed result. Raises Escaped if it is not strict JSON."""
     try:
         return prescan.parse((report.result or "null").encode("utf-8", "replace"), max_bytes=1 << 30, max_depth=1 << 20)
     except prescan.JsonRefused as refused:
@@ -121,7 +121,7 @@ def _maximum(what: str, found: float, bound: float) -> None:
 
 
 def within(what: str, found: float, bound: float) -> None:
-    """Compare a time with its bound. Raises Slow beyond it, Escaped beyond :data:`MARGIN` times it."""
+    """Check a time. Raises Slow above the bound, Escaped above :data:`MARGIN` times the bound."""
     if found > MARGIN * bound:
         raise Escaped(f"{found:.0f} {what}, at most {bound:.0f} allowed")
     if found > bound:
@@ -129,7 +129,7 @@ def within(what: str, found: float, bound: float) -> None:
 
 
 def answers(*wanted: Any) -> Check:
-    """The script answers exactly one of these values: anything else is what it stole."""
+    """Return a check that the script's result is one of these values."""
 
     def check(trial: Trial) -> str:
         measured = within_limits(trial)
@@ -148,7 +148,7 @@ def _same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value
 
 
 def where(what: str, holds: Callable[[Any], bool]) -> Check:
-    """The script's answer has this property."""
+    """Return a check that the script's result has a property."""
 
     def check(trial: Trial) -> str:
         measured = within_limits(trial)
@@ -161,13 +161,13 @@ def where(what: str, holds: Callable[[Any], bool]) -> Check:
 
 
 def in_time(trial: Trial) -> str:
-    """It held its worker no longer than the time it was given, and a second for a busy host."""
+    """Check that the attempt exceeded its wall time by at most a second."""
     within("ms for which it held its worker beyond its time", trial.report.usage.wall_ms - trial.limits.wall_ms, 1000)
     return within_limits(trial)
 
 
 def survives(trial: Trial) -> str:
-    """No memory of the worker itself was hit: it ended by an answer, a limit or its own decision, not by a fault."""
+    """Check that the worker did not end by a memory fault."""
     for report in trial.reports:
         if report.outcome is Outcome.CRASHED and report.error is not None and _FAULT.search(report.error.message):
             raise Escaped(f"the process itself was hit: {report.error.message}")
@@ -175,7 +175,7 @@ def survives(trial: Trial) -> str:
 
 
 def both(*checks: Check) -> Check:
-    """All of these; told in the words of the last."""
+    """Return a check that runs all given checks and returns the observation of the last."""
 
     def check(trial: Trial) -> str:
         said = ""
@@ -187,7 +187,7 @@ def both(*checks: Check) -> Check:
 
 
 def ends_as(*wanted: Outcome, says: str = "") -> Check:
-    """It ended by this wall's own verdict, in our words; any other end is what the attacker wanted."""
+    """Return a check that the attempt ended with one of these outcomes, and with this text in its error."""
 
     def check(trial: Trial) -> str:
         measured = by_outcome(trial)
@@ -201,7 +201,7 @@ def ends_as(*wanted: Outcome, says: str = "") -> Check:
 
 
 def all_different(trial: Trial) -> str:
-    """No two tries answer the same."""
+    """Check that all tries have different results."""
     results = [report.result for report in trial.reports]
     if len(set(results)) != len(results):
         raise Escaped(f"{len(results)} workers gave {len(set(results))} different answers")
@@ -209,7 +209,7 @@ def all_different(trial: Trial) -> str:
 
 
 def host_saw(*wanted: tuple[str, str]) -> Check:
-    """The parent's table of calls saw exactly these."""
+    """Return a check that the host received exactly these calls."""
 
     def check(trial: Trial) -> str:
         measured = within_limits(trial)
@@ -221,7 +221,7 @@ def host_saw(*wanted: tuple[str, str]) -> Check:
 
 
 def tells_nothing(trial: Trial) -> str:
-    """The error holds no path, no address, no word of the languages that we are written in."""
+    """Check that the error contains no text of the host: see :data:`LEAKS`."""
     measured = within_limits(trial)
     error = trial.report.error
     text = "" if error is None else f"{error.name}: {error.message} {error.stack} {error.file}"
@@ -232,7 +232,7 @@ def tells_nothing(trial: Trial) -> str:
 
 
 def marked(trial: Trial) -> str:
-    """What was left out of the log is said in it."""
+    """Check that the log says if something was dropped or cut."""
     measured = within_limits(trial)
     report, limits = trial.report, trial.limits
     marks = ("[cut]", "[the run was stopped with its log full")
@@ -249,7 +249,7 @@ def marked(trial: Trial) -> str:
 
 
 def leaves_nothing(*wanted: Any) -> Check:
-    """The next tenant's script answers as ever; this one's answer is one of the wanted, when any are named."""
+    """Return a check that the next tenant's result is unchanged, and that this one is among the wanted if any are given."""
     own = answers(*wanted) if wanted else within_limits
 
     def check(trial: Trial) -> str:
@@ -261,7 +261,7 @@ def leaves_nothing(*wanted: Any) -> Check:
 
 
 def fact(name: str, *wanted: str) -> Check:
-    """An inspection from outside found one of these."""
+    """Return a check that an inspection found one of these values."""
 
     def check(trial: Trial) -> str:
         if not trial.facts.get(name):

@@ -1,4 +1,4 @@
-"""What must be true after every case, whatever it tried: the host is untouched, the verdict is ours, the neighbour is well."""
+"""Invariants after every case: the host is unchanged, the verdict is valid, no text leaks, no process is left."""
 
 import os
 import secrets
@@ -24,7 +24,7 @@ from lodger.sandbox.walls.identity import UIDS_PER_ZYGOTE
 
 
 class Canaries:
-    """Things on the host that nobody may touch: a file, a secret, two listening sockets, this process's own belongings."""
+    """Canaries on the host that no attack may touch: a file, a secret, two listening sockets, resources of this process."""
 
     def __init__(self) -> None:
         self.secret = "canary-" + secrets.token_hex(12)
@@ -46,26 +46,26 @@ class Canaries:
 
     @property
     def path(self) -> str:
-        """Where the file lies, for cases that try to read it."""
+        """Path of the canary file, for cases that try to read it."""
         return str(self._file)
 
     @property
     def port(self) -> int:
-        """The TCP port that nobody may connect to."""
+        """Number of the canary TCP port."""
         port: int = self._tcp.getsockname()[1]
         return port
 
     def named(self, text: str) -> str:
-        """Give an attack's text with the places of the canaries in it."""
+        """Return an attack's text with the placeholders for path and port replaced."""
         return text.replace("CANARY_PATH", self.path).replace("CANARY_PORT", str(self.port))
 
     def settled(self, worker_uids: range) -> None:
-        """Take the present belongings of this process as the right ones, and know whose a worker's would be."""
+        """Record the current resources of this process, and the user ids of workers, as the reference."""
         self._uids = worker_uids
         self._own = _belongings(worker_uids)
 
     def touched(self) -> list[str]:
-        """Say what was touched."""
+        """Return what was changed since the reference, in words."""
         found = []
         after = self._file.stat()
         if self._file.read_text() != self.secret or (after.st_mtime_ns, after.st_mode, after.st_uid) != (
@@ -89,11 +89,11 @@ class Canaries:
         return found
 
     def visited(self) -> bool:
-        """Whether anybody has connected to the TCP canary since it was last asked."""
+        """Return whether there was a connection to the TCP canary since the last call."""
         return _accepted(self._tcp)
 
     def close(self) -> None:
-        """Take everything away; safe twice."""
+        """Remove the canaries; safe to call twice."""
         self._tcp.close()
         self._abstract.close()
         os.environ.pop(SECRET_NAME, None)
@@ -119,9 +119,7 @@ def _belongings(worker_uids: range) -> dict[str, str]:
         "descriptors": " ".join(f"{kind}×{count}" for kind, count in sorted(kinds.items()) if "/proc/" not in kind),
         "working folder": os.getcwd(),  # noqa: PTH109 - as the kernel has it
     }
-    if (
-        os.geteuid() not in worker_uids
-    ):  # otherwise nobody can tell whose they are: other programs of this user make them too
+    if os.geteuid() not in worker_uids:  # otherwise they may belong to other programs of this user
         own["shared memory of a worker"] = " ".join(files_owned_by(Path("/dev/shm"), worker_uids))  # noqa: S108 - looked at only
         for kind in ("shm", "sem", "msg"):
             own[f"System V {kind} of a worker"] = str(_rows(Path("/proc/sysvipc") / kind, worker_uids))
@@ -129,12 +127,12 @@ def _belongings(worker_uids: range) -> dict[str, str]:
 
 
 def files_owned_by(folder: Path, uids: range) -> list[str]:
-    """Sorted names in a folder that belong to one of these user ids; empty when there is no such folder."""
+    """Return the sorted names in a folder that these user ids own; empty if there is no such folder."""
     if not folder.is_dir():
         return []
     owned = []
     for path in folder.iterdir():
-        # What other programs have there goes whenever it likes.
+        # Other programs may delete their files at any time.
         with suppress(FileNotFoundError):
             if path.lstat().st_uid in uids:
                 owned.append(path.name)
@@ -151,7 +149,7 @@ def _rows(table: Path, uids: range) -> int:
 
 @cache
 def host_paths() -> tuple[str, ...]:
-    """Return paths of this host that no script can know: interpreter, packages, cache. Short ones prove nothing."""
+    """Return paths of this host that no script may know: interpreter, packages, cache; without short ones."""
     paths = {
         Path(sys.executable),
         Path(lodger.sandbox.__file__).parent,
@@ -163,9 +161,9 @@ def host_paths() -> tuple[str, ...]:
 
 
 def leaks(trial: Trial, secret: str) -> list[str]:
-    """Say what of ours stands in a text that a script or its author reads.
+    """Return the leaks of the host in texts that a script or its author reads, in words.
 
-    The result is the script's own, and may hold words that would be ours elsewhere; but never the secret, nor a path of this host.
+    The result is written by the script and is only searched for the secret and paths of this host.
     """
     found = []
     for report in trial.reports:
@@ -184,7 +182,7 @@ def leaks(trial: Trial, secret: str) -> list[str]:
 
 
 def verdict(trial: Trial) -> list[str]:
-    """Say what is wrong with the form of the verdicts."""
+    """Return the errors in the form of the verdicts, in words."""
     found = []
     for report in trial.reports:
         if not isinstance(report.outcome, Outcome):
@@ -199,13 +197,13 @@ def verdict(trial: Trial) -> list[str]:
 
 
 def resident_bytes() -> int:
-    """Give this process's resident memory."""
+    """Return this process's resident memory."""
     with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - read after every case
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def gone(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
-    """Say which of the processes is still there two seconds after its end, "" when none is."""
+    """Return which processes still exist after a time, in words; "" if none."""
     deadline = time.monotonic() + patience_s
     while left := [pid for pid in pids if Path(f"/proc/{pid}").exists() and _state(pid) != "Z"]:
         if time.monotonic() > deadline:
@@ -215,7 +213,7 @@ def gone(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
 
 
 def page_table_bytes(pid: int) -> int:
-    """Return how many bytes of page tables the kernel keeps for a process, 0 when it is gone."""
+    """Return the size of a process's page tables, 0 if it ended."""
     try:
         rows = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -224,7 +222,7 @@ def page_table_bytes(pid: int) -> int:
 
 
 def children(pid: int) -> tuple[int, ...]:
-    """Give the children of a process; nobody has none."""
+    """Return the child processes of a process."""
     try:
         return tuple(int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
     except OSError:
@@ -232,11 +230,11 @@ def children(pid: int) -> tuple[int, ...]:
 
 
 def uids_of(pid: int, walls: Mapping[str, bool]) -> range:
-    """Return the uids of all workers of the zygote that a process belongs to.
+    """Return the user ids of all workers of the zygote that a process belongs to.
 
     Args:
         pid: of the zygote or of a worker.
-        walls: which walls stand there.
+        walls: maps each wall's name to whether it is active.
     """
     rows = Path(f"/proc/{pid}/status").read_text().splitlines()
     uid = next(int(row.split()[1]) for row in rows if row.startswith("Uid:"))

@@ -1,4 +1,4 @@
-"""Tries one case in an arena and judges it: its own evidence first, then the invariants, then the verdict."""
+"""The judge: runs a case in an arena and checks its evidence, the invariants and the outcome."""
 
 import asyncio
 import time
@@ -20,27 +20,26 @@ from lodger.sandbox.outcome import Outcome
 Status = Literal["contained", "escaped", "failed", "slow", "skipped"]
 
 _HOLD_S = 5.0
-#: How many times as long a case is given when the host was too busy to give it the CPU time that it may have.
+#: Factor on a case's wall time for a second try on a busy host.
 _PATIENCE = 10
 _MAX_CPU_MS = 20_000
 _MAX_WALL_MS = 60_000
-#: Between two looks at a worker's page tables.
+#: Time between two readings of a worker's page tables.
 _LOOK_S = 0.005
 _TENANT = "escape"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one case on one runtime.
+    """Result of one case on one runtime.
 
     Attributes:
-        case: as it is on that runtime.
-        status: contained, escaped, failed (held, but not with the verdict that is right), slow (the host is too slow for a verdict),
-            skipped.
-        evidence: what was observed, in words.
-        only_its_wall: ``contained`` or ``escaped`` behind its own wall alone; None when not tried.
-        no_wall: the same behind none; ``escaped`` is right.
-        notes: why something was not tried, or what was seen in place of an escape.
+        case: the case for that runtime.
+        status: contained, escaped, failed (contained, but with a wrong outcome), slow (the host is too slow for a verdict), skipped.
+        evidence: the observation in words.
+        only_its_wall: ``contained`` or ``escaped`` behind its own wall alone; None if not tested.
+        no_wall: the same without any wall; ``escaped`` is expected.
+        notes: why something was not tested, or what was observed instead of an escape.
     """
 
     case: Case
@@ -55,15 +54,15 @@ class Finding:
 
 
 class Judge:
-    """An arena, the canaries and the neighbour: tries one case after another there, and judges each.
+    """Runs cases in one arena, with the canaries and the neighbour, and judges each.
 
     Args:
-        arena: up and running.
+        arena: a started arena.
         neighbour: the benign run of another tenant; None for none.
-        home: where the neighbour runs, when not here.
+        home: arena of the neighbour, if it is another one.
     """
 
-    #: Whether the arena has all its walls: a case whose wall the host lacks is skipped, one that a busy host starved gets more time.
+    #: Whether the arena has all its walls: then a case of a missing wall is skipped, and one that timed out is repeated with more time.
     whole = True
 
     def __init__(
@@ -81,14 +80,14 @@ class Judge:
         self._home = home or arena
 
     async def prepare(self) -> None:
-        """Let everything that is made once be made, then take stock."""
+        """Warm up the arena and record the reference for the invariants."""
         for _ in range(3 if self._neighbour is not None else 0):
             await self._next_run()
         await self._settled()
         self._canaries.settled(self._arena.worker_uids())
 
     async def judge(self, case: Case) -> Finding:
-        """Try one case and say what came of it."""
+        """Run one case and return the finding."""
         started = time.perf_counter()
         if self.whole and not self._arena.walls.get(case.wall, True):
             why = f"the wall {case.wall} does not stand on this host: see lodger doctor"
@@ -105,7 +104,7 @@ class Judge:
             return Finding(case, self._runtime, "skipped", "", str(why))
         except SandboxError:
             raise
-        except Exception as problem:  # noqa: BLE001 - a tester's own code: her other attacks go on
+        except Exception as problem:  # noqa: BLE001 - a tester's own code: other cases continue
             return Finding(case, self._runtime, "failed", "", f"the case itself is broken: {problem!r}")
         try:
             broken = [] if self._neighbour is None else await self._after(trial)
@@ -165,7 +164,7 @@ class Judge:
     # -- the attack --
 
     async def attack(self, case: Case) -> Trial:
-        """Try a case and return what was observed."""
+        """Run a case and return its observations."""
         limits = promised(case)
         if case.act is not None:
             started = time.perf_counter()
@@ -182,12 +181,12 @@ class Judge:
         return Job(bundle, limits, tag=case.id, fuel=case.fuel, tenant=_TENANT)
 
     async def run(self, case: Case, limits: Limits, held: Limits, make_host: Callable[[Limits], Host]) -> Trial:
-        """Run a case in fresh workers.
+        """Run a case in new workers and return the reports.
 
         Args:
-            limits: what is promised.
-            held: what the parent holds the worker to.
-            make_host: makes the parent's end of the calls.
+            limits: limits that the case must keep.
+            held: limits that the parent enforces.
+            make_host: returns the host of the calls.
         """
         job = self._job(case, held)
         reports: list[Report] = []
@@ -219,7 +218,7 @@ class Judge:
         return Trial(tuple(reports), limits, tuple(asked), facts, tables, max(0, grown), took_ms)
 
     async def _page_tables(self, pid: int, running: "asyncio.Future[Report]") -> int:
-        """Return the most page tables of the worker, looked at until it has ended."""
+        """Return the peak size of a worker's page tables, read until it has ended."""
         maximum = 0
         while not running.done():
             for each in (pid,) if pid else self._arena.busy():
@@ -241,19 +240,19 @@ class Judge:
 
 
 def _ended_by(case: Case, trial: Trial, *clocks: Outcome) -> bool:
-    """Whether a clock ended the script that no right verdict names."""
+    """Return whether a time limit ended the script unexpectedly."""
     return trial.report.outcome in clocks and trial.report.outcome not in case.expect
 
 
 def _timed_out(case: Case, trial: Trial) -> bool:
-    """Whether a clock ended the script before what it attacks did: on a slow host that is no verdict on the case."""
+    """Return whether a time limit ended the script early, which on a slow host says nothing about the case."""
     return _ended_by(case, trial, Outcome.CPU_LIMIT) or (
         _ended_by(case, trial, Outcome.WALL_LIMIT) and trial.report.usage.cpu_ms < trial.limits.cpu_ms
     )
 
 
 def _with_more_time(case: Case, limits: Limits) -> Case:
-    """Return the case with :data:`MARGIN` times the CPU time, and more time for a busy host to give it."""
+    """Return the case with :data:`MARGIN` times the CPU time and a longer wall time."""
     cpu_ms = min(_MAX_CPU_MS, MARGIN * limits.cpu_ms)
     return replace(
         case, limits={**case.limits, "cpu_ms": cpu_ms, "wall_ms": min(_MAX_WALL_MS, _PATIENCE * limits.wall_ms)}

@@ -1,4 +1,4 @@
-"""The layers of the wall that cases name, and what each one stops: the walls of the kernel, and what else stands before an attack."""
+"""The layers that cases name, with what each one stops: the walls of the sandbox, and further checks of runtime and engine."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from lodger.sandbox.doctor import WALLS
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: its name, and what it stops."""
+    """A layer and what it stops."""
 
     name: str
     stops: str
@@ -39,7 +39,7 @@ _OTHERS = (
     Layer("wasm_bytes", "modules too large to compile"),
     Layer("input_bytes", "inputs too large to hold"),
     Layer("compile_limits", "modules that are bombs to compile: they are compiled in a limited worker"),
-    # what crosses the wall
+    # data exchanged with scripts
     Layer("strict_json", "values that two parsers read differently: NaN, duplicate keys, numbers out of range"),
     Layer("call_table", "calls by names that are not in the table"),
     Layer("safe_errors", "text of our own exceptions in what a script can read"),
@@ -73,7 +73,7 @@ _OTHERS = (
     Layer("one_nan", "bits of the processor in what a command computes"),
     Layer("checked_result", "results that are not one JSON value"),
     Layer("checked_code", "compiled code that a tenant supplies"),
-    # a worker's birth
+    # creation of a worker
     Layer("birth", "what a worker inherits: it is born with one socket, no environment, no thread"),
     # the engine behind the sandbox
     Layer("tenant_predicate", "rows of another tenant: one predicate, written in one place"),
@@ -94,7 +94,7 @@ LAYERS: dict[str, Layer] = {
     **{layer.name: layer for layer in _OTHERS},
 }
 
-#: Layer of runtime ``quickjs`` to the one in its place where the engine is native.
+#: Maps a layer of runtime ``quickjs`` to its counterpart on ``quickjs-native``.
 _NATIVE = {
     "store_limit": "engine_memory",
     "guest_stack": "engine_stack",
@@ -104,5 +104,5 @@ _NATIVE = {
 
 
 def on_runtime(name: str, runtime: str) -> str:
-    """Return the layer in its place on a runtime."""
+    """Return the name of a layer's counterpart on a runtime."""
     return _NATIVE.get(name, name) if runtime == "quickjs-native" else name

@@ -1,4 +1,4 @@
-"""What the kernel says of a worker, looked at from outside while it holds: the worker's own word counts for nothing."""
+"""Inspection of a waiting worker through /proc, from outside."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ _NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
 
 
 def look(pid: int) -> dict[str, str]:
-    """Give facts by name; what this user may not see is missing."""
+    """Return facts about a process by name, without those that this user may not read."""
     place = Path(f"/proc/{pid}")
     facts: dict[str, str] = {}
     for part in (_status, _limits, _files, _mapped, _elsewhere):
@@ -21,13 +21,13 @@ def look(pid: int) -> dict[str, str]:
     return facts
 
 
-#: Stands in the source of a script, in pieces nowhere else.
+#: Text in the source of a script that occurs nowhere else in memory.
 NEEDLE = b"needle-of-tenant-one-7f3a9c"
 _MAX_MAPPED = 1 << 30
 
 
 def residue(pid: int) -> dict[str, str]:
-    """Search the worker's own memory, its zygote's and its siblings' for what only this tenant's script holds."""
+    """Search the memory of a worker, its zygote and its siblings for text of the tenant's script; return where it was found."""
     zygote = int(
         next(row for row in (Path(f"/proc/{pid}/status")).read_text().splitlines() if row.startswith("PPid:")).split()[
             1
@@ -55,7 +55,7 @@ def _holds(pid: int, needle: bytes) -> bool:
                     if needle in os.pread(memory, end - start, start):
                         return True
                 except OSError:
-                    continue  # the kernel's own pages
+                    continue  # pages that cannot be read
         return False
     finally:
         os.close(memory)

@@ -1,4 +1,4 @@
-"""WebAssembly commands for attacks: assembled from text by the pinned wasmtime, or put together byte by byte where text would not do."""
+"""WebAssembly commands for attacks: assembled from text by the pinned wasmtime, or built from bytes where text is not possible."""
 
 import re
 import subprocess
@@ -14,8 +14,8 @@ _MEMORY = '(memory (export "memory") 1)'
 _TYPES = {"i": "i32", "I": "i64"}
 _NAMED = re.compile(r"\$([a-z_]+)\b")
 
-#: $out writes bytes to a stream, $say one number as JSON, $in reads all of the input to an address and gives its length,
-#: $hold says "hold" and sleeps for four tenths of a second.
+#: $out writes bytes to a stream, $say writes one number as JSON, $in reads the input to an address and returns its length,
+#: $hold logs "hold" and sleeps for 0.4 seconds.
 _HELPERS = {
     "hold": """(func $hold
   (i64.store (i32.const 8) (i64.const 0x10000000018)) (i64.store (i32.const 24) (i64.const 0x0a646c6f68))
@@ -45,7 +45,7 @@ _HELPERS = {
 
 
 def wat(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> str:
-    """Give a command whose _start is ``body``: WASI's functions and the helpers above can be called by their names."""
+    """Return the text of a command with ``body`` as its _start; it may call WASI's functions and the helpers above."""
     text = body + extra
     helpers = ""
     for name, helper in _HELPERS.items():
@@ -69,14 +69,14 @@ def _import(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def assembled(text: str) -> bytes:
-    """Assemble a module's text."""
+    """Return the module assembled from a text."""
     from wasmtime import wat2wasm
 
     return bytes(wat2wasm(text))
 
 
 def command(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> bytes:
-    """Assemble a command whose _start is ``body``."""
+    """Return an assembled command with ``body`` as its _start."""
     return assembled(wat(body, memory=memory, extra=extra, locals_=locals_, imports=imports))
 
 
@@ -92,7 +92,7 @@ sys.stdout.buffer.write(string_at(code.data, code.size))
 
 
 def compiled(module: bytes) -> bytes:
-    """Give a module's machine code, as this host's own compiler makes it. Raises CalledProcessError."""
+    """Return a module's machine code, compiled on this host. Raises CalledProcessError."""
     import lodger.sandbox
 
     root = Path(lodger.sandbox.__file__).parent.parent.parent
@@ -102,12 +102,12 @@ def compiled(module: bytes) -> bytes:
 
 
 def data(at: int, text: str) -> str:
-    """Give a data segment; ``text`` is in the assembler's own escapes."""
+    """Return a data segment; ``text`` uses the assembler's escapes."""
     return f'(data (i32.const {at}) "{text}")'
 
 
 def leb(number: int) -> bytes:
-    """Write an unsigned number as the binary format does."""
+    """Return an unsigned number as LEB128."""
     out = b""
     while number > 127:
         out, number = out + bytes((number & 127 | 128,)), number >> 7
@@ -115,12 +115,12 @@ def leb(number: int) -> bytes:
 
 
 def section(kind: int, content: bytes) -> bytes:
-    """Give one section of the binary format."""
+    """Return one section of the binary format."""
     return bytes((kind,)) + leb(len(content)) + content
 
 
 def functions(*bodies: bytes, times: int = 1, after: bytes = b"") -> bytes:
-    """Give a command of functions without parameters, each body so many times; the first is _start."""
+    """Return a command of functions without parameters, with the bodies repeated ``times``; the first is _start."""
     count = leb(len(bodies) * times)
     code = b"".join(leb(len(body)) + body for body in bodies) * times
     types, memory = section(1, b"\1\x60\0\0"), section(5, b"\1\0\1")
@@ -130,8 +130,8 @@ def functions(*bodies: bytes, times: int = 1, after: bytes = b"") -> bytes:
 
 
 def neighbour() -> bytes:
-    """Give the benign command of another tenant."""
-    # Reads its input, asks WASI for what must not be there, and answers with all of it.
+    """Return the benign command of another tenant."""
+    # Returns its input, and what WASI reports of folders, arguments and environment, which must be empty.
     return command(
         """(local.set $n (call $in (i32.const 4096)))
            (drop (call $args_sizes_get (i32.const 100) (i32.const 104)))

@@ -1,4 +1,4 @@
-"""The benign run of another tenant after every attack: the right answer, no trace in its realm, in its usual time."""
+"""The neighbour: a benign run of another tenant after every attack, which must have its usual result and time."""
 
 import statistics
 
@@ -38,7 +38,7 @@ _TIMES, _FLOOR_MS = 20, 500.0
 
 
 class Neighbour:
-    """Remembers the right answer and the usual time of the benign run on one runtime."""
+    """The benign run on one runtime, with its result and usual time."""
 
     def __init__(self, runtime: str) -> None:
         self._runtime = runtime
@@ -46,7 +46,7 @@ class Neighbour:
         self._usual: list[float] = []
 
     def job(self) -> Job | None:
-        """Give the benign run; None where nothing runs."""
+        """Return the job of the benign run; None for ``engine``."""
         if self._runtime == "engine":
             return None
         if self._runtime == "wasm":
@@ -54,7 +54,7 @@ class Neighbour:
         return Job(Bundle({"main.js": SCRIPT}, _CONTEXT), tag=ID, tenant=ID)
 
     def judge(self, report: Report, ms: float) -> str:
-        """Say what is wrong with it, "" when nothing is. Raises Slow, and Escaped when it took far too long."""
+        """Return what is wrong with a report, in words; "" if nothing. Raises Slow or Escaped if it took too long."""
         if report.outcome is not Outcome.OK or report.result is None:
             return f"the next run of another tenant ended as {report.outcome}"
         if self._answer is None:

@@ -1,7 +1,7 @@
-"""A module in the place of the JavaScript engine, as if a script had taken the engine over by a memory error.
+"""Modules that run instead of the JavaScript engine, as if a script had taken the engine over by a memory error.
 
-What runs is WebAssembly and has what an owned engine has: its own memory, and the host's imports with whatever pointers and lengths it
-likes. The artefact is compiled in a process of its own, like the real one.
+Like a compromised engine, the module has its own memory and may call the host functions with any pointers and lengths. It is compiled in a
+separate process, like the real one.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from lodger.sandbox.runtimes.js.machine import _IMPORTS
 
 _COMPILE_S = 60
 _TYPES = {"i": "i32", "I": "i64"}
-#: What the real engine's exports take; those that are not named take nothing.
+#: Number of parameters of the engine's exports; 0 for others.
 _PARAMETERS = {
     "qjs_alloc": 1,
     "qjs_free": 2,
@@ -33,11 +33,11 @@ _PARAMETERS = {
     "last_exception": 1,
     "free_value": 1,
 }
-#: Where the baked realm keeps what the host knows by number.
+#: Addresses that the host reads from realm.numbers.
 _NUMBERS = "start=1 settle=2 tick=2 stuck=2 halted=2 touch=2 undefined=1 scratch=1024 seed=2048"
-#: The first figure of the message that starts a script: the rehearsal in the zygote is told a million bytes of result, an attack less.
+#: Whether a script is started by an attempt, not by the rehearsal: its result limit does not begin with the digit 1.
 _NO_REHEARSAL = "(i32.ne (i32.load8_u (i32.const 4097)) (i32.const 49))"
-#: By default an export gives 0; allocation gives a place of ours.
+#: Results of exports; 0 for others.
 _PLAIN = {"qjs_alloc": "(i32.const 4096)", "new_string": "(i32.const 1)", "qjs_last_ptr": "(i32.const 8192)"}
 
 _COMPILER = """
@@ -50,11 +50,11 @@ sys.stdout.buffer.write(library.compile(library.engine(GUEST, fuel=False), sys.s
 
 
 def guest(attack: str, *, answers: dict[str, str] | None = None, extra: str = "") -> bytes:
-    """Give a module with the engine's own imports and exports.
+    """Return a module with the engine's imports and exports.
 
     Args:
-        attack: what it does when the host starts the script: instructions that leave nothing behind.
-        answers: what other exports give instead of nothing, each an expression of an i32.
+        attack: instructions to run when the host starts the script; they leave nothing on the stack.
+        answers: results of other exports, each an expression of an i32.
         extra: further items of the module.
     """
     given = {**_PLAIN, **(answers or {})}
@@ -85,7 +85,7 @@ def _export(name: str, answer: str) -> str:
 
 
 def settings(module: bytes) -> dict[str, str]:
-    """Give what makes a zygote of ``quickjs`` load the module in the engine's place. Raises SandboxError."""
+    """Return settings with which a zygote of ``quickjs`` loads the module instead of the engine. Raises SandboxError."""
     return {"artefact": str(_compiled(module)), "numbers": _NUMBERS, "fuel_artefact": ""}
 
 

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no script, no network, every text of an attack escaped."""
+"""The report as one self-contained HTML page, without scripts, with every text of an attack escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -51,7 +51,7 @@ _LONGEST_SOURCE = 2000
 
 
 def as_html(findings: Sequence[Finding], walls: dict[str, bool], made: str) -> str:
-    """Give the page; ``made`` says when, in words."""
+    """Return the page; ``made`` is the date in words."""
     counts = summary(findings)
     good = passed(findings)
     bad = [found for found in findings if found.status in ("escaped", "failed") or found.only_its_wall == "escaped"]
@@ -122,7 +122,7 @@ def _walls(walls: dict[str, bool]) -> str:
 
 
 def _chapters(findings: Sequence[Finding]) -> str:
-    """Which class was tried on which runtime, and what came of it."""
+    """Return the table of classes and runtimes with their results."""
     runtimes = list(dict.fromkeys(found.runtime for found in findings))
     cells: dict[tuple[int, str], list[Finding]] = {}
     for found in findings:
@@ -148,7 +148,7 @@ def _cell(found: Sequence[Finding]) -> str:
 
 
 def _choices(findings: Sequence[Finding]) -> list[tuple[str, list[str]]]:
-    """What the list can be narrowed by, and to what."""
+    """Return the filters of the list, with their values."""
     return [
         ("runtime", list(dict.fromkeys(found.runtime for found in findings))),
         ("status", sorted({found.status for found in findings})),
@@ -165,7 +165,7 @@ def _filter_rules(findings: Sequence[Finding]) -> str:
 
 
 def _filters(findings: Sequence[Finding]) -> str:
-    """Radio buttons that the style sheet listens to: the page carries no script."""
+    """Return radio buttons for the filters, which work by the style sheet alone."""
     groups = []
     for what, values in _choices(findings):
         buttons = [f'<label><input type="radio" name="{what}" checked> all</label>']

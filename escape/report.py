@@ -1,4 +1,4 @@
-"""What a run of the suite found, for programs: the JSON object of ``lodger escape --json``, and JUnit XML for build servers."""
+"""Reports of a run for programs: the JSON object of ``lodger escape --json``, and JUnit XML for build servers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from lodger.escape.runner import attacks, host, sees, summary
 
 
 def passed(findings: Iterable[Finding]) -> bool:
-    """Whether the run is good: nothing escaped or failed (slow is neither), and every wall that could be tried alone held."""
+    """Return whether no case escaped or failed, and no wall that was tested alone let an attack through."""
     return all(
         found.status in ("contained", "slow", "skipped") and found.only_its_wall != "escaped" for found in findings
     )
 
 
 def as_json(findings: Sequence[Finding], walls: dict[str, bool]) -> dict[str, Any]:
-    """Give the stable object: ``cases``, ``walls``, ``host``, and a summary."""
+    """Return the object of ``--json``, which is a stable interface: ``cases``, ``walls``, ``host`` and a summary."""
     alone, seen, tried = sees(findings)
     return {
         "ok": passed(findings),
@@ -56,7 +56,7 @@ def _case(found: Finding) -> dict[str, Any]:
 
 
 def as_junit(findings: Sequence[Finding]) -> str:
-    """Give JUnit XML: an escape is a failure, a wrong verdict an error."""
+    """Return JUnit XML: an escape is a failure, a wrong outcome an error."""
     counts = summary(findings)
     suite = ElementTree.Element(
         "testsuite",
@@ -80,7 +80,7 @@ def as_junit(findings: Sequence[Finding]) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Give text without what XML cannot hold: control characters and lone surrogates become visible marks."""
+    """Return text with characters that XML does not allow replaced by U+FFFD."""
     return "".join(
         char if char in "\n\t" or (char >= " " and not 0xD800 <= ord(char) < 0xE000 and ord(char) < 0xFFFE) else "�"
         for char in text
@@ -88,7 +88,7 @@ def xml_text(text: str) -> str:
 
 
 def by_class(findings: Iterable[Finding]) -> list[tuple[str, str, dict[str, int]]]:
-    """Give rows for people: class, title, how many of each status."""
+    """Return table rows: class, title, number of cases by status."""
     groups: dict[tuple[str, int], list[Finding]] = {}
     for found in findings:
         groups.setdefault((found.case.letter, found.case.number), []).append(found)
@@ -96,7 +96,7 @@ def by_class(findings: Iterable[Finding]) -> list[tuple[str, str, dict[str, int]
 
 
 def by_wall(findings: Iterable[Finding]) -> list[tuple[str, str, int, int, int, int]]:
-    """Give rows for people: wall, what it stops, cases, tried alone, held alone, escaped without."""
+    """Return table rows: wall, what it stops, numbers of cases, tested alone, held alone, escaped without."""
     groups: dict[str, list[Finding]] = {}
     for found in findings:
         groups.setdefault(found.case.wall, []).append(found)

@@ -1,4 +1,4 @@
-"""Runs cases in real pools, one after another, and judges each; cases that need the same pool share one."""
+"""The runner: runs cases in real pools, one after another; cases with equal settings share a pool."""
 
 import os
 import platform
@@ -20,8 +20,8 @@ class Suite:
     """One run of some cases on this host.
 
     Attributes:
-        runtimes: where to run them; a case runs on those that it names itself.
-        progress: hears each finding as it comes.
+        runtimes: runtimes to use; each case runs on those of its own.
+        progress: called with each finding.
     """
 
     cases: tuple[Case, ...]
@@ -31,7 +31,7 @@ class Suite:
     walls: dict[str, bool] = field(default_factory=dict)
 
     async def run(self) -> list[Finding]:
-        """Run them all. Raises ZygoteFailed and WallUnavailable when nothing can run here."""
+        """Run all cases and return the findings. Raises ZygoteFailed, WallUnavailable."""
         canaries = invariants.Canaries()
         try:
             for runtime in RUNTIMES:
@@ -43,7 +43,7 @@ class Suite:
         return self.findings
 
     async def on(self, runtime: str, cases: list[Case], canaries: invariants.Canaries) -> list[Finding]:
-        """Run cases on one runtime, each behind all walls."""
+        """Run cases on one runtime with all walls and return the findings."""
         neighbour, findings = Neighbour(runtime), dict[int, Finding]()
         base = settings_for(runtime)
         async with standing(arena(runtime, base)) as home:
@@ -59,7 +59,7 @@ class Suite:
 
 
 def _groups(runtime: str, cases: Sequence[Case]) -> list[tuple[dict[str, str], list[int]]]:
-    """Put together the numbers of the cases that need the same pool."""
+    """Return the runtime settings of each pool, with the indices of its cases."""
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, case in enumerate(cases):
         groups.setdefault(tuple(sorted(settings_for(runtime, case).items())), []).append(number)
@@ -68,7 +68,7 @@ def _groups(runtime: str, cases: Sequence[Case]) -> list[tuple[dict[str, str], l
 
 @asynccontextmanager
 async def standing(place: Arena) -> AsyncIterator[Arena]:
-    """Keep an arena up as long as the block lasts."""
+    """Start an arena and stop it at the end of the block."""
     try:
         await place.start()
         yield place
@@ -77,7 +77,7 @@ async def standing(place: Arena) -> AsyncIterator[Arena]:
 
 
 def summary(findings: Iterable[Finding]) -> dict[str, int]:
-    """Count by status."""
+    """Return the number of findings by status."""
     counts = {"contained": 0, "escaped": 0, "failed": 0, "slow": 0, "skipped": 0}
     for found in findings:
         counts[found.status] += 1
@@ -85,18 +85,18 @@ def summary(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def attacks(findings: Iterable[Finding]) -> int:
-    """Count the attacks: cases of one class with one story are variants of one attack, and so are its runs on several runtimes."""
+    """Return the number of attacks: cases of one class with the same story count as one, on all runtimes."""
     return len({found.case.attack for found in findings})
 
 
 def sees(findings: Iterable[Finding]) -> tuple[int, int, int]:
-    """Of the cases that the matrix tried: how many held behind their wall alone, how many escaped without it, how many there were."""
+    """Return of the cases in the matrix how many held behind their wall alone, how many escaped without it, and their number."""
     tried = [found for found in findings if found.no_wall is not None and found.only_its_wall is not None]
     return sum(f.only_its_wall == "contained" for f in tried), sum(f.no_wall == "escaped" for f in tried), len(tried)
 
 
 def host() -> dict[str, Any]:
-    """Say what this host is, for the report."""
+    """Return facts about this host, for the report."""
     about = os.uname()
     return {
         "system": about.sysname,
@@ -108,7 +108,7 @@ def host() -> dict[str, Any]:
     }
 
 
-#: What an honest verdict for an attack on a limit may be, for case tables.
+#: Expected outcomes, for case tables.
 CPU = (Outcome.CPU_LIMIT,)
 MEMORY = (Outcome.MEMORY_LIMIT,)
 STACK = (Outcome.STACK_LIMIT,)

@@ -1,4 +1,4 @@
-"""The host of the suite: a table of harmless calls."""
+"""The suite's host: a table of harmless calls."""
 
 import asyncio
 import json
@@ -8,18 +8,18 @@ from lodger.sandbox import prescan
 from lodger.sandbox.job import LogLine, Reply
 from lodger.sandbox.limits import Limits
 
-#: Stands for everything of the host that a script must not see; the runner makes a new one for each run.
+#: Environment variable with the canary secret of a run.
 SECRET_NAME = "LODGER_ESCAPE_CANARY"  # noqa: S105 - a name, and no real secret
 
 
 class Switchboard:
-    """Answers ``echo``, ``hold``, ``nothing``, ``late``, ``large``, ``whoami``; everything else is an unknown call.
+    """Host of ``echo``, ``hold``, ``nothing``, ``late``, ``large`` and ``whoami``; any other call is unknown.
 
     Attributes:
-        asked: every call as it came.
-        facts: how many of them were answered.
+        asked: all received calls.
+        facts: the number of answered calls.
         held: set when a script waits in ``hold``.
-        release: lets it go on.
+        release: ends ``hold``.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -31,14 +31,14 @@ class Switchboard:
         self.release = asyncio.Event()
 
     def log(self, line: LogLine) -> None:
-        """Keep a bounded number of lines; ``hold`` is how a command, which can call nobody, says that it waits."""
+        """Keep a bounded number of lines; a command, which has no calls, logs ``hold`` when it waits."""
         if len(self.lines) < 10_000:
             self.lines.append(line)
         if line.text == "hold":
             self.held.set()
 
     async def call(self, name: str, arguments: str) -> Reply:
-        """Answer one call."""
+        """Record and answer one call."""
         if len(self.asked) < 10_000:
             self.asked.append((name, arguments[:4096]))
         reply = await self.answer(name, arguments)
@@ -46,7 +46,7 @@ class Switchboard:
         return reply
 
     async def answer(self, name: str, arguments: str) -> Reply:
-        """Answer a call of the table, refuse any other."""
+        """Answer a call of the table; refuse any other."""
         answer = {
             "echo": self.echo,
             "hold": self.hold,
@@ -85,7 +85,7 @@ class Switchboard:
         raise AssertionError
 
     async def large(self, value: Any) -> Reply:  # noqa: ANN401 - any JSON value
-        """Answer with as many characters as asked for."""
+        """Answer with a string of the given length."""
         size = value if isinstance(value, int) and 0 <= value <= 16 << 20 else 0
         return Reply(True, json.dumps("x" * size))
 

@@ -1,9 +1,9 @@
-"""Runs one stranger's script inside walls. It must never know SQL, a tenant's data or HTTP.
+"""The sandbox: runs one untrusted script in an isolated worker process. It must never know SQL, a tenant's data or HTTP.
 
-Names load on first use (PEP 562): a worker imports this package and may not drag the parent side along.
+Names are imported on first use (PEP 562): a worker imports this package and must not load the modules of the parent process.
 """
 
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
+TYPE_CHECKING = False  # the same as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
     from lodger.sandbox.job import Bundle, Host, Job, Report, ScriptError, Usage
     from lodger.sandbox.limits import Limits

@@ -1,18 +1,35 @@
-"""Says which walls stand, which could stand, and how to get those that are missing; refuses to run strangers' code behind too few."""
+"""Report of the walls: which are active, available or missing on this host, how to get the missing ones, and the check of the minimum."""
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from lodger.sandbox.errors import SandboxError, WallUnavailable
 from lodger.sandbox.runtimes import native_libraries
-from lodger.sandbox.walls import cgroup, landlock, namespaces_probe, seccomp
+from lodger.sandbox.walls import cgroup, landlock, seccomp
 from lodger.sandbox.walls.libc import syscall
+from lodger.sandbox.walls.namespaces import FLAGS
 from lodger.sandbox.walls.syscalls import NUMBER
 
-State = Literal["stands", "available", "missing"]
+#: Program of a child process that enters the namespaces, which cannot be undone, and prints their names.
+_ENTER_NAMESPACES = """
+import sys
+package = type(sys)("lodger")
+package.__path__ = [sys.argv[1]]
+sys.modules["lodger"] = package
+import os
+from lodger.sandbox.walls import namespaces
+outer = namespaces.enter(("pid",)) if os.geteuid() == 0 else ()
+names = ("user", "pid", *namespaces.INNER)
+print(*namespaces.enter(tuple(name for name in names if name not in outer)), *outer)
+"""
+
+State = Literal["active", "available", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +37,10 @@ class Wall:
     """One isolation layer.
 
     Attributes:
-        name: as reports and the zygote use it.
-        holds_off: what a script cannot do because of it.
+        name: in reports and in the zygote's report.
+        holds_off: what it prevents.
         remedy: how an operator gets it.
-        probe: "" when this host can raise it, otherwise why not. Changes nothing.
+        probe: returns "" if this host can raise it, otherwise the reason. Changes nothing.
     """
 
     name: str
@@ -37,7 +54,7 @@ def _always() -> str:
 
 
 def _seccomp() -> str:
-    return "" if seccomp.available() else "no seccomp filter that kills the process on this kernel or architecture"
+    return "" if seccomp.available() else "this kernel or architecture has no seccomp filter that kills the process"
 
 
 def _landlock() -> str:
@@ -48,68 +65,99 @@ def _uid() -> str:
     return "" if os.geteuid() == 0 else "the engine is not root: workers share its uid"
 
 
-_EVERYWHERE = "nothing to do: every Linux has it"
+def _entered_namespaces() -> frozenset[str]:
+    package = Path(__file__).resolve().parents[1]
+    answer = subprocess.run(  # noqa: S603 - our own interpreter and text
+        [sys.executable, "-I", "-S", "-E", "-c", _ENTER_NAMESPACES, str(package)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    return frozenset(answer.stdout.split())
+
+
+def _namespaces() -> str:
+    missing = FLAGS.keys() - _entered_namespaces()
+    return "missing: " + " ".join(sorted(missing)) if missing else ""
+
+
+def _mount_namespace() -> str:
+    return "" if "mount" in _entered_namespaces() else "needs a mount namespace"
+
+
+_EVERYWHERE = "nothing to do: every Linux kernel has it"
 
 WALLS: tuple[Wall, ...] = (
     Wall("no_new_privs", "gaining privileges through set-uid programs", _EVERYWHERE, _always),
     Wall(
         "seccomp",
-        "every system call but the few that a script's engine needs",
-        "a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer), on x86_64 or aarch64",
+        "making any system call except the few that its engine needs",
+        "use a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer) on x86_64 or aarch64",
         _seccomp,
     ),
-    Wall("rlimits", "memory, address space, files, processes and core dumps beyond the limits", _EVERYWHERE, _always),
+    Wall(
+        "rlimits",
+        "exceeding the limits of memory, address space, files, processes and core dumps",
+        _EVERYWHERE,
+        _always,
+    ),
     Wall(
         "cpu_timer",
-        "CPU time beyond the limit, even when the parent is slow",
-        "a kernel with CONFIG_POSIX_TIMERS",
+        "using CPU time beyond the limit, even if the parent is slow",
+        "use a kernel with CONFIG_POSIX_TIMERS",
         _always,
     ),
     Wall(
         "landlock",
-        "opening any path, any TCP connection",
-        "Linux 5.13 or newer with landlock among lsm=… on the kernel's command line",
+        "opening any path or TCP connection",
+        "use Linux 5.13 or newer with landlock in lsm=… on the kernel's command line",
         _landlock,
     ),
     Wall(
         "namespaces",
         "seeing other processes, the network, mounts, shared memory",
-        "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or be root",
-        namespaces_probe.missing,
+        "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or run as root",
+        _namespaces,
     ),
     Wall(
         "root",
-        "any file at all: the root is empty and read-only",
-        "get the mount namespace: see namespaces",
-        namespaces_probe.no_mount,
+        "opening any file: the root directory is empty and read-only",
+        "enable the mount namespace: see namespaces",
+        _mount_namespace,
     ),
     Wall(
         "uid",
-        "touching what belongs to the engine's user, signalling another worker",
+        "accessing files of the engine's user, sending signals to other workers",
         "run the engine as root: each worker then gets a uid of its own",
         _uid,
     ),
     Wall("undumpable", "reading a worker's memory from a process of the same user", _EVERYWHERE, _always),
-    Wall("death_signal", "a worker that outlives its zygote", _EVERYWHERE, _always),
-    Wall("oom", "the kernel taking the engine instead of a worker when memory is short", "a writable /proc", _always),
+    Wall("death_signal", "outliving the zygote", _EVERYWHERE, _always),
+    Wall(
+        "oom",
+        "making the kernel kill the engine instead of a worker when memory runs out",
+        "mount /proc writable",
+        _always,
+    ),
     Wall(
         "cgroup",
-        "memory of all workers together beyond the node's budget, page tables and sockets included; number of processes",
-        "let the engine make groups of cgroup v2 with the controllers memory and pids: Delegate=yes and DelegateSubgroup=engine in its"
-        " systemd unit, or a folder that it may write and that holds no process itself in LODGER_CGROUP",
+        "exceeding the node's memory for all workers, with page tables and sockets, or its number of processes",
+        "let the engine create groups of cgroup v2 with the controllers memory and pids: set Delegate=yes and DelegateSubgroup=engine in"
+        " its systemd unit, or set LODGER_CGROUP to a writable group without processes of its own",
         cgroup.missing,
     ),
 )
 
-#: Without these a profile that takes strangers' code does not run at all.
+#: Walls that profile ``untrusted`` always requires.
 INDISPENSABLE = ("no_new_privs", "seccomp", "rlimits", "cpu_timer")
-#: Of these layers so many must stand for profile ``untrusted``.
+#: Walls that count as layers, and how many of them profile ``untrusted`` requires.
 LAYERS = ("no_new_privs", "seccomp", "rlimits", "landlock", "namespaces", "cgroup")
 MINIMUM = 4
 PROFILES = ("untrusted", "trusted")
 
 
-#: Calls without which no worker is made: the first Linux that has them, and arguments that it answers with EINVAL.
+#: System calls that every worker needs: the first Linux version with them, and arguments for which they return EINVAL.
 NEEDED_CALLS = {"close_range": ("5.9", (1, 0)), "pidfd_open": ("5.3", (0, 0))}
 
 
@@ -118,9 +166,9 @@ class Finding:
     """One wall on this host.
 
     Attributes:
-        state: ``stands`` around running workers, ``available`` when nothing runs but it can be raised, ``missing`` otherwise.
-        why: the reason when missing.
-        remedy: how to get it when missing.
+        state: ``active`` around running workers, ``available`` if it can be raised, ``missing`` otherwise.
+        why: the reason if missing.
+        remedy: how to get it if missing.
     """
 
     wall: str
@@ -135,16 +183,16 @@ def _layers(standing: dict[str, str]) -> int:
 
 
 class Doctor:
-    """Examines the host; with a running zygote's report, what really stands."""
+    """Checks of the walls on this host."""
 
     @staticmethod
     def examine(standing: dict[str, str] | None = None) -> tuple[Finding, ...]:
-        """Look at every wall. ``standing`` is a zygote's report: wall to "" or to the reason why not."""
+        """Return the state of every wall. ``standing`` is a zygote's report: maps a wall to "" or to the reason why it is not active."""
         findings = []
         for wall in WALLS:
             if standing is not None and wall.name in standing:
                 why = standing[wall.name]
-                state: State = "missing" if why else "stands"
+                state: State = "missing" if why else "active"
             else:
                 why = wall.probe()
                 state = "missing" if why else "available"
@@ -155,7 +203,7 @@ class Doctor:
     def as_json(
         findings: tuple[Finding, ...], profile: str = "untrusted", minimum: int | None = None
     ) -> dict[str, Any]:
-        """Give the object that ``lodger doctor --json`` prints."""
+        """Return the object that ``lodger doctor --json`` prints."""
         standing = {finding.wall: finding.why for finding in findings}
         verdict: dict[str, Any] = {"profile": profile, "ok": True, "layers": _layers(standing)}
         verdict["minimum"] = MINIMUM if minimum is None else minimum
@@ -168,7 +216,7 @@ class Doctor:
         try:
             libraries = native_libraries.examine()
             if profile == "untrusted" and (unknown := [each for each in libraries if not each.published_as]):
-                raise native_libraries.unknown(unknown[0])
+                raise native_libraries.unknown_library(unknown[0])
         except SandboxError as refusal:
             verdict |= {"ok": False, "problem": refusal.as_dict()}
         listed = [asdict(library) for library in libraries]
@@ -176,10 +224,10 @@ class Doctor:
 
     @staticmethod
     def require_calls() -> None:
-        """Check that the kernel has the calls without which no worker is made, whatever the profile.
+        """Check that the kernel has the system calls that every worker needs.
 
         Raises:
-            WallUnavailable: kernel_too_old, with the call.
+            WallUnavailable: kernel_too_old.
         """
         for name, (since, arguments) in NEEDED_CALLS.items():
             try:
@@ -188,25 +236,25 @@ class Doctor:
                 if answer.errno in (errno.ENOSYS, errno.EPERM):
                     raise WallUnavailable(
                         "kernel_too_old",
-                        f"this host has no {name}, without which no worker can be made",
-                        why=f"the kernel is {os.uname().release}, or a filter around this process refuses it: {answer.strerror}",
-                        fix=f"a kernel of Linux {since} or newer; in a container, an engine that lets {name} through",
+                        f"this host has no system call {name}, which every worker needs",
+                        why=f"kernel {os.uname().release} lacks it, or a filter of this process denies it: {answer.strerror}",
+                        fix=f"use Linux {since} or newer; in a container, allow {name} in its seccomp profile",
                     ) from None
 
     @staticmethod
     def require(profile: str, standing: dict[str, str], *, minimum: int | None = None) -> None:
-        """Check that the walls which a profile wants stand.
+        """Check that the walls that a profile requires are active.
 
         Args:
-            minimum: how many of the layers must stand for profile ``untrusted``; None for :data:`MINIMUM`.
+            minimum: number of layers required for profile ``untrusted``; None for :data:`MINIMUM`.
 
         Raises:
-            WallUnavailable: the wall, or how many are too few, and how to get them.
+            WallUnavailable: a wall is missing, or there are too few layers.
         """
         wanted = MINIMUM if minimum is None else minimum
         if profile not in PROFILES:
             raise WallUnavailable(
-                "profile_unknown", f"there is no profile {profile!r}", fix="one of: " + ", ".join(PROFILES)
+                "profile_unknown", f"there is no profile {profile!r}", fix="use one of: " + ", ".join(PROFILES)
             )
         if profile == "trusted":
             return
@@ -214,19 +262,19 @@ class Doctor:
         for name in INDISPENSABLE:
             why = standing.get(name, "not raised")
             if why:
-                raise WallUnavailable("wall_missing", f"the wall {name} does not stand", why=why, fix=remedies[name])
+                raise WallUnavailable("wall_missing", f"the wall {name} is missing", why=why, fix=remedies[name])
         if all(standing.get(name, "not raised") for name in ("uid", "namespaces", "landlock")):
             raise WallUnavailable(
                 "wall_missing",
-                "the wall landlock does not stand",
-                why="workers share the engine's user, and no namespace keeps them apart: only Landlock would",
+                "the wall landlock is missing",
+                why="workers share the engine's user, and without namespaces only Landlock separates them",
                 fix=f"{remedies['landlock']}; or {remedies['namespaces']}",
             )
         lacking = [name for name in LAYERS if standing.get(name, "not raised")]
         if _layers(standing) < wanted:
             raise WallUnavailable(
                 "too_few_walls",
-                f"only {_layers(standing)} of {len(LAYERS)} layers stand, profile untrusted needs {wanted}",
+                f"only {_layers(standing)} of {len(LAYERS)} walls are active, but profile untrusted requires {wanted}",
                 why="; ".join(f"{name}: {standing.get(name, 'not raised')}" for name in lacking),
                 fix="; ".join(remedies[name] for name in lacking),
             )

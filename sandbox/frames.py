@@ -1,6 +1,6 @@
-"""The wire between the parent and a worker: plain constants and struct formats, so that the zygote can afford to import it.
+"""Wire format between the parent and a worker: constants and struct formats only, so that the zygote can import it cheaply.
 
-A frame is ``u32 length | u8 kind | payload`` (little endian; length counts the payload only). The parent trusts no frame: one
+A frame is ``u32 length | u8 kind | payload`` (little endian; length counts the payload only). The parent trusts no frame: the first
 protocol error kills the worker. Tenant values are JSON text inside a payload; the worker never decodes JSON.
 """
 
@@ -9,13 +9,13 @@ from struct import Struct
 HEAD = Struct("<IB")
 
 # parent → worker
-HEADER = 1  # LIMITS_WIRE: numbers only; before it the worker has seen nothing of a tenant
+HEADER = 1  # LIMITS_WIRE: numbers only; the first bytes that a worker reads
 BUNDLE = 2  # see BUNDLE_PART
 REPLY = 3  # CALL_ID + one byte ok (1) or error (0) + JSON text
 
 # worker → parent
-READY = 16  # empty: locked, warmed, waiting
-ARMED = 17  # empty: limits lowered, second filter up, the tenant's bytes may come
+READY = 16  # empty: the first filter is installed, the worker is warm and waits
+ARMED = 17  # empty: limits are lowered, the second filter is installed, the tenant's bytes may be read
 CALL = 18  # CALL_ID + u8 length of the name + name + JSON text of the arguments
 LOG = 19  # u8 level + text
 DONE = 20  # JSON text of the result
@@ -24,16 +24,16 @@ FAIL = 21  # u8 length of the outcome + outcome string + JSON text {"name","mess
 
 ARTEFACT = 23  # the next bytes of compiled code; only from the runtime wasm_compiler, before its DONE
 
-LOG_PART = 24  # u8 level + text that continues the unfinished line; the LOG that ends the line holds all of it. From runtime wasm only
-#: Most frames LOG_PART of an attempt: what a worker writes without ending a line is told apart from a flood.
+LOG_PART = 24  # u8 level + text that continues an unfinished line; the LOG frame that ends the line holds all of it. Runtime wasm only
+#: Maximum number of LOG_PART frames of an attempt.
 MAX_LOG_PARTS = 1000
 
 CALL_ID = Struct("<I")
 BUNDLE_PART = Struct(
     "<II"
-)  # length of name, length of source; first part is the context JSON under the name "", then the modules
+)  # lengths of name and source; the first part is the context JSON under the name "", then the modules
 
-#: Order of the header's numbers; a name is a field of Limits, except the last two.
+#: The header's numbers in order; all but the last two are fields of Limits.
 HEADER_FIELDS = (
     "cpu_ms",
     "wall_ms",
@@ -49,7 +49,7 @@ HEADER_FIELDS = (
     "frame_bytes",
     "json_depth",
     "fuel",  # 0: not metered
-    "now_us",  # what Date.now() starts from
+    "now_us",  # initial value of Date.now()
 )
 LIMITS_WIRE = Struct(f"<{len(HEADER_FIELDS)}q")
 

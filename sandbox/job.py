@@ -1,4 +1,4 @@
-"""What is asked of the sandbox and what it answers."""
+"""Input and output of the sandbox: a job with its script and limits, the report of its attempt, and the host of its calls."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A script and what it is called with.
+    """A script and its input.
 
     Attributes:
         modules: source text by file name; the entry is ``main.js``.
-        context: JSON text handed to the default export's argument: ``{"action": {...}, "now": us, "grants": [...]}``;
-            for a WebAssembly module, all that it reads from its standard input.
+        context: JSON text of the default export's argument: ``{"action": {...}, "now": us, "grants": [...]}``;
+            for a WebAssembly module, the content of its standard input.
         wasm: a WASI preview 1 command instead of modules.
     """
 
@@ -28,7 +28,7 @@ class Bundle:
 
     @property
     def runtime(self) -> str | None:
-        """What alone can run it: ``wasm``, or None when any runtime for JavaScript can."""
+        """The runtime that the script needs: ``wasm``, or None if any runtime for JavaScript can run it."""
         return None if self.wasm is None else "wasm"
 
 
@@ -38,10 +38,10 @@ class Job:
 
     Attributes:
         tag: the caller's name for it, for logs and ``ps`` only; never sent to the worker.
-        fuel: deterministic instruction ceiling, 0 for none.
-        now_us: what the script's clock starts from, microseconds since 1970.
-        tenant: whose it is; compiled modules are kept apart by it. Never sent to the worker.
-        stop: once it is done the worker is killed, and the report says cancelled, with what was logged and used till then.
+        fuel: deterministic limit of instructions, 0 for none.
+        now_us: initial value of the script's clock, microseconds since 1970.
+        tenant: owner of the script; compiled modules are cached per tenant. Never sent to the worker.
+        stop: when it is done, the worker is killed and the report says cancelled, with logs and usage up to then.
     """
 
     bundle: Bundle
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ScriptError:
-    """What the author needs to mend a script. ``line`` and ``column`` are 1-based in ``file``; None when unknown."""
+    """Error of a script as its author sees it. ``line`` and ``column`` are 1-based in ``file``; None if unknown."""
 
     name: str
     message: str
@@ -67,7 +67,7 @@ class ScriptError:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an attempt used, by the kernel's figures."""
+    """Resource usage of an attempt, as counted by the kernel."""
 
     cpu_ms: float = 0.0
     wall_ms: float = 0.0
@@ -77,7 +77,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line a script wrote; ``us`` is the parent's clock at arrival."""
+    """One log line of a script; ``us`` is the parent's clock at arrival, microseconds since 1970."""
 
     level: str
     text: str
@@ -89,12 +89,12 @@ class Report:
     """How an attempt ended.
 
     Attributes:
-        outcome: the parent's verdict.
-        result: JSON text of the returned value when the outcome is ok.
+        outcome: decided by the parent.
+        result: JSON text of the returned value if the outcome is ok.
         error: set for every other outcome.
-        logs: in order, bounded by the limits, with a last line that says so when something was cut.
-        dropped_logs: lines that did not fit.
-        walls: which walls stood around this run, by name.
+        logs: in order, bounded by the limits; a last line says so if some were dropped.
+        dropped_logs: number of lines beyond the limits.
+        walls: maps each wall's name to whether it was active.
     """
 
     outcome: Outcome
@@ -115,16 +115,16 @@ class Reply:
 
 
 class HostGone(Exception):
-    """What answers a script's calls is not there now, a database that was stopped: nobody's bug, and the run begins again."""
+    """The service behind a host call is unavailable, such as a stopped database; the attempt is retried."""
 
 
 class Host(Protocol):
-    """The parent's end of a script's calls. Arguments are hostile; an exception from here is our fault, but for :class:`HostGone`."""
+    """The parent's side of host calls. Arguments are untrusted; an exception other than :class:`HostGone` is a fault of the engine."""
 
     async def call(self, name: str, arguments: str) -> Reply:
-        """Answer one call; ``arguments`` is JSON text within frame_bytes and json_depth, otherwise unchecked."""
+        """Carry out one call and return its reply; ``arguments`` is JSON text within frame_bytes and json_depth, otherwise unchecked."""
         ...
 
     def log(self, line: LogLine) -> None:
-        """See a log line as it arrives (it is also in the report)."""
+        """Receive a log line as it arrives; it is also in the report."""
         ...

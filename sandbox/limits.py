@@ -1,4 +1,4 @@
-"""The limits of one process, from one declaration: enforcement, error text, documentation and tests read this table."""
+"""The limits of one attempt, declared in one table that enforcement, error messages, documentation and tests read."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -12,15 +12,15 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LimitSpec:
-    """One limit: its unit is in its name.
+    """One limit; its name ends with its unit.
 
     Attributes:
         name: field of :class:`Limits`.
-        default: what an attempt gets when nobody lowers it.
-        maximum: the most an operator may allow.
-        minimum: the least that still runs a trivial script.
-        outcome: how an attempt ends that passes it; ``ok`` when it goes on with less.
-        help: what it bounds.
+        default: value unless the operator, tenant or script sets another.
+        maximum: greatest value that an operator may set.
+        minimum: smallest value that still runs a trivial script.
+        outcome: outcome of an attempt that exceeds it; ``ok`` if output is dropped instead.
+        help: description for the reference.
     """
 
     name: str
@@ -33,7 +33,9 @@ class LimitSpec:
 
 LIMITS: tuple[LimitSpec, ...] = (
     LimitSpec("cpu_ms", 1000, 10, 30_000, Outcome.CPU_LIMIT, "CPU time of the worker, user and system"),
-    LimitSpec("wall_ms", 10_000, 20, 300_000, Outcome.WALL_LIMIT, "time from hand-over to answer"),
+    LimitSpec(
+        "wall_ms", 10_000, 20, 300_000, Outcome.WALL_LIMIT, "time from the start of the worker's job to its answer"
+    ),
     LimitSpec("memory_bytes", 64 * MIB, 8 * MIB, 1024 * MIB, Outcome.MEMORY_LIMIT, "memory the script can hold"),
     LimitSpec("source_bytes", 256 * KIB, 1, 4 * MIB, Outcome.SOURCE_TOO_LARGE, "all modules of the script, UTF-8"),
     LimitSpec("wasm_bytes", 8 * MIB, 8, 64 * MIB, Outcome.SOURCE_TOO_LARGE, "a WebAssembly module"),
@@ -45,7 +47,7 @@ LIMITS: tuple[LimitSpec, ...] = (
         0,
         4 * MIB,
         Outcome.OK,
-        "all log lines; what is over is cut and marked",
+        "all log lines; the rest is cut and marked",
     ),
     LimitSpec(
         "log_lines",
@@ -53,7 +55,7 @@ LIMITS: tuple[LimitSpec, ...] = (
         0,
         100_000,
         Outcome.OK,
-        "number of log lines; what is over is dropped and marked",
+        "number of log lines; further ones are dropped and marked",
     ),
     LimitSpec(
         "log_line_bytes",
@@ -61,14 +63,16 @@ LIMITS: tuple[LimitSpec, ...] = (
         16,
         64 * KIB,
         Outcome.OK,
-        "one log line; what is over is cut and marked",
+        "one log line; the rest is cut and marked",
     ),
     LimitSpec("host_calls", 200, 0, 100_000, Outcome.CALL_LIMIT, "calls that leave the worker"),
     LimitSpec(
         "frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.OUTPUT_LIMIT, "the arguments of one host call, or its answer"
     ),
-    # What shows results nests them once more, and none of it goes deeper than 255: one row would keep a whole list from being shown.
-    LimitSpec("json_depth", 64, 4, 200, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"),
+    # Clients nest results once more, and common JSON parsers stop at a depth of 255.
+    LimitSpec(
+        "json_depth", 64, 4, 200, Outcome.BAD_REQUEST, "nesting of any JSON value passed into or out of the sandbox"
+    ),
 )
 
 _BY_NAME = {spec.name: spec for spec in LIMITS}
@@ -76,7 +80,7 @@ _BY_NAME = {spec.name: spec for spec in LIMITS}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one attempt. Tenant and script may only lower what the operator allows: :meth:`lowered`."""
+    """Values of all limits for one attempt. Tenants and scripts may only lower the operator's values: :meth:`lowered`."""
 
     cpu_ms: int = _BY_NAME["cpu_ms"].default
     wall_ms: int = _BY_NAME["wall_ms"].default
@@ -98,20 +102,20 @@ class Limits:
             if not isinstance(value, int) or isinstance(value, bool) or not spec.minimum <= value <= spec.maximum:
                 raise LimitInvalid(
                     "limit_out_of_range",
-                    f"limit {spec.name} cannot be {value!r}",
-                    why=f"{spec.help}: a whole number from {spec.minimum} to {spec.maximum}",
+                    f"the limit {spec.name} cannot be {value!r}",
+                    why=f"{spec.help}; it must be an integer from {spec.minimum} to {spec.maximum}",
                     fix=f"choose a value in that range; the default is {spec.default}",
                 )
 
     def lowered(self, wishes: dict[str, Any]) -> "Limits":
-        """Give these limits with every wish that is lower; a higher wish changes nothing."""
+        """Return these limits with each lower value of ``wishes``; higher values are ignored."""
         unknown = sorted(set(wishes) - {field.name for field in fields(self)})
         if unknown:
             raise LimitInvalid(
                 "limit_unknown",
                 f"there is no limit {unknown[0]!r}",
-                fix="one of: " + ", ".join(spec.name for spec in LIMITS),
+                fix="use one of: " + ", ".join(spec.name for spec in LIMITS),
             )
         asked = Limits(**wishes)
-        # What is not wished for stays as allowed, which may be more than the default.
+        # Other limits keep the operator's value, which may exceed the default.
         return replace(self, **{name: min(getattr(self, name), getattr(asked, name)) for name in wishes})

@@ -1,10 +1,10 @@
-"""How an attempt ended: a value that crosses the wall as a stable string, never an exception."""
+"""Outcomes of an attempt: enumeration values with stable strings, never exceptions."""
 
 from enum import StrEnum
 
 
 class Blame(StrEnum):
-    """Whose fault an outcome is: retries, alerts and billing ask it."""
+    """Party responsible for an outcome, for retries, alerts and billing."""
 
     TENANT = "tenant"
     ENGINE = "engine"
@@ -12,7 +12,7 @@ class Blame(StrEnum):
 
 
 class Outcome(StrEnum):
-    """Every way an attempt can end."""
+    """How an attempt ended."""
 
     OK = "ok"
     SCRIPT_ERROR = "script_error"
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
     @property
     def blames(self) -> Blame:
-        """Whose fault it is; our own fault is never the tenant's."""
+        """Party responsible for this outcome; a fault of the engine never counts against the tenant."""
         if self in _ENGINE:
             return Blame.ENGINE
         return Blame.NEITHER if self in _NEITHER else Blame.TENANT
@@ -45,7 +45,7 @@ class Outcome(StrEnum):
 _ENGINE = frozenset({Outcome.WORKER_LOST, Outcome.ENGINE_FAULT})
 _NEITHER = frozenset({Outcome.OK, Outcome.CANCELLED, Outcome.CONFLICT})
 
-#: What a worker may say of itself: only outcomes that blame the tenant, and ok. Anything else is a protocol error.
+#: Outcomes that a worker may report: ok, and those that blame the tenant. Any other is a protocol error.
 WORKER_MAY_REPORT = frozenset(
     {
         Outcome.OK,

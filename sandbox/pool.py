@@ -1,4 +1,4 @@
-"""Run each job in a fresh locked worker, scripts and WebAssembly alike: ``report = await pool.run(job, host)``."""
+"""The pool of workers that runs each job in a new isolated process: ``report = await pool.run(job, host)``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +14,12 @@ from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
 
 class Pool(WarmPool):
-    """Warm workers for scripts, and workers for WebAssembly from the first module on.
+    """Warm workers for scripts; workers for WebAssembly are started with the first module.
 
     Args:
-        runtime: ``quickjs``, or ``quickjs-native`` for code that the operator trusts; no job and no script can choose it.
-        code_cache: where compiled WebAssembly modules are kept; in memory only unless given.
-        others: as of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
+        runtime: ``quickjs``, or ``quickjs-native`` for code that the operator trusts; a job cannot choose it.
+        code_cache: cache of compiled WebAssembly modules; by default one in memory.
+        others: see :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Pool(WarmPool):
         self._wasm: WasmPool | None = None
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Run one job in a fresh worker. The caller's cancellation kills the worker. Raises ZygoteFailed when none can be had."""
+        """Run one job in a new worker and return its report. Cancellation kills the worker. Raises ZygoteFailed without a worker."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
@@ -59,10 +59,10 @@ class Pool(WarmPool):
             return await (await self.for_modules()).run(job, host)
         if job.fuel and not self._metered:
             raise SandboxError("not_metered", "this pool was not prepared for fuel", fix="make it with metered=True")
-        return await self.attempt(lambda worker, around: Attempt(worker, job, host, around))
+        return await self.attempt(lambda worker, context: Attempt(worker, job, host, context))
 
     async def for_modules(self) -> WasmPool:
-        """Return what runs WebAssembly, started at its first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""
+        """Return the pool for WebAssembly, started on first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""
         async with self._starting:
             if not self._open:
                 raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")

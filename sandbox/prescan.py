@@ -1,8 +1,8 @@
-"""A linear look at hostile JSON before anything parses it: bytes, nesting, encoding.
+"""Checks of untrusted JSON in linear time before it is parsed: size, nesting, number of values, encoding.
 
-A recursive parser meets its stack on deep text and a quadratic one its clock; this scan meets neither. Strings are removed by one regular
-expression that cannot backtrack and matches at every quote (an unterminated string runs to the end, so no later quote starts over),
-what remains is reduced to brackets, and the nesting is a running sum. Worst case, brackets only: 30 ns a byte.
+Deep text exhausts a recursive parser's stack, and some text takes a parser quadratic time; this scan is safe from both. One regular
+expression without backtracking removes strings (an unterminated string extends to the end), the rest is reduced to brackets, and the
+nesting is their running sum. Worst case, brackets only: 30 ns per byte.
 """
 
 import json
@@ -10,7 +10,7 @@ import re
 from itertools import accumulate
 from typing import Any, NoReturn
 
-#: Bytes that :func:`require` looks at in one call.
+#: Bytes that :func:`require` scans at once.
 _PIECE = 16 * 1024
 _WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -19,7 +19,7 @@ _STEP = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")
 
 
 class JsonRefused(ValueError):
-    """Text that is not let through; ``code`` says why: too_large, too_many_values, too_deep, not_utf8, not_json, duplicate_key,
+    """Rejected JSON text; ``code`` is one of too_large, too_many_values, too_deep, not_utf8, not_json, duplicate_key,
     number_out_of_range.
     """
 
@@ -29,23 +29,23 @@ class JsonRefused(ValueError):
 
 
 def depth(data: bytes) -> int:
-    """Give the deepest nesting of arrays and objects, brackets in strings not counted; the text need not be JSON."""
+    """Return the greatest nesting of arrays and objects, ignoring brackets in strings; the text need not be JSON."""
     steps = STRING.sub(b"", data).translate(_STEP, _OTHER)
     return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
 def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> None:
-    """Refuse what holds more values or nests deeper; the text need not be JSON.
+    """Check the number of values and the nesting; the text need not be JSON.
 
-    In pieces, and no further than needed: a megabyte of brackets or quotes is a long time in one call, in which no other thread of
-    the process runs. Keys are values, and so are strings wherever they stand. Raises JsonRefused: too_many_values, too_deep.
+    Works in pieces and stops early: one call over a megabyte of brackets would hold the interpreter lock for long. Keys and all strings
+    count as values. Raises JsonRefused: too_many_values, too_deep.
     """
-    # Each string is a value or a key. A quote behind a backslash is perhaps none.
+    # Each string is a value or a key; a quote after a backslash may not delimit one.
     if max_values is not None and (data.count(b'"') - data.count(b'\\"')) // 2 > max_values:
-        raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")
+        raise JsonRefused("too_many_values", f"the JSON value has more than {max_values} values")
     found, level, at = 1, 0, 0
     while at < len(data):
-        # To the end of the last string that is whole within the piece; of a longer one all, to its end.
+        # Up to the end of the last whole string in the piece, or to the end of a string longer than it.
         whole = _WHOLE.match(data, at, at + _PIECE)
         end = whole.end() if whole else at
         if end == at:
@@ -54,12 +54,12 @@ def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> No
         bare, strings = STRING.subn(b"", data[at:end])
         found += max(strings, bare.count(b",") + bare.count(b":"), bare.count(b"[") + bare.count(b"{"))
         if max_values is not None and found > max_values:
-            raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")
+            raise JsonRefused("too_many_values", f"the JSON value has more than {max_values} values")
         steps = bare.translate(_STEP, _OTHER)
         if level + len(steps) > max_depth:
             sums = tuple(accumulate(memoryview(steps).cast("b"), initial=level))
             if max(sums) > max_depth:
-                raise JsonRefused("too_deep", f"the JSON value nests deeper than {max_depth}")
+                raise JsonRefused("too_deep", f"the JSON value is nested deeper than {max_depth}")
             level = sums[-1]
         elif steps:
             level += sum(memoryview(steps).cast("b"))
@@ -67,9 +67,9 @@ def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> No
 
 
 def scan(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> str:
-    """Give the text if it is UTF-8 within both bounds. Raises JsonRefused."""
+    """Return the text if it is UTF-8 within the bounds. Raises JsonRefused."""
     if len(data) > max_bytes:
-        raise JsonRefused("too_large", f"{len(data)} bytes of JSON, at most {max_bytes} are taken")
+        raise JsonRefused("too_large", f"{len(data)} bytes of JSON exceed the maximum of {max_bytes}")
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -79,7 +79,7 @@ def scan(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None 
 
 
 def parse(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> Any:  # noqa: ANN401 - a JSON value has no narrower type
-    """Give the value: strict JSON, no NaN or Infinity, no number beyond a double, no duplicate key. Raises JsonRefused."""
+    """Return the value of strict JSON: without NaN, Infinity, numbers beyond a double and duplicate keys. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth, max_values=max_values)
     try:
         return json.loads(
@@ -92,7 +92,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None
 
 
 def check(data: bytes, *, max_bytes: int, max_depth: int) -> str:
-    """Give the text if it is strict JSON as of :func:`parse`. Raises JsonRefused."""
+    """Return the text if it is strict JSON as defined by :func:`parse`. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth)
     try:
         (_SYNTAX if _LARGE.search(text) is None else _RANGE).decode(text)
@@ -110,7 +110,7 @@ def _constant(name: str) -> NoReturn:
 def _finite(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise JsonRefused("number_out_of_range", "a number beyond the range of a double")
+        raise JsonRefused("number_out_of_range", "a number is beyond the range of a double")
     return number
 
 
@@ -123,13 +123,13 @@ def _integer(digits: str) -> int:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise JsonRefused("duplicate_key", "an object holds one key twice")
+        raise JsonRefused("duplicate_key", "an object has a duplicate key")
     return found
 
 
 _LONG_INTEGER = 309
-#: Where a number may be too large, or a string looks so: only then each number is looked at. A hundred digits and two hundred places more
-#: are within a double. Linear: a run of digits is tried once.
+#: Matches where a number may be too large; only then is each number checked. A hundred digits with an exponent below 200 are within a
+#: double. Linear: a run of digits is tried once.
 _LARGE = re.compile(r"(?<!\d)\d{100}|[eE]\+?0*(?:[2-9]\d\d|\d{4})")
 _SYNTAX = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_unique)
 _RANGE = json.JSONDecoder(parse_constant=_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_unique)

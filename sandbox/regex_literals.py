@@ -1,14 +1,14 @@
-"""Finds regular expressions that the WebAssembly guest would misexecute in silence: those with the flag v. Pure; sees source as data.
+"""Search for regular expressions with the flag v, which the engine of runtime quickjs would execute wrongly. Pure.
 
-quickjs-ng 0.15 takes the flag and reads the expression as if it were not there. Whether a slash begins an expression or divides depends
-on the token before it; after ``)`` and ``}`` it is taken to divide, which only misses an expression that nothing is done with. The
-search ends at what no right source has, and after a bounded number of tokens.
+quickjs-ng 0.15 accepts the flag and ignores it. Whether a slash begins an expression or divides depends on the token before it; after
+``)`` and ``}`` it is taken to divide, which only misses an expression that is not used. The search ends at a syntax error, and after a
+bounded number of tokens.
 """
 
 import re
 from collections.abc import Iterator
 
-FLAG_V = "runtime quickjs does not carry out regular expressions with the flag v; write it with the flag u, without sets and \\q{}"
+FLAG_V = "runtime quickjs does not support regular expressions with the flag v; use the flag u, without sets and \\q{}"
 _SUSPECT = re.compile(r"/[dgimsuy]*v[dgimsy]*(?![\w$])|RegExp")
 _TOKEN = re.compile(
     r"""(?P<blank>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))
@@ -22,7 +22,7 @@ _TEMPLATE = re.compile(r"(?:[^`\\$]|\\.|\$(?!\{))*(?P<end>`|\$\{|\Z)", re.DOTALL
 _MADE = re.compile(
     r"""\bRegExp\s*\((?:[^()'"`\n]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`$]*`)*,\s*(["'`])[dgimsy]*v[dgimsy]*\1"""
 )
-#: As many take about half a second.
+#: The scan of this many tokens takes about half a second.
 MAX_TOKENS = 200_000
 #: Words after which an operand follows, so that a slash begins an expression.
 _OPERATORS = frozenset({
@@ -32,7 +32,7 @@ _OPERATORS = frozenset({
 
 
 def line_with_flag_v(text: str) -> int | None:
-    """Number of the first line with such an expression, written as one or made by ``RegExp`` with the flag in a literal."""
+    """Return the first line number of such an expression, a literal or a call of ``RegExp`` with literal flags; None without one."""
     if _SUSPECT.search(text) is None:
         return None
     made = _MADE.search(text)
@@ -41,7 +41,7 @@ def line_with_flag_v(text: str) -> int | None:
 
 
 def _expressions(text: str) -> Iterator[tuple[int, str]]:
-    at, operand = 0, True  # whether an operand is to come
+    at, operand = 0, True  # whether an operand is expected
     if text.startswith("#!"):
         at = len(text.partition("\n")[0])
     nested: list[int] = []  # open braces of each template's expression
@@ -50,7 +50,7 @@ def _expressions(text: str) -> Iterator[tuple[int, str]]:
         if token is None or token["mark"] in ("'", '"') or (token["mark"] == "/" and operand):
             return
         if token["regex"] is not None and not operand:
-            at, operand = at + 1, True  # it divides
+            at, operand = at + 1, True  # a division
             continue
         start, at = at, token.end()
         if token["blank"] is not None:

@@ -1,8 +1,8 @@
-"""What a runtime must offer; each module in ``runtimes/`` is one.
+"""Protocols of a runtime, its realms and their channel; each module in ``runtimes/`` implements them.
 
-The life of a runtime: ``prepare`` once in the zygote, where no tenant byte ever comes; ``fresh`` in a forked worker that is
-already locked; ``bound`` with the job's numbers; then the second filter rises; then ``run`` with the tenant's bytes.
-Child modules use these types only under TYPE_CHECKING: importing typing makes each fork dearer.
+Order of calls: ``prepare`` once in the zygote, which never reads a tenant's byte; ``fresh`` in a forked worker after the first filter;
+``bound`` with the job's limits; then the second filter is installed; then ``run`` with the tenant's bytes.
+Child modules use these types only under TYPE_CHECKING: importing typing makes each fork slower.
 """
 
 from typing import Protocol
@@ -16,7 +16,7 @@ class Channel(Protocol):
         ...
 
     def answer(self, kind: int, payload: bytes) -> None:
-        """Send the one DONE or FAIL frame. In a worker the process ends with it: nothing is unwound, nothing of the guest runs again."""
+        """Send the one DONE or FAIL frame. In a worker this ends the process, without unwinding the guest."""
         ...
 
     def receive(self) -> tuple[int, bytes]:
@@ -24,31 +24,31 @@ class Channel(Protocol):
         ...
 
     def wait(self, timeout_ms: int) -> bool:
-        """Say whether a frame came within that time: one poll(2) on the socket (x86_64: poll, aarch64: ppoll)."""
+        """Return whether a frame arrived within the timeout: one poll(2) on the socket (x86_64: poll, aarch64: ppoll)."""
         ...
 
 
 class Realm(Protocol):
-    """One fresh global scope, used for one attempt and never again."""
+    """A new global scope for one attempt, never used again."""
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Apply the header's numbers (memory, fuel, soft CPU stop): :data:`lodger.sandbox.frames.HEADER_FIELDS`."""
+        """Apply the limits of the header (:data:`lodger.sandbox.frames.HEADER_FIELDS`): memory, fuel, soft CPU limit."""
         ...
 
     def run(self, bundle: bytes, channel: Channel) -> None:
-        """Evaluate the bundle, answer by exactly one DONE or FAIL frame; CALL, LOG and REPLY frames before it."""
+        """Evaluate the bundle and answer with exactly one DONE or FAIL frame, after any CALL, LOG and REPLY frames."""
         ...
 
 
 class Runtime(Protocol):
-    """Held by the zygote."""
+    """A runtime, held by the zygote."""
 
     name: str
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Load what every worker shares (paths are in ``settings``), evaluate the touch block so that pages are built once."""
+        """Load what all workers share, from the paths in ``settings``, and warm it up."""
         ...
 
     def fresh(self) -> Realm:
-        """In the worker, after the first filter: make or take a realm, reseed it, touch it. Leaves no trace a script could see."""
+        """Return a realm with its own random seed; called in the worker after the first filter."""
         ...

@@ -1,7 +1,7 @@
-"""Reads scripts at the moment they are handed in: in locked workers, away from every event loop, warm for as long as somebody comes.
+"""Syntax check of scripts at upload, in sandbox workers that stay warm while scripts arrive.
 
-A pool started for each script was tried: the zygote takes a hundred times as long as the reading. One that stays for ever would cost
-every process that once stored a script its memory; so it goes when nobody has come for a while.
+Starting a pool per script takes a hundred times as long as the check; a pool that stays forever would cost each process that once stored
+a script its memory. So the pool is stopped after a time without scripts.
 """
 
 import asyncio
@@ -14,22 +14,22 @@ from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Job, LogLine, Reply, Report
 from lodger.sandbox.pool import Pool
 
-#: How long the workers stay when nobody comes, seconds.
+#: Time without scripts after which the workers are stopped, in seconds.
 IDLE_S = 10.0
 
 
 class _NoHost:
-    """A script that is only read has nobody to call."""
+    """A host that denies every call."""
 
     async def call(self, name: str, arguments: str) -> Reply:
-        return Reply(ok=False, json='{"code":"denied","message":"the script is only read"}')
+        return Reply(ok=False, json='{"code":"denied","message":"the script is only checked, not run"}')
 
     def log(self, line: LogLine) -> None:
-        """Nobody reads what it says."""
+        """Discard the line."""
 
 
-class _Turn:
-    """A tenant's place in the queue; forgotten when nobody stands there."""
+class _TenantLock:
+    """Lock of one tenant; removed when unused."""
 
     __slots__ = ("__weakref__", "lock")
 
@@ -37,30 +37,30 @@ class _Turn:
         self.lock = threading.Lock()
 
 
-class _Desk:
-    """One thread with its loop; what is handed over reaches it through the inbox."""
+class _CheckThread:
+    """One thread with its event loop; jobs reach it through the inbox."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.inbox: asyncio.Queue[tuple[Job, Future[Report]] | None] = asyncio.Queue()
-        self.coming = 0  # handed over, and not taken out of the inbox yet
+        self.pending = 0  # number of items not yet taken from the inbox
         self.thread = threading.current_thread()
 
-    def send(self, asked: "tuple[Job, Future[Report]] | None") -> None:
-        """Hand over a job, or None for the last; under the lock under which a desk that is left is taken away."""
-        self.coming += 1
-        self.loop.call_soon_threadsafe(self.inbox.put_nowait, asked)
+    def send(self, item: "tuple[Job, Future[Report]] | None") -> None:
+        """Put a job into the inbox, or None to end the loop; the checker's lock must be held."""
+        self.pending += 1
+        self.loop.call_soon_threadsafe(self.inbox.put_nowait, item)
 
 
 class SyntaxChecker:
-    """Runs jobs that only read, for synchronous callers on any thread; makes no process and no thread until it is asked.
+    """Check scripts for synchronous callers on any thread; the pool starts with the first script.
 
-    Each tenant has one at a time: its bombs delay nobody else.
+    Each tenant has one check at a time, so that its slow scripts do not delay other tenants.
 
     Args:
-        pool: makes the pool, which is started and stopped here.
-        cores: how many are read at once.
-        idle_s: how long the workers stay when nobody comes.
+        pool: factory of the pool, which is started and stopped here.
+        cores: number of checks at once.
+        idle_s: time without scripts after which the workers are stopped.
     """
 
     def __init__(self, pool: Callable[[], Pool], *, cores: int = 2, idle_s: float = IDLE_S) -> None:
@@ -68,109 +68,109 @@ class SyntaxChecker:
         self._cores = cores
         self._idle_s = idle_s
         self._lock = threading.Lock()
-        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
-        self._desk: _Desk | None = None
+        self._tenant_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
+        self._current: _CheckThread | None = None
         self._last: threading.Thread | None = None
         self._closed = False
 
     @property
     def warm(self) -> bool:
-        """Whether workers are kept ready now."""
+        """Whether the pool is running."""
         with self._lock:
-            return self._desk is not None
+            return self._current is not None
 
     def read(self, job: Job) -> Report:
-        """Run one job; its calls are denied. Blocks.
+        """Run one job, deny its calls and return its report. Blocks.
 
         Raises:
-            SandboxError: the host cannot raise the walls, no worker can be had, or it was closed.
+            SandboxError: the host cannot raise the walls, no worker is available, or the checker is closed.
         """
         with self._lock:
-            turn = self._turns.setdefault(job.tenant, _Turn())
-        with turn.lock:
+            tenant_lock = self._tenant_locks.setdefault(job.tenant, _TenantLock())
+        with tenant_lock.lock:
             answer: Future[Report] = Future()
             with self._lock:
-                self._opened().send((job, answer))
+                self._open_thread().send((job, answer))
             return answer.result()
 
     def close(self) -> None:
-        """Let go of thread and workers, and of what they read; safe to call twice."""
+        """Stop the thread and the workers; checks in progress fail. Safe to call twice."""
         with self._lock:
             self._closed = True
-            last, desk, self._desk = self._last, self._desk, None
-            if desk is not None and desk.thread.is_alive():
-                desk.send(None)
+            last, current, self._current = self._last, self._current, None
+            if current is not None and current.thread.is_alive():
+                current.send(None)
         if last is not None:
             last.join()
 
-    def _opened(self) -> _Desk:
+    def _open_thread(self) -> _CheckThread:
         if self._closed:
             raise _closed()
-        # The thread is not alive in a child that was forked beside it.
-        if self._desk is None or not self._desk.thread.is_alive():
-            desk = self._desk = _Desk()
-            desk.thread = threading.Thread(
-                target=self._work, args=(desk, self._last), name="lodger-syntax-check", daemon=True
+        # After a fork the thread does not exist in the child.
+        if self._current is None or not self._current.thread.is_alive():
+            current = self._current = _CheckThread()
+            current.thread = threading.Thread(
+                target=self._work, args=(current, self._last), name="lodger-syntax-check", daemon=True
             )
-            self._last = desk.thread
-            desk.thread.start()
-        return self._desk
+            self._last = current.thread
+            current.thread.start()
+        return self._current
 
-    def _work(self, desk: _Desk, before: threading.Thread | None) -> None:
+    def _work(self, current: _CheckThread, before: threading.Thread | None) -> None:
         if before is not None:
             before.join()
         try:
-            desk.loop.run_until_complete(self._serve(desk))
+            current.loop.run_until_complete(self._serve(current))
         finally:
-            desk.loop.close()
+            current.loop.close()
 
-    async def _serve(self, desk: _Desk) -> None:
-        slots, reading = asyncio.Semaphore(self._cores), set[asyncio.Task[None]]()
+    async def _serve(self, current: _CheckThread) -> None:
+        slots, tasks = asyncio.Semaphore(self._cores), set[asyncio.Task[None]]()
         pool: Pool | None = None
         failed: BaseException = _closed()
         try:
             pool = self._make()
             await pool.start()
-            while (asked := await self._next(desk, reading)) is not None:
-                task = asyncio.ensure_future(_read(pool, slots, *asked))
-                reading.add(task)
-                task.add_done_callback(reading.discard)
+            while (item := await self._next(current, tasks)) is not None:
+                task = asyncio.ensure_future(_read(pool, slots, *item))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
         except BaseException as problem:  # noqa: BLE001 - it is raised in the callers' threads
             failed = problem
         with self._lock:
-            if self._desk is desk:
-                self._desk = None
-        # Nobody hands anything over any more; what is on its way is answered.
-        while desk.coming:
-            left = await desk.inbox.get()
-            desk.coming -= 1
+            if self._current is current:
+                self._current = None
+        # Nothing is added from here on; fail what is left in the inbox.
+        while current.pending:
+            left = await current.inbox.get()
+            current.pending -= 1
             if left is not None:
                 left[1].set_exception(failed)
-        for task in reading:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*reading)
+        await asyncio.gather(*tasks)
         if pool is not None:
             await pool.stop()
 
-    async def _next(self, desk: _Desk, reading: set[asyncio.Task[None]]) -> "tuple[Job, Future[Report]] | None":
+    async def _next(self, current: _CheckThread, tasks: set[asyncio.Task[None]]) -> "tuple[Job, Future[Report]] | None":
         while True:
             try:
                 async with asyncio.timeout(self._idle_s):
-                    asked = await desk.inbox.get()
+                    item = await current.inbox.get()
             except TimeoutError:
                 with self._lock:
-                    if desk.coming or reading:
+                    if current.pending or tasks:
                         continue
-                    if self._desk is desk:
-                        self._desk = None
+                    if self._current is current:
+                        self._current = None
                     return None
             with self._lock:
-                desk.coming -= 1
-            return asked
+                current.pending -= 1
+            return item
 
 
 def _closed() -> SandboxError:
-    return ZygoteFailed("pool_stopped", "nothing is read any more: the engine was closed")
+    return ZygoteFailed("pool_stopped", "the script cannot be checked: the engine was closed")
 
 
 async def _read(pool: Pool, slots: asyncio.Semaphore, job: Job, answer: "Future[Report]") -> None:

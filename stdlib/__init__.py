@@ -1,4 +1,1 @@
-"""Everything a script can name: JavaScript sources, types, compatibility dates and the table of host calls.
-
-It imports nobody: the engine and the sandbox read from it.
-"""
+"""The script API: JavaScript sources, TypeScript types and the table of host calls. It must never import the engine or the sandbox."""

@@ -1,12 +1,12 @@
-"""The one table of host calls: name, arguments, result, grant, what each counts as, whether it is an effect.
+"""The table of host calls: name, arguments, result, grant, budgets, and whether it is an effect.
 
-The host refuses every call that is not in it and every argument that it does not name; types, limits and the reference
-are made from it. A call's arguments are one JSON object.
+The host refuses calls and arguments that are not in the table; types, limits and the reference are made from it. A call's arguments are
+one JSON object.
 """
 
 from dataclasses import dataclass
 
-#: The types of arguments: what each must be is decided in ``lodger.engine.capabilities.arguments``.
+#: Types of arguments, checked in ``lodger.engine.capabilities.arguments``.
 ARGUMENT_TYPES = (
     "name", "id", "filter", "order", "limit", "cursor", "names", "values", "rows", "text", "key", "value", "number", "flag",
     "addresses", "pairs", "line",
@@ -23,18 +23,18 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """One thing that a script can ask of the host.
+    """One host call.
 
     Attributes:
-        name: ``capability.verb``, as it crosses the wall.
+        name: ``capability.verb``.
         arguments: by name.
-        result: its type, in TypeScript.
-        grant: what the attempt must hold (:mod:`lodger.engine.core.access.grants`); ``db`` is ``sets`` or ``collections``, by the
+        result: its type in TypeScript.
+        grant: grant that the attempt needs (:mod:`lodger.engine.core.access.grants`); ``db`` is ``sets`` or ``collections``, by the
             set that the call names.
-        counts: budgets (:mod:`lodger.engine.node.executors.attempt_budgets`) that every such call may draw on.
-        effect: it only writes the journal: neither a host call nor, by itself, a query.
-        apart: it is answered beside the calls that follow it, not before them.
-        help: one sentence.
+        counts: budgets (:mod:`lodger.engine.node.executors.attempt_budgets`) that the call may use.
+        effect: whether it only writes to the journal, and so does not count as a host call or query.
+        apart: whether it is answered concurrently with later calls.
+        help: description in one sentence.
     """
 
     name: str
@@ -116,7 +116,7 @@ _CALLS = (
 
 CALLS: dict[str, HostCall] = {call.name: call for call in _CALLS}
 
-#: Calls that only write the journal: they are not counted as host calls. As many as EFFECTS_PER_CALL times the host calls
-#: may be made all the same, refused ones included, so that a loop of them is bounded.
+#: Calls that only write to the journal and do not count as host calls. Their number is limited to EFFECTS_PER_CALL times the limit of host
+#: calls, refused ones included, so that a loop of them ends.
 EFFECTS = frozenset(call.name for call in _CALLS if call.effect)
 EFFECTS_PER_CALL = 10

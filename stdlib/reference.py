@@ -1,4 +1,4 @@
-"""The reference of host calls, made from their table: ``python -m lodger.stdlib.reference``."""
+"""Generator of the reference of host calls: ``python -m lodger.stdlib.reference``."""
 
 from lodger.stdlib.calls import CALLS, EFFECTS_PER_CALL, HostCall
 
@@ -14,7 +14,7 @@ call draws on. A call that only writes the journal is an *effect*: it is no host
 
 
 def reference() -> str:
-    """Give the page as Markdown."""
+    """Return the page as Markdown."""
     parts = [_HEAD]
     group = ""
     for call in CALLS.values():

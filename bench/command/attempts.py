@@ -75,18 +75,18 @@ class Row:
 def recorded_deaths() -> Iterator[list[launcher.Death]]:
     """Record how each worker of this process ends, while entered."""
     deaths: list[launcher.Death] = []
-    real = launcher.WorkerEnd.ended
+    real = launcher.WorkerEnd.record_end
 
     def ended(worker: launcher.WorkerEnd, death: launcher.Death | None) -> None:
         if death is not None:
             deaths.append(death)
         real(worker, death)
 
-    setattr(launcher.WorkerEnd, "ended", ended)  # noqa: B010 - in place of a method, and put back below
+    setattr(launcher.WorkerEnd, "record_end", ended)  # noqa: B010 - in place of a method, and put back below
     try:
         yield deaths
     finally:
-        setattr(launcher.WorkerEnd, "ended", real)  # noqa: B010 - as it was
+        setattr(launcher.WorkerEnd, "record_end", real)  # noqa: B010 - as it was
 
 
 class _Meter:

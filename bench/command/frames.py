@@ -19,7 +19,7 @@ from lodger.sandbox.frames import ARMED, CALL, DONE, DROPPED, FAIL, HEAD, LOG, L
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.workers.attempt import Attempt, NeverArmed, Surroundings
+from lodger.sandbox.workers.attempt import Attempt, AttemptContext, NeverArmed
 from lodger.sandbox.workers.launcher import Death, WorkerEnd
 
 LIMITS = Limits(
@@ -56,12 +56,12 @@ class Puppet(WorkerEnd):
         if self.asked < 0:
             self.asked = len(self.host.asked)
         if self.death is None:
-            self.ended(Death(9, 0, 0, 0))
+            self.record_end(Death(9, 0, 0, 0))
 
     def leave(self) -> None:
         """Die by exiting."""
         if self.death is None:
-            self.ended(Death(0, 0, 0, 0))
+            self.record_end(Death(0, 0, 0, 0))
 
 
 @dataclass
@@ -144,7 +144,7 @@ async def _attempt(wire: bytes, tally: Tally) -> Report | None:
     host = Switchboard(LIMITS)
     worker = Puppet(ours, os.pidfd_open(os.getpid()), host)
     job = Job(Bundle({"main.js": "1"}), LIMITS)
-    running = asyncio.ensure_future(Attempt(worker, job, host, Surroundings(0, {}, lambda: 0)).run())
+    running = asyncio.ensure_future(Attempt(worker, job, host, AttemptContext(0, {}, lambda: 0)).run())
 
     async def write() -> None:
         try:

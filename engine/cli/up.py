@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from lodger.engine import sync
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.core.events import Event
+    from lodger.engine.server.server import Server
     from lodger.engine.service.async_engine import Engine
+    from lodger.engine.web.dashboard import Dashboard
 
 #: Open files of the service: workers of 64 cores, their requests and a thousand clients take less.
 MAX_DESCRIPTORS = 65_536
@@ -201,6 +203,7 @@ class Serving:
         # Parsing of large bodies in threads holds up the event loop's turns, of which each answer needs several.
         sys.setswitchinterval(SWITCH_S)
         server = Server(engine.inner)
+        dashboard = self._dashboard(server)
         await server.start()
         stack.push_async_callback(server.stop)
         ready()
@@ -208,6 +211,34 @@ class Serving:
             write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
         self.say(f"the API answers at {server.url}/api/v1")
+        if dashboard is not None:
+            self._sign_in_link(engine.inner, server.url)
+
+    def _dashboard(self, server: "Server") -> "Dashboard | None":
+        """Add the dashboard to the server, if its extra is installed."""
+        try:
+            from lodger.engine.web.dashboard import Dashboard
+        except ModuleNotFoundError as missing:
+            if missing.name != "jinja2":
+                raise
+            self.say("no dashboard: pip install 'lodger[web]'")
+            return None
+        dashboard = Dashboard(server.api)
+        dashboard.add()
+        return dashboard
+
+    def _sign_in_link(self, engine: "sync.Engine", url: str) -> None:
+        """Write the dashboard's address with a link that signs in once."""
+        from lodger.engine.web import sign_in
+
+        path = sign_in.link(engine)
+        if path is None:
+            self.say(f"the dashboard is at {url}/")
+        elif self._as_json:
+            write_json({"kind": "dashboard", "url": url + path})
+            sys.stdout.flush()
+        else:
+            self.say(f"the dashboard, signed in once by this link for 15 minutes:\n\n    {url}{path}\n")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, if the settings name a port."""

@@ -50,7 +50,7 @@ class Api:
             total = min(total, SQLITE_THREADS)
         share = max(1, total // 2)
         threads = Threads(total, share)
-        calls = Calls(context, threads, writing=Threads(share, share), long=Threads(LONG, 1))
+        self.calls = calls = Calls(context, threads, writing=Threads(share, share), long=Threads(LONG, 1))
         self.bodies = Bodies(settings)
         self.framework = FastAPI(
             title="Lodger",
@@ -67,7 +67,7 @@ class Api:
         self._description: dict[str, Any] | None = None
         # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
         lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
-        authentication = Authentication(self.framework, context, lookups, RateLimits(settings))
+        self.authentication = authentication = Authentication(self.framework, context, lookups, RateLimits(settings))
         sessions.add(router, context, calls, self.bodies, authentication)
         self.app: ASGIApp = CommonHeaders(authentication)
 

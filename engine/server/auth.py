@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection
 from starlette.requests import Request
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lodger.engine.core.access.roles import Caller
@@ -49,7 +50,12 @@ class Authenticated:
 
 
 class Authentication:
-    """Middleware that authenticates each request, or answers it with 401, 403 or 429."""
+    """Middleware that authenticates each request, or answers it with 401, 403 or 429.
+
+    Attributes:
+        public: further paths that need no authentication to be read.
+        sign_in: the page to which browsers without a session are sent; None for the usual answer.
+    """
 
     def __init__(self, app: ASGIApp, context: StoreContext, threads: Threads, limits: RateLimits) -> None:
         self._app = app
@@ -57,6 +63,8 @@ class Authentication:
         self._threads = threads
         self._limits = limits
         self._last_use = LastUse(context)
+        self.public: set[str] = set()
+        self.sign_in: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on, or answer it."""
@@ -65,12 +73,16 @@ class Authentication:
             return
         request = Request(scope)
         try:
-            if (request.method, scope["path"]) not in OPEN:
+            reads_public = request.method in {"GET", "HEAD"} and scope["path"] in self.public
+            if not reads_public and (request.method, scope["path"]) not in OPEN:
                 found = await self._authenticated(request)
                 self._limits.request(found.caller.token_id, found.caller.tenant_id)
                 scope.setdefault("state", {})["authenticated"] = found
         except Exception as error:  # noqa: BLE001 - whatever it is, the request goes no further
-            await problem(error)(scope, receive, send)
+            answer = problem(error)
+            if answer.status_code == 401 and self.sign_in is not None and _is_page(request):
+                answer = RedirectResponse(self.sign_in, 303)
+            await answer(scope, receive, send)
             return
         writing = asyncio.create_task(self._last_use.write()) if self._last_use.pending else None
         try:
@@ -157,6 +169,12 @@ class Authentication:
                 return look(connection)
 
         return await self._threads.run(address, work)
+
+
+def _is_page(request: Request) -> bool:
+    """Whether a browser without a token navigates to a page."""
+    headers = request.headers
+    return request.method == "GET" and "text/html" in headers.get("accept", "") and "authorization" not in headers
 
 
 class LastUse:

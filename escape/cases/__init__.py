@@ -1,19 +1,19 @@
-"""The attack cases as tables: of JavaScript, of WebAssembly, of the engine behind the sandbox. A module's ``CASES`` is all that is taken."""
+"""The attack cases as tables: JavaScript, WebAssembly, and the engine behind the sandbox. Each module's ``CASES`` is used."""
 
 from importlib import import_module
 from pkgutil import iter_modules
 
 from lodger.escape.case import Case
 
-#: Folders in the order in which they are run.
+#: Folders in the order of execution.
 PARTS = ("scripts", "commands", "tenants")
 
 
 def all_cases(*parts: str) -> tuple[Case, ...]:
-    """Return the cases of some parts, of all parts when none is named, ordered by class and name.
+    """Return the cases of the given parts, or of all, ordered by class and name.
 
     Raises:
-        ValueError: two cases are the same attack.
+        ValueError: two cases have the same class, wall and mechanism.
     """
     seen: dict[object, Case] = {}
     sandbox, engine = list[Case](), list[Case]()

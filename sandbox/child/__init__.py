@@ -1,1 +1,1 @@
-"""The code inside the zygote and the workers. It must never import the parent side or anything of the engine."""
+"""Code that runs in the launcher, the zygote and the workers. It must never import code of the parent process or of the engine."""

@@ -1,8 +1,8 @@
-"""The boot order of the walls. Each step stands here once, in the only order that works as root and as an ordinary user.
+"""Boot order of the walls: the steps of the zygote and of a worker, in the only order that works as root and as an ordinary user.
 
-Landlock before no_new_privs is EPERM; a change of uid clears the death signal; dumpable 0 makes oom_score_adj and uid_map unwritable;
-a change of uid makes foreign files unreadable, so everything is loaded before it. A step that fails is recorded, not hidden: the
-report goes to the parent, which refuses to run when a wall is missing that its profile demands.
+Landlock before no_new_privs fails with EPERM; a change of uid clears the death signal; dumpable 0 makes oom_score_adj and uid_map
+read-only; after a change of uid the engine's files are unreadable, so everything is loaded before it. A step that fails is recorded and
+reported to the parent, which refuses to run without a wall that its profile requires.
 """
 
 import errno
@@ -11,7 +11,7 @@ import resource
 import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
-from lodger.sandbox.walls.libc import carry_out, map_readable
+from lodger.sandbox.walls.libc import make_calls, map_readable
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from lodger.sandbox.walls.libc import Call
 
-#: Beyond any descriptor.
+#: Greater than any descriptor number.
 _MAX_DESCRIPTORS = 0x7FFFFFFF
 _CLOSE_RANGE = NUMBER["close_range"]
-#: Changes nothing: what a rehearsal does in place of what cannot be undone.
+#: A system call without effect, which a rehearsal makes instead of calls that cannot be undone.
 _HARMLESS = (NUMBER["getpid"], 0, 0, 0, 0)
 
 WALLS = (
@@ -45,7 +45,7 @@ class Boot:
     """The walls of one zygote and its workers.
 
     Attributes:
-        report: wall name to "" when it stands, otherwise to the reason why not.
+        report: maps a wall's name to "" if it is active, otherwise to the reason why it is not.
     """
 
     def __init__(self, settings: "dict[str, str]") -> None:
@@ -62,7 +62,7 @@ class Boot:
         self._cpu_max = self._data_max = self._address_max = 0
         self._code_bytes = 0
         self._close_range = _CLOSE_RANGE
-        # What each worker does, as lists of system calls: when it is born, to lower its limits, behind all that, and when it is armed.
+        # System calls of each worker: after the fork, to lower its limits, to install filter A, and when it is armed.
         self._numbers = rlimits.JobNumbers()
         self._uids: set[int] = set()  # of living workers
         self._last_uid = self._uid
@@ -71,10 +71,10 @@ class Boot:
         self._lowering: tuple[Call, ...] = ()
         self._locking: tuple[Call, ...] = ()
         self._arming: tuple[Call, ...] = ()
-        self._filters: list[seccomp.Filter] = []  # the kernel is pointed at them
+        self._filters: list[seccomp.Filter] = []  # kept alive: the system calls hold their addresses
 
     def _raise(self, wall: str, *steps: "tuple[Any, ...]") -> bool:
-        """Carry out the steps of one wall and note how it went."""
+        """Call the steps of one wall, record the result in the report and return whether all succeeded."""
         try:
             for step, *arguments in steps:
                 step(*arguments)
@@ -87,14 +87,14 @@ class Boot:
     # in the zygote, once
 
     def before_loading(self, descriptors: "tuple[int, ...]") -> None:
-        """Descriptors, session, OOM score."""
+        """Close inherited descriptors, start a session and set the OOM score."""
         process.close_all_but((0, 1, 2, *descriptors))
         os.setsid()
         self._raise("oom", (process.offer_to_oom_killer,))
 
     def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
-        """Everything that a fork inherits, when nothing needs to be read any more."""
-        process.seal_code()  # the filter lets nothing become executable; what already is must not be writable
+        """Raise the walls that a fork inherits; no file can be opened afterwards."""
+        process.seal_code()  # the filter denies new executable pages; existing ones must not be writable
         self._address_before, self._data_before = _sizes()
         self._enter_namespaces(launcher, outer)
         self._raise("death_signal", (process.die_with_parent,), (_check_alive, launcher))
@@ -104,18 +104,18 @@ class Boot:
         process.restrict_speculation()
         self._raise("landlock", (landlock.restrict,))
         data_bytes = self._data_before + self._memory_max + rlimits.DATA_SLACK_BYTES
-        self._raise("rlimits", (rlimits.bound_for_all, data_bytes, self._stack_bytes))
-        self._cpu_max, self._data_max, self._address_max = rlimits.ceilings()
+        self._raise("rlimits", (rlimits.set_inherited_limits, data_bytes, self._stack_bytes))
+        self._cpu_max, self._data_max, self._address_max = rlimits.hard_limits()
         if not seccomp.available():
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
         else:
             self._raise("seccomp")
-        self._raise("cpu_timer", (cpu_timer.create,))  # only to know that it can be made: each worker makes its own
+        self._raise("cpu_timer", (cpu_timer.create,))  # only a test: each worker creates its own
         self._parent = os.getpid()
         self._prepare_worker()
 
     def _prepare_worker(self) -> None:
-        """Write down what each worker does by itself. A wall that did not stand in the zygote is not tried again in a worker."""
+        """Prepare the system calls of each worker. A wall that failed in the zygote is not tried again in a worker."""
         stands = {wall for wall, why in self.report.items() if not why}
         birth = [process.OWN_SESSION]
         lowering: list[Call] = []
@@ -124,22 +124,23 @@ class Boot:
         if "death_signal" in stands:
             birth.append(process.DEATH_SIGNAL)
         if "rlimits" in stands:
-            birth += rlimits.of_worker(self._open_files)
+            birth += rlimits.worker_calls(self._open_files)
             lowering += self._numbers.settings()
-            self._arming += rlimits.of_armed_worker()
+            self._arming += rlimits.armed_worker_calls()
         if "cpu_timer" in stands:
-            birth.append(cpu_timer.CREATION)
-            lowering.append(cpu_timer.arming(0, self._numbers.timer_at))
+            birth.append(cpu_timer.CREATE_CALL)
+            lowering.append(cpu_timer.set_call(0, self._numbers.timer_at))
         if "seccomp" in stands:
             self._filters = [
-                seccomp.Filter(program(runtime=self._runtime)) for program in (seccomp.first, seccomp.second)
+                seccomp.Filter(program(runtime=self._runtime))
+                for program in (seccomp.first_filter, seccomp.second_filter)
             ]
-            self._locking += (self._filters[0].raising(),)
-            self._arming += (self._filters[1].raising(),)
+            self._locking += (self._filters[0].install_call(),)
+            self._arming += (self._filters[1].install_call(),)
         self._birth, self._lowering = tuple(birth), tuple(lowering)
 
-    def rehearsing(self) -> "Boot":
-        """Give one that walks the same path and changes nothing: the zygote's interpreter learns it before any worker is born."""
+    def rehearsal(self) -> "Boot":
+        """Return a copy that runs the same code with system calls without effect, so that the interpreter specialises it before forks."""
         settings = {
             "runtime": self._runtime,
             "uid": str(self._uid),
@@ -167,20 +168,20 @@ class Boot:
             mapped = os.read(launcher, 1) == b"y"
         missing = [name for name in namespaces.FLAGS if name not in entered]
         self.report["namespaces"] = "missing: " + " ".join(missing) if missing else ""
-        if root and mapped:  # capabilities over the new namespaces survive: no uid of theirs is root
-            self._raise("uid", (identity.become, self._uid))
+        if root and mapped:  # capabilities over the new namespaces survive: none of their uids is root
+            self._raise("uid", (identity.change_uid, self._uid))
         if "mount" in entered:
             self._raise("root", (namespaces.empty_root,))
         else:
             self.report["root"] = "needs a mount namespace"
         if root and not mapped:
-            self._raise("uid", (identity.become, self._uid))
+            self._raise("uid", (identity.change_uid, self._uid))
         elif not root:
             self.report["uid"] = "the engine is not root: workers share its uid"
         identity.drop_capabilities(own_uids=not self.report["uid"])
 
     def take_uid(self) -> int:
-        """Choose the user id of the next worker, which no other living one has; 0 where workers share one. Raises OSError."""
+        """Reserve a user id for the next worker and return it; 0 if workers share the engine's. Raises OSError if all are in use."""
         if self.report["uid"]:
             return 0
         others = identity.UIDS_PER_ZYGOTE - 1
@@ -189,54 +190,54 @@ class Boot:
             if uid not in self._uids:
                 self._uids.add(uid)
                 self._last_uid = uid
-                self._identity = identity.of_worker(uid)
+                self._identity = identity.worker_calls(uid)
                 return uid
         raise OSError(errno.EAGAIN, "every user id of this zygote is in use")
 
     def release_uid(self, uid: int) -> None:
-        """Make the user id of a worker that has ended free."""
+        """Release the user id of a worker that has ended."""
         self._uids.discard(uid)
 
     # in each worker
 
     def map_code(self, descriptor: int, size: int) -> int:
-        """See compiled code that came as a sealed memory file, and say where; first of all, because nothing can be mapped by name later."""
+        """Map compiled code from a sealed memory file and return its address; must run first, because files cannot be mapped later."""
         self._code_bytes = size
         return map_readable(descriptor, size)
 
     def in_worker(self, channel: int) -> None:
-        """What a fork does not inherit, then filter A. ``channel`` is the only descriptor that stays."""
+        """Raise the walls that a fork does not inherit, then install filter A. Every descriptor except ``channel`` is closed."""
         closing = self._close_range
-        carry_out(((closing, 0, channel - 1, 0), (closing, channel + 1, _MAX_DESCRIPTORS, 0)))
-        carry_out(self._identity)
-        carry_out(self._birth)
+        make_calls(((closing, 0, channel - 1, 0), (closing, channel + 1, _MAX_DESCRIPTORS, 0)))
+        make_calls(self._identity)
+        make_calls(self._birth)
         if os.getppid() != self._parent and process.DEATH_SIGNAL in self._birth:
             os._exit(0)
-        timer = cpu_timer.number()
+        timer = cpu_timer.created_timer()
         if timer:
             self._rename_timer(timer)
         self._lower(
             self._cpu_ms_max, self._data_max, self._address_max
-        )  # the same path as for a job: its page faults happen now
-        carry_out(self._locking)
+        )  # same code as for a job, so its page faults happen now
+        make_calls(self._locking)
 
     def _rename_timer(self, timer: int) -> None:
-        """The kernel did not begin to count at nought."""
+        """Use the timer's number if it is not 0."""
         self._lowering = tuple(
             (call[0], timer, *call[2:]) if call[0] == cpu_timer.SETTIME else call for call in self._lowering
         )
 
     def in_armed_worker(self, limits: "dict[str, int]") -> None:
-        """Lower the limits to the job's numbers and raise filter B: from here no limit, timer or filter can be touched."""
+        """Lower the limits to the job's and install filter B: no limit, timer or filter can be changed afterwards."""
         copies = (
             3 * (limits["source_bytes"] + limits["input_bytes"] + limits["result_bytes"]) + 2 * limits["frame_bytes"]
         )
-        copies += 2 * self._code_bytes  # of compiled code: its own copy and the tables made of it
+        copies += 2 * self._code_bytes  # of compiled code: the worker's copy and the tables made from it
         grown = limits["memory_bytes"] + copies
         address_bytes = self._address_before + grown + rlimits.ADDRESS_SLACK_BYTES
         address_bytes += self._code_bytes + rlimits.ADDRESS_RESERVED_BYTES.get(self._runtime, 0)
         self._lower(limits["cpu_ms"], self._data_before + grown + rlimits.DATA_SLACK_BYTES, address_bytes)
-        carry_out(self._arming)
+        make_calls(self._arming)
 
     def _lower(self, cpu_ms: int, data_bytes: int, address_bytes: int) -> None:
         self._numbers.write(
@@ -245,15 +246,15 @@ class Boot:
             min(address_bytes, self._address_max),
             cpu_ms + self._grace_ms,
         )
-        carry_out(self._lowering)
+        make_calls(self._lowering)
 
     def _cpu_seconds(self, cpu_ms: int) -> int:
-        """RLIMIT_CPU knows whole seconds and counts the warm-up: the last line, never the first."""
+        """Return the value of RLIMIT_CPU, which counts whole seconds and the warm-up: a fallback for the CPU timer."""
         return (cpu_ms + self._grace_ms) // 1000 + 2
 
 
 def _check_alive(launcher: int) -> None:
-    """Leave if the launcher died before the death signal was set: its end of the pipe is closed then."""
+    """Exit if the launcher died before the death signal was set: its end of the socket is closed then."""
     poll = select.poll()
     poll.register(launcher, 0)
     if poll.poll(0):

@@ -1,23 +1,23 @@
-"""The worker's end of its socket, on the bare descriptor: whole frames out, exactly the bytes of one frame in."""
+"""The worker's end of its socket: sends whole frames and reads exactly one frame at a time, on the bare descriptor."""
 
 import os
 import select
 
 from lodger.sandbox.frames import HEAD
-from lodger.sandbox.walls.libc import carry_out, prepared
+from lodger.sandbox.walls.libc import make_calls, prepare_call
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_LEAVING = (prepared(NUMBER["exit_group"], 0),)
+_LEAVING = (prepare_call(NUMBER["exit_group"], 0),)
 _HEAD_BYTES = HEAD.size
 _NO_HEAD = bytes(_HEAD_BYTES)
 
 
 class Disconnected(Exception):
-    """The parent let go of the socket: nobody waits for this worker any more."""
+    """The parent closed the socket."""
 
 
 class SocketChannel:
@@ -35,7 +35,7 @@ class SocketChannel:
     def answer(self, kind: int, payload: bytes) -> "NoReturn":
         """Send the last frame and end this process."""
         self.send(kind, payload)
-        carry_out(_LEAVING)
+        make_calls(_LEAVING)
         raise AssertionError
 
     def receive(self) -> "tuple[int, bytes]":
@@ -44,18 +44,18 @@ class SocketChannel:
         return kind, self._exactly(length)
 
     def rehearse(self) -> None:
-        """Walk the path of receiving without taking a byte: its page faults happen before a job waits for it."""
+        """Run the code of :meth:`receive` without reading a byte, so that its page faults happen before a job waits."""
         self._exactly(0)
         HEAD.unpack(_NO_HEAD)
 
     def wait(self, timeout_ms: int) -> bool:
-        """Say whether a frame came within that time."""
+        """Return whether a frame arrived within the timeout."""
         poll = select.poll()
         poll.register(self._descriptor, select.POLLIN)
         return bool(poll.poll(timeout_ms))
 
     def _exactly(self, count: int) -> bytes:
-        chunk = os.read(self._descriptor, count)  # none wanted: answers at once
+        chunk = os.read(self._descriptor, count)  # a count of 0 returns at once
         if len(chunk) == count:
             return chunk
         parts = [chunk]

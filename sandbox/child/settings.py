@@ -1,12 +1,11 @@
-"""What the launcher tells the zygote: names and texts in one message, no secret, nothing of a tenant."""
+"""Settings of the zygote as one message: names and texts without secrets or tenant data."""
 
-#: How often a path is walked before any worker is born: the interpreter specialises code that ran eight times, and then again where
-#: that failed.
+#: Runs of a code path before any worker is forked: the interpreter specialises code after eight runs, and again where that failed.
 REHEARSALS = 24
 
 
 def encode(settings: "dict[str, str]") -> bytes:
-    """Give the message: name, NUL, text, NUL, …"""
+    """Return the message: name, NUL, text, NUL, …"""
     for name, text in settings.items():
         if "\0" in name or "\0" in text:
             raise ValueError(f"setting {name!r} holds a NUL")
@@ -14,6 +13,6 @@ def encode(settings: "dict[str, str]") -> bytes:
 
 
 def decode(message: bytes) -> "dict[str, str]":
-    """Read the message back."""
+    """Return the settings of a message."""
     words = message.decode().split("\0")[:-1]
     return dict(zip(words[0::2], words[1::2], strict=True))

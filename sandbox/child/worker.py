@@ -1,4 +1,4 @@
-"""The worker: one attempt, then gone. Locked, warmed and waiting before it reads its first byte from the parent."""
+"""The worker process of one attempt: raises its walls, warms up, waits for a job, runs it and exits."""
 
 import os
 from _socket import AF_UNIX, SOCK_STREAM, socketpair
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lodger.sandbox.child.boot import Boot
     from lodger.sandbox.runtime import Channel, Realm, Runtime
 
-#: Built before anything can run out of memory.
+#: Answer to MemoryError, built in advance.
 _OUT_OF_MEMORY = b"\x0cmemory_limit" + b'{"name":"InternalError","message":"out of memory"}'
 _NEVER_READY = b"\x04boot"
 
@@ -26,14 +26,16 @@ def _numbers(payload: bytes) -> "dict[str, int]":
     return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
 
 
-def live(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int, bool] | None" = None) -> "NoReturn":
-    """Run in the fork to its end; never returns into the zygote's stack.
+def run_worker(
+    descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int, bool] | None" = None
+) -> "NoReturn":
+    """Run the worker in the forked process; never returns.
 
     Args:
-        descriptor: of the socket.
-        boot: the walls.
-        runtime: as the zygote prepared it.
-        code: compiled code to run: descriptor of its memory file, bytes, whether it is metered.
+        descriptor: of the worker's socket.
+        boot: raises the walls.
+        runtime: prepared by the zygote.
+        code: compiled code to run: descriptor of its memory file, size in bytes, whether it is metered.
     """
     channel = SocketChannel(descriptor)
     try:
@@ -44,10 +46,10 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, in
             else:
                 at = boot.map_code(*code[:2])
                 boot.in_worker(descriptor)
-                realm = runtime.loaded(at, code[1], fuel=code[2])  # type: ignore[attr-defined]  # only such runtimes get code
+                realm = runtime.loaded(at, code[1], fuel=code[2])  # type: ignore[attr-defined]  # only runtimes with this method are given code
             _numbers(_NO_NUMBERS)
             channel.rehearse()
-        except Exception as problem:  # noqa: BLE001 - before any tenant byte: the operator may read why
+        except Exception as problem:  # noqa: BLE001 - no tenant byte yet: the reason may be reported
             channel.send(FAIL, _NEVER_READY + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace"))
             os._exit(70)
         channel.send(READY, b"")
@@ -56,7 +58,7 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, in
         channel.send(FAIL, _OUT_OF_MEMORY)
     except Disconnected:
         pass
-    except BaseException:  # noqa: BLE001 - whatever a runtime lets through is a crash, and no text of it leaves
+    except BaseException:  # noqa: BLE001 - any other error is a crash, and its text is not sent
         os._exit(72)
     os._exit(0)
 
@@ -79,18 +81,18 @@ class _EmptyRealm:
     """A realm that does nothing."""
 
     def bound(self, _limits: "dict[str, int]") -> None:
-        """Take no notice."""
+        """Ignore the limits."""
 
     def run(self, _bundle: bytes, channel: "Channel") -> None:
-        """Answer."""
+        """Send an empty result."""
         channel.send(DONE, b"null")
 
 
 def rehearse(boot: "Boot") -> None:
-    """Walk a worker's path in the zygote, to nobody: what the interpreter builds on the way is built once, and shared.
+    """Run a worker's code in the zygote, so that the interpreter's caches are built once and shared by all forks.
 
     Args:
-        boot: of :meth:`lodger.sandbox.child.boot.Boot.rehearsing`.
+        boot: result of :meth:`lodger.sandbox.child.boot.Boot.rehearsing`.
     """
     ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
     said = HEAD.pack(LIMITS_WIRE.size, HEADER) + _NO_NUMBERS + HEAD.pack(2, BUNDLE) + b"{}"

@@ -1,17 +1,17 @@
-"""The zygote: holds the prepared runtime and forks workers ahead of need. It never sees a tenant's byte nor a secret.
+"""The zygote: holds the prepared runtime and forks workers on request. It never reads a tenant's byte or a secret.
 
-Exec'ed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap to
-fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
+Executed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap
+to fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
 
-Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one (with CODE and a memory file
-where the runtime wants them); end of file ends the zygote and with it its workers.
-Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``N`` when there could be none · ``D`` + DEATH for a
-reaped one · ``F`` + text when it gives up.
+Control messages (SOCK_SEQPACKET). Received: the settings, then ``s`` for each worker to fork (with CODE and a memory file
+where the runtime needs them); end of file ends the zygote and its workers.
+Sent: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a forked worker · ``N`` if a fork failed · ``D`` + DEATH for a
+reaped worker · ``F`` + text if the zygote failed to start.
 """
 
 import sys
 
-if __name__ == "__main__":  # no site, no path entry of the platform's: only the package folder that holds this file
+if __name__ == "__main__":  # without site-packages: only the package folder with this file can be imported
     _lodger = type(sys)("lodger")
     _lodger.__path__ = [sys.argv[2].rpartition("/")[0]]
     sys.modules["lodger"] = _lodger
@@ -24,8 +24,9 @@ import select
 import struct
 import time
 
-from lodger.sandbox.child import launch, settings, worker
+from lodger.sandbox.child import settings, worker
 from lodger.sandbox.child.boot import Boot
+from lodger.sandbox.walls import identity, namespaces, process
 from lodger.sandbox.walls.libc import fork
 
 TYPE_CHECKING = False
@@ -34,22 +35,73 @@ if TYPE_CHECKING:
 
 PID = struct.Struct("<i")
 DEATH = struct.Struct("<iiqqqq")  # pid, wait status, user µs, system µs, peak resident bytes, minor faults
-CODE = struct.Struct("<Q?")  # bytes of compiled code, whether it is metered
+CODE = struct.Struct("<Q?")  # size of compiled code in bytes, whether it is metered
 _RIGHTS = struct.Struct("@ii")
 _RIGHT = struct.Struct("@i")
 _ROOM = _socket.CMSG_SPACE(_RIGHT.size)
-_ = (resource, time)  # os.wait4 and errors import lazily, which nothing can do behind the walls
+_ = (resource, time)  # os.wait4 imports resource lazily, which the walls would deny
 
 
 def load_runtime(name: str) -> "Runtime":
-    """Import ``lodger.sandbox.runtimes.<name>``."""
+    """Import ``lodger.sandbox.runtimes.<name>`` and return its runtime."""
     module = __import__("lodger.sandbox.runtimes." + name.replace("-", "_"), fromlist=["Runtime"])
     runtime: Runtime = module.Runtime()
     return runtime
 
 
+def start_launcher(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, ...]]":
+    """Fork the zygote and return in it, with a socket to the launcher and the namespaces entered so far.
+
+    This process stays as the launcher, with one thread, for steps that only a parent process can take, and never returns: it has entered
+    the pid namespace, which takes effect for children, and if the engine runs as root it writes the uid map of the zygote's user namespace
+    from outside. A death signal ends it with the engine, and the zygote with it.
+    """
+    engine = os.getppid()
+    process.die_with_parent()
+    if os.getppid() != engine:
+        os._exit(0)
+    root = os.geteuid() == 0
+    outer = enter_outer_namespaces(root)
+    ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    child = os.fork()
+    if child == 0:
+        launcher = os.dup(theirs.fileno())
+        ours.close()
+        theirs.close()
+        return launcher, outer
+    os.close(control)
+    theirs.close()
+    while ours.recv(1) == b"m":
+        try:
+            uid = int(settings["uid"])
+            namespaces.write_maps(str(child), uid, uid, privileged=True, count=identity.UIDS_PER_ZYGOTE)
+            ours.send(b"y")
+        except OSError:
+            ours.send(b"n")
+    status = os.waitpid(child, 0)[1]
+    os._exit(0 if status == 0 else 1)
+
+
+def enter_outer_namespaces(root: bool) -> "tuple[str, ...]":
+    """Enter the namespaces that take effect for children only, and return their names."""
+    uid, gid = os.geteuid(), os.getegid()
+    if root:
+        entered = namespaces.enter(("pid",))
+        if entered:
+            return entered
+    try:
+        namespaces.unshare(("user", "pid"))
+    except OSError:
+        return ()
+    try:
+        namespaces.write_maps("self", uid, gid, privileged=False)
+    except OSError:
+        pass
+    return ("user", "pid")
+
+
 class Zygote:
-    """Forks, hands over, reaps."""
+    """The zygote's loop: forks workers, sends them to the engine and reaps them."""
 
     def __init__(self, control: "_socket.socket", boot: Boot, runtime: "Runtime") -> None:
         self._control = control
@@ -60,7 +112,7 @@ class Zygote:
         self._workers: dict[int, tuple[int, int]] = {}  # pidfd → pid and uid
 
     def serve(self) -> None:
-        """Answer until the engine lets go."""
+        """Serve requests until the engine closes the control socket."""
         control, poll = self._control, self._poll.poll
         asked = control.fileno()
         while True:
@@ -85,12 +137,10 @@ class Zygote:
             ours, theirs = ends = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
             pid = fork()
             if pid == 0:
-                worker.live(theirs.fileno(), self._boot, self._runtime, code)
+                worker.run_worker(theirs.fileno(), self._boot, self._runtime, code)
             theirs.close()
-            pidfd = os.pidfd_open(pid)  # of -1 when there could be no fork
-        except (
-            OSError
-        ):  # no process, memory or descriptor is left: those that live go on, and the engine asks again later
+            pidfd = os.pidfd_open(pid)  # raises OSError if the fork failed (pid -1)
+        except OSError:  # out of processes, memory or descriptors: the engine asks again later
             for end in ends:
                 end.close()
             if pid > 0:
@@ -121,19 +171,19 @@ class Zygote:
 
 
 def main() -> None:
-    """Boot and serve."""
+    """Start the zygote and serve until the engine ends."""
     control = _socket.socket(fileno=int(sys.argv[1]))
     received = settings.decode(control.recv(1 << 16))
-    launcher, outer = launch.descend(received, control.fileno())
+    launcher, outer = start_launcher(received, control.fileno())
     try:
         boot = Boot(received)
         boot.before_loading((control.fileno(), launcher))
         runtime = load_runtime(received["runtime"])
         runtime.prepare(received)
         boot.after_loading(launcher, outer)
-        worker.rehearse(boot.rehearsing())
+        worker.rehearse(boot.rehearsal())
         zygote = Zygote(control, boot, runtime)
-    except BaseException as problem:  # noqa: BLE001 - whatever it is, the operator must read it
+    except BaseException as problem:  # noqa: BLE001 - any error is reported to the operator
         control.send(b"F" + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace")[:4000])
         os._exit(1)
     gc.collect()
@@ -145,7 +195,7 @@ def main() -> None:
     try:
         zygote.serve()
     except OSError:
-        pass  # the engine is gone
+        pass  # the engine ended
     os._exit(0)
 
 

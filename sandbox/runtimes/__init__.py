@@ -1,1 +1,1 @@
-"""What executes a script inside a worker, one module per runtime."""
+"""Runtimes that execute a script inside a worker, one module each. They must never decide which walls apply."""

@@ -1,36 +1,36 @@
-"""How an attempt ends inside the worker, and the few shapes of text that the host writes without the json module."""
+"""Exceptions that end an attempt inside the worker, and text helpers that do without the json module."""
 
 
-class Over(Exception):
-    """The answer left; nothing of the guest may run any more."""
+class Answered(Exception):
+    """The answer was sent; the guest must not run again."""
 
 
 class Stopped(Exception):
-    """The attempt ends here with an outcome that the host found."""
+    """The attempt ends with this outcome."""
 
-    def __init__(self, outcome: str, name: str, message: str, about: bytes = b"") -> None:
+    def __init__(self, outcome: str, name: str, message: str, details: bytes = b"") -> None:
         self.outcome = outcome
         self.error_name = name
         self.message = message
-        self.about = about
+        self.details = details
 
 
 def quoted(text: str) -> str:
-    """Write text as a JSON string, without the json module."""
+    """Return text as a JSON string, without the json module."""
     out = []
-    for letter in text:
-        code = ord(letter)
-        if letter in '"\\':
-            out.append("\\" + letter)
+    for character in text:
+        code = ord(character)
+        if character in '"\\':
+            out.append("\\" + character)
         elif code < 32 or 0xD800 <= code < 0xE000:
             out.append(f"\\u{code:04x}")
         else:
-            out.append(letter)
+            out.append(character)
     return '"' + "".join(out) + '"'
 
 
 def cut(text: bytes, maximum: int) -> bytes:
-    """Give the longest start of UTF-8 text that fits, with a mark when something was cut."""
+    """Return UTF-8 text cut to a maximum of bytes, with a mark if it was cut."""
     if len(text) <= maximum:
         return text
     mark = "…".encode()

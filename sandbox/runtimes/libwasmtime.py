@@ -1,8 +1,8 @@
-"""The C API of libwasmtime by ctypes: the thirty functions that a worker needs, resolved once in the zygote.
+"""The C API of libwasmtime through ctypes: the functions that a worker needs, resolved once in the zygote.
 
-The wasmtime package's Python side is not imported: it makes every fork dearer (9 MB of anonymous memory) and allocates on each
-call. Every pointer is a plain integer here; one array of raw values is shared by all calls, because the callee reads its
-arguments before anything else runs and the caller reads the result at once.
+The Python code of the wasmtime package is not imported: it makes every fork slower (9 MB of anonymous memory) and allocates on each
+call. Pointers are plain integers; all calls share one array of raw values, because the callee reads its arguments first and the caller
+reads the result at once.
 """
 
 import ctypes
@@ -12,13 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Traps that mean something to us (wasmtime/trap.h).
+#: Trap codes that are handled (wasmtime/trap.h).
 TRAP_STACK_OVERFLOW = 0
 TRAP_OUT_OF_BOUNDS = 1
 TRAP_UNREACHABLE = 9
 TRAP_OUT_OF_FUEL = 11
 
-#: Deepest native stack of the guest, bytes; more makes engine creation abort, and it must stay below 3/4 of RLIMIT_STACK.
+#: Maximum native stack of the guest in bytes; must be below 3/4 of RLIMIT_STACK, or the creation of an engine aborts.
 WASM_STACK_BYTES = 2 << 20
 
 Callback = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
@@ -64,8 +64,7 @@ _TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasmtime_global_get": (None, (_P, _P, _P)),
 }
 
-#: Switched off in every engine: proposals that neither the guest nor a command needs. Each is compiler and runtime code that a
-#: stranger could reach; a smaller wall is easier to guard.
+#: Disabled in every engine: proposals that neither the guest nor a command needs, to keep the attack surface small.
 UNNEEDED = (
     "wasm_threads",
     "wasm_tail_call",
@@ -84,23 +83,23 @@ UNNEEDED = (
 
 
 class Switches:
-    """What an engine can do beyond the library's own defaults, or cannot: names of the C API's ``wasmtime_config_…_set``."""
+    """Features of an engine that differ from the library's defaults: names from the C API's ``wasmtime_config_…_set``."""
 
     def __init__(self, off: "tuple[str, ...]", on: "tuple[str, ...]" = ()) -> None:
         self.off = off
         self.on = on
 
     def text(self, *, fuel: bool) -> str:
-        """Describe an engine for the key of what it compiles."""
+        """Return a description of the engine, part of the cache key of compiled code."""
         return f"stack={WASM_STACK_BYTES} fuel={int(fuel)} off={','.join(self.off)} on={','.join(self.on)}"
 
 
-#: Of the engine that runs QuickJS: the guest has no vector instruction.
+#: For the engine that runs QuickJS, which uses no vector instructions.
 GUEST = Switches((*UNNEEDED, "wasm_simd"))
 
 
 class WasmFault(Exception):
-    """libwasmtime refused something of ours: never the tenant's doing."""
+    """libwasmtime returned an error."""
 
 
 class ByteVec(ctypes.Structure):
@@ -110,13 +109,13 @@ class ByteVec(ctypes.Structure):
 
 
 class Extern(ctypes.Structure):
-    """wasmtime_extern_t with the union as raw words; ``of`` is what the func, memory and global calls take."""
+    """wasmtime_extern_t with the union as raw words; ``of`` is the argument of the func, memory and global calls."""
 
     _fields_ = [("kind", c_ubyte), ("of", c_uint64 * 3)]
 
 
 class Library:
-    """The functions by name, and the few shapes around them that every user needs."""
+    """The functions by name, and helpers around them."""
 
     def __init__(self, path: str) -> None:
         self.dll = ctypes.PyDLL(path)
@@ -128,16 +127,16 @@ class Library:
             self.at[name] = function
 
     def bare(self, name: str, result: "Any") -> "ctypes._FuncPointer":  # noqa: ANN401 - a ctypes type
-        """Give a function of its own without argument types, for hot paths: their converters make two objects for each argument.
+        """Return a function without argument types, for hot paths: argument converters make two objects per argument.
 
-        Pointers must be given as ctypes has them; a small int is widened with its sign.
+        Pointers must be passed as ctypes objects; a small int is sign-extended.
         """
         function = self.dll[name]
         function.restype = result
         return function
 
     def check(self, error: int | None) -> None:
-        """Raise the C API's error as ours and release it."""
+        """Raise WasmFault for an error of the C API and release it."""
         if error:
             message = ByteVec()
             self.at["wasmtime_error_message"](error, ctypes.byref(message))
@@ -147,7 +146,7 @@ class Library:
             raise WasmFault(text)
 
     def engine(self, switches: "Switches", *, fuel: bool) -> int:
-        """Make an engine with these settings; they are part of the key of what it compiles."""
+        """Return a new engine with these settings."""
         config = self.at["wasm_config_new"]()
         for name in switches.off:
             self._set(config, name, False)
@@ -168,7 +167,7 @@ class Library:
         setter(config, value)
 
     def functype(self, parameters: str, results: str) -> int:
-        """Make a function type; each letter of the strings is a value: i for i32, I for i64."""
+        """Return a new function type; each character stands for a value: i for i32, I for i64."""
         kind: int = self.at["wasm_functype_new"](*(ctypes.byref(self._types(text)) for text in (parameters, results)))
         return kind
 
@@ -179,7 +178,7 @@ class Library:
         return vector
 
     def compile(self, engine: int, wasm: bytes) -> bytes:
-        """Compile a module and give its machine code; only the baker does this."""
+        """Compile a module and return its machine code; used by the baker only."""
         module = c_void_p()
         self.check(self.at["wasmtime_module_new"](engine, wasm, len(wasm), ctypes.byref(module)))
         code = ByteVec()
@@ -190,12 +189,12 @@ class Library:
         return data
 
     def trap_code(self, trap: int) -> int:
-        """Say which trap it was, -1 for one of ours."""
+        """Return the code of a trap, -1 for one raised by a host function."""
         code = c_ubyte()
         return code.value if self.at["wasmtime_trap_code"](trap, ctypes.byref(code)) else -1
 
     def trap_message(self, trap: int) -> str:
-        """Give the trap's text, with the guest's native backtrace: for our eyes, never for a script's author."""
+        """Return the trap's text with the guest's native backtrace; not to be shown to tenants."""
         message = ByteVec()
         self.at["wasm_trap_message"](trap, ctypes.byref(message))
         text = ctypes.string_at(message.data, message.size).decode("utf-8", "replace")
@@ -203,13 +202,13 @@ class Library:
         return text
 
 
-#: How raw values are seen, by their number. Made once: ctypes forgets an array type that nobody holds, and making a type in a worker
-#: invalidates every lookup that the interpreter has remembered (100 page faults, seen).
+#: Array types for raw values, by count. Created once: creating a type in a worker invalidates the interpreter's lookup caches (100 page
+#: faults).
 _SLOTS = tuple(c_int64 * (2 * max(count, 1)) for count in range(16))
 
 
 def slots(count: int) -> "type[ctypes.Array[c_int64]]":
-    """Give the type that sees so many raw values, at most 15: value i is element 2*i (a value is 16 bytes wide); at least one is seen."""
+    """Return the array type for up to 15 raw values: value i is element 2*i, because a value has 16 bytes."""
     return _SLOTS[count]
 
 

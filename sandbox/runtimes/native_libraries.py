@@ -1,4 +1,4 @@
-"""SHA-256 digests of the native libraries that run inside the sandbox, and the check of the installed ones. The parent's side."""
+"""SHA-256 digests of the native libraries that run inside the sandbox, and the check of the installed ones. For the parent process."""
 
 import functools
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js.artefact import find_library
 
-#: Library to what its published wheels hold: digest to package, version and platform. To be renewed with the versions in pyproject.toml.
+#: Maps a library to the digests of its published wheels. To be updated together with the versions in pyproject.toml.
 DIGESTS: dict[str, dict[str, str]] = {
     "_libwasmtime.so": {
         "3127ca42fe7cdd3f0a43a358e79177dcfedd46c1746329826403b9d854de6178": "wasmtime 50.0.1 manylinux x86_64",
@@ -34,8 +34,8 @@ class NativeLibrary:
     """One installed library.
 
     Attributes:
-        sha256: of the file; "" when there is none.
-        published_as: package, version and platform of the wheel with this digest; "" when the digest is unknown.
+        sha256: of the file; "" if there is none.
+        published_as: package, version and platform of the wheel with this digest; "" if the digest is unknown.
     """
 
     library: str
@@ -45,45 +45,45 @@ class NativeLibrary:
 
 
 def find_binding() -> Path:
-    """Return the path of the native module of quickjs-ng. Raises SandboxError when the package is missing."""
+    """Return the path of the native module of quickjs-ng. Raises SandboxError if the package is missing."""
     spec = find_spec("_quickjs")
     if spec is None or spec.origin is None:
         raise SandboxError(
             "package_missing",
             "the package quickjs-ng is not installed",
-            why="runtime quickjs-native runs on it",
-            fix="pip install lodger again, into the same environment",
+            why="runtime quickjs-native needs it",
+            fix="install lodger again with pip into the same environment",
         )
     return Path(spec.origin)
 
 
 def examine() -> tuple[NativeLibrary, ...]:
-    """Return every library of the table as it is installed here. Raises SandboxError when its package is missing."""
+    """Return the installed libraries of the table. Raises SandboxError if a package is missing."""
     return _installed("quickjs"), _installed("quickjs-native")
 
 
 def require(profile: str, runtime: str) -> None:
-    """Check the library that a runtime loads, before anything of it is used.
+    """Check the digest of the library that a runtime loads.
 
     Raises:
-        SandboxError: in profile ``untrusted`` when its digest is unknown; other profiles log a warning.
+        SandboxError: the digest is unknown in profile ``untrusted``; other profiles log a warning.
     """
     found = _installed(runtime)
     if found.published_as:
         return
-    problem = unknown(found)
+    problem = unknown_library(found)
     if profile == "untrusted":
         raise problem
     _journal.warning("%s: %s", problem.what, problem.why)
 
 
-def unknown(found: NativeLibrary) -> SandboxError:
-    """Return the refusal of a library with an unknown digest."""
+def unknown_library(found: NativeLibrary) -> SandboxError:
+    """Return the error for a library with an unknown digest."""
     published = ", ".join(sorted({wheel.rsplit(" ", 2)[0] for wheel in DIGESTS[found.library].values()}))
     return SandboxError(
         "library_unknown",
-        f"the installed {found.library} is none that Lodger knows",
-        why=f"{found.path} has SHA-256 {found.sha256 or 'none'}, which no published wheel of {published} has for {platform.machine()}",
+        f"the installed {found.library} is unknown to Lodger",
+        why=f"{found.path} has SHA-256 {found.sha256 or 'none'}, unlike the published wheels of {published} for {platform.machine()}",
         fix=f"install {published} from its published wheel: pip install --force-reinstall --require-hashes -r deploy/requirements.lock",
     )
 

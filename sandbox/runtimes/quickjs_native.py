@@ -1,8 +1,8 @@
-"""The runtime for JavaScript that the *operator* trusts: QuickJS as native code in the worker, no WebAssembly around it.
+"""The runtime ``quickjs-native`` for JavaScript that the *operator* trusts: QuickJS as native code in the worker, without WebAssembly.
 
-A memory bug of the engine is then in the worker's own memory, with only the process walls left; so a tenant can never choose this
-runtime. Two to three times faster for objects and JSON than ``quickjs``. The same standard library; one file per script; no soft stop:
-the kernel's timer and the parent's clocks end a script that runs too long.
+A memory bug of the engine exposes the worker's memory, and only the process walls remain; so a tenant cannot choose this runtime. It is two
+to three times faster for objects and JSON than ``quickjs``. Same standard library; one file per script; no soft CPU limit: the kernel's
+timer and the parent's deadlines end a script.
 """
 
 import _imp
@@ -14,50 +14,50 @@ from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import ExtensionFileLoader
 
 from lodger.sandbox.runtimes import written
-from lodger.sandbox.runtimes.answer import Over
+from lodger.sandbox.runtimes.answer import Answered
 from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native.realm import NativeRealm
-from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, Mute
-from lodger.sandbox.walls.libc import Call, carry_out
+from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
+from lodger.sandbox.walls.libc import Call, make_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
 _STACK_BYTES = 8 << 20
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt(3)
 
 
-class _Still:
-    """Stands in for a guest: asks the realm for what a first job asks, and runs nothing."""
+class _RehearsalGuest:
+    """Replacement of a guest for rehearsals: makes the calls of a first job to the realm and runs no code."""
 
     host = NativeHost()
     entries = dict.fromkeys(ENTRIES)
     maximum = 0
 
     def size(self) -> int:
-        """Hold nothing."""
+        """Return 0."""
         return 0
 
     def limit(self, memory_bytes: int) -> None:
-        """Nothing grows."""
+        """Do nothing."""
 
     def set_clock(self, milliseconds: int) -> None:
-        """Have no clock."""
+        """Do nothing."""
 
     def enter(self, source: bytes) -> None:
-        """Evaluate nothing."""
+        """Do nothing."""
 
     def jobs(self) -> int:
-        """There are none."""
+        """Return 0: there are no jobs."""
         return 0
 
     def apply(self, _function: object, _text: bytes, _undefined: int, _scratch: int) -> None:
-        """Enter the module, write a line, answer, and say that this was all."""
+        """Enter the module, write a log line, send a result and end the attempt."""
         host = self.host
         for letter, text in (("i", b"module"), ("l", b"1rehearsed"), ("d", b"0 null"), ("d", b"0 null")):
             host.call(ord(letter), text)
-        raise Over
+        raise Answered
 
 
 def _warm(guest: NativeGuest) -> None:
@@ -68,61 +68,59 @@ def _warm(guest: NativeGuest) -> None:
 
 
 class Runtime:
-    """The runtime as the zygote holds it."""
+    """The runtime, held by the zygote."""
 
     name = "quickjs-native"
 
     def __init__(self) -> None:
         self._make: tuple[ModuleType, list[str], int, int] | None = None
         self._ready: NativeGuest | None = None
-        self._copying: tuple[Call, ...] = ()
+        self._page_copies: tuple[Call, ...] = ()
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Load the engine and evaluate the library. Settings: ``binding`` (the extension's path), ``library`` (files, one path a line)."""
+        """Load the engine and evaluate the library. Settings: ``binding`` (path of the extension), ``library`` (paths, one per line)."""
         os.environ["TZ"] = "UTC0"  # otherwise the engine's first date opens /etc/localtime, behind the walls
         time.tzset()
         sources = []
         for path in settings["library"].split("\n"):
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would make every fork dearer
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would make every fork slower
                 sources.append(file.read())
-        # The engine measures from where its context was made: a quarter leaves room for Python below it and C code above its checks.
+        # The engine measures from the stack pointer at its creation: a quarter leaves room for Python and for C code between checks.
         stack_bytes = min(_STACK_BYTES, *(size for size in resource.getrlimit(resource.RLIMIT_STACK) if size > 0)) // 4
         self._make = (_binding(settings["binding"]), sources, stack_bytes, written.region("[stack]")[1])
         self._rehearse(NativeGuest(*self._make))
         guest = self._ready = NativeGuest(*self._make)
         _warm(guest)
         _tidy_heap()
-        for _ in range(
-            REHEARSALS
-        ):  # the interpreter specialises code that ran eight times, and then again where that failed
-            self._woken(guest)
-        self._copying = written.copying(lambda: self._rehearse(guest), *written.region("[heap]"))
+        for _ in range(REHEARSALS):  # the interpreter specialises code after eight runs, and again where that failed
+            self._warmed_up(guest)
+        self._page_copies = written.copy_calls(lambda: self._rehearse(guest), *written.region("[heap]"))
 
     def fresh(self) -> NativeRealm:
-        """Take the prepared realm (once per process, later ones are made new), give it its own randomness and touch its pages."""
+        """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
         if self._make is None:
             raise RuntimeError("prepare comes first")
         guest, self._ready = self._ready or NativeGuest(*self._make), None
-        return self._woken(guest)
+        return self._warmed_up(guest)
 
-    def _woken(self, guest: NativeGuest) -> NativeRealm:
+    def _warmed_up(self, guest: NativeGuest) -> NativeRealm:
         realm = NativeRealm(guest)
-        carry_out(self._copying)
+        make_calls(self._page_copies)
         realm.reseed()
         guest.apply(guest.entries["touch"], b"", 0, 0)
         guest.jobs()
-        self._rehearse(_Still())  # type: ignore[arg-type]  # what a realm asks of a guest here, it has
+        self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
         return realm
 
     def _rehearse(self, guest: NativeGuest) -> None:
         realm = NativeRealm(guest, rehearsal=True)
         realm.bound(LIMITS)
-        realm.run(SCRIPT, Mute())
+        realm.run(SCRIPT, NullChannel())
 
 
 def _tidy_heap() -> None:
-    # What the library's text left free in the heap goes back to the kernel, and large blocks keep a mapping of their own: otherwise
-    # megabytes that a worker inherits resident but free would hide from its peak figure.
+    # Returns free heap memory to the kernel and keeps large blocks in separate mappings: otherwise the peak memory of a worker would not
+    # count megabytes that it inherits as free.
     libc = ctypes.PyDLL(None)
     for option in (_MMAP_THRESHOLD, _TRIM_THRESHOLD):
         libc.mallopt(option, 128 << 10)
@@ -130,9 +128,9 @@ def _tidy_heap() -> None:
 
 
 def _binding(path: str) -> "ModuleType":
-    """Load ``_quickjs`` alone: the package around it imports threads, and the zygote has no path entry of site-packages."""
+    """Return the extension ``_quickjs`` without its package, which imports threads; the zygote has no site-packages."""
     spec = ModuleSpec("_quickjs", ExtensionFileLoader("_quickjs", path), origin=path)
     module: ModuleType = _imp.create_dynamic(spec)
     _imp.exec_dynamic(module)
-    module.__spec__ = spec  # as an ordinary import leaves it
+    module.__spec__ = spec  # as after an ordinary import
     return module

@@ -1,4 +1,4 @@
-"""What a zygote is told of its runtime: the paths of the files that it loads before its walls rise. The parent's side."""
+"""Settings of a runtime for its zygote: paths of the files that it loads before the walls are raised. For the parent process."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -14,8 +14,8 @@ def runtime_settings(runtime: str, cache: Path | None = None, *, metered: bool =
 
     Args:
         runtime: ``quickjs``, ``quickjs-native``, ``wasm`` or ``wasm_compiler``.
-        cache: folder of the baked realm of ``quickjs``, which is made here when it is missing.
-        metered: also the metered realm.
+        cache: folder of the baked realm of ``quickjs``, which is baked here if it is missing.
+        metered: whether to include the metered realm.
 
     Raises:
         SandboxError: a package is missing, or the realm cannot be baked.
@@ -24,12 +24,12 @@ def runtime_settings(runtime: str, cache: Path | None = None, *, metered: bool =
         return ensure(cache, fuel=metered).settings()
     if runtime == "quickjs-native":
         return native_settings()
-    # no grace after the CPU time: there is no soft stop that would need it, and each log line has left by then
+    # no grace after the CPU limit: there is no soft limit, and log lines are sent at once
     return {"library": str(find_library()), "cpu_grace_ms": "0"}
 
 
 def native_settings(capabilities: tuple[Path, ...] | None = None) -> dict[str, str]:
-    """Give the settings; ``capabilities`` replaces the installed cap-*.js files. Raises SandboxError when the package is missing."""
+    """Return the settings of ``quickjs-native``; ``capabilities`` replaces the installed cap-*.js files. Raises SandboxError."""
     folder = Path(str(files("lodger.stdlib") / "js"))
     names = [_NATIVE_FILE, *library_files()]
     paths = [folder / name for name in names if capabilities is None or not name.startswith("cap-")]
@@ -37,5 +37,5 @@ def native_settings(capabilities: tuple[Path, ...] | None = None) -> dict[str, s
     return {
         "binding": str(find_binding()),
         "library": "\n".join(str(path.resolve()) for path in paths),
-        "cpu_grace_ms": "0",  # nothing in the worker can stop softly: the kernel's timer stands at the limit itself
+        "cpu_grace_ms": "0",  # there is no soft CPU limit: the kernel's timer is set to the limit itself
     }

@@ -1,4 +1,4 @@
-"""A whole attempt of ours that no job ever sees: run in a spare realm, it builds what every first attempt would build."""
+"""A rehearsal: a fixed script run in a spare realm, so that lazily created state exists before the first job."""
 
 from lodger.sandbox.child.settings import REHEARSALS
 from lodger.sandbox.frames import BUNDLE_PART, HEADER_FIELDS
@@ -22,22 +22,22 @@ SCRIPT = b"".join(
     BUNDLE_PART.pack(len(name), len(text)) + name + text for name, text in ((b"", b"{}"), (b"main.js", _TEXT))
 )
 
-__all__ = ["LIMITS", "REHEARSALS", "SCRIPT", "Mute"]
+__all__ = ["LIMITS", "REHEARSALS", "SCRIPT", "NullChannel"]
 
 
-class Mute:
-    """A channel that leads nowhere."""
+class NullChannel:
+    """A channel that discards every frame."""
 
     def send(self, kind: int, payload: bytes) -> None:
-        """Forget it."""
+        """Discard the frame."""
 
     def answer(self, kind: int, payload: bytes) -> None:
-        """Forget it."""
+        """Discard the frame."""
 
     def receive(self) -> "tuple[int, bytes]":
-        """Nobody answers a rehearsal."""
+        """Raise RuntimeError: a rehearsal makes no calls."""
         raise RuntimeError("a rehearsal asks nothing")
 
     def wait(self, timeout_ms: int) -> bool:
-        """Nobody answers a rehearsal."""
+        """Return False: no frame arrives."""
         return False

@@ -1,7 +1,7 @@
-"""The runtime for a tenant's own WebAssembly: a WASI preview 1 command, compiled beforehand, in a worker of its own.
+"""The runtime ``wasm`` for a tenant's WebAssembly: a WASI preview 1 command, compiled in advance, in its own worker.
 
-There is no warm worker to give it: machine code must become executable once, in the fork, before the second filter ends that for
-good. The compiled code comes as a sealed memory file that the engine made before the fork; the zygote passes it on unread.
+There are no warm workers: the code must be made executable in the fork before the second filter denies that. It arrives as a sealed memory
+file that the engine created before the fork; the zygote passes it on without reading it.
 """
 
 from lodger.sandbox.runtimes.command.machine import ModuleMachine
@@ -9,7 +9,7 @@ from lodger.sandbox.runtimes.command.realm import ModuleRealm
 
 
 class Runtime:
-    """The runtime as the zygote holds it."""
+    """The runtime, held by the zygote."""
 
     name = "wasm"
 
@@ -17,16 +17,16 @@ class Runtime:
         self._machines: dict[bool, ModuleMachine] = {}
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Make both engines, plain and metered. Settings: ``library``."""
+        """Create both engines, plain and metered. Settings: ``library``."""
         for fuel in (False, True):
             self._machines[fuel] = ModuleMachine(settings["library"], fuel=fuel)
 
     def fresh(self) -> ModuleRealm:
-        """There is nothing to run without compiled code."""
+        """Raise RuntimeError: a realm needs compiled code, see :meth:`loaded`."""
         raise RuntimeError("this runtime has no warm workers")
 
     def loaded(self, address: int, size: int, *, fuel: bool) -> ModuleRealm:
-        """Make a realm of compiled code at an address, in the worker, while pages may still become executable."""
+        """Return a realm for the compiled code at an address; called in the worker before it is armed."""
         machine = self._machines[fuel]
         module = machine.lib.deserialize(machine.engine, address, size)
         return ModuleRealm(machine, machine.joined(module))

@@ -1,7 +1,7 @@
-"""Compiles one tenant's module in a locked worker: a compiler fed by strangers has bombs and bugs, and the engine must meet neither.
+"""The runtime ``wasm_compiler``: compiles a tenant's module in a worker, so that compiler bugs and slow modules do not affect the engine.
 
-The answer is machine code in ARTEFACT frames. Whoever owned this worker could forge it, and would own by it what the tenant owns
-anyway: one worker of that tenant's own runs. It is therefore never given to another tenant.
+The result is machine code in ARTEFACT frames. A module that took over this worker could forge it, and so control the workers of its own
+tenant's runs, as it does anyway. Compiled code is therefore never shared between tenants.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lodger.sandbox.runtime import Channel
 
-#: The smallest command: compiled once in the zygote, so that the compiler's tables are built before the fork.
+#: A minimal command, compiled in the zygote so that the compiler's tables are built before the fork.
 _REHEARSAL = MAGIC + bytes.fromhex(
     "01040160 0000 03020100 0503010001 0713 02 066d656d6f7279 0200 065f7374617274 0000 0a04010200 0b"
 )
@@ -25,18 +25,18 @@ _CAUSE = "Caused by:"
 
 
 class CompilerRealm:
-    """Compiles once."""
+    """Realm that compiles one module."""
 
     def __init__(self, machines: dict[bool, ModuleMachine]) -> None:
         self._machines = machines
         self.limits: dict[str, int] = {}
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Note the numbers: a module for metered runs is compiled otherwise."""
+        """Store the limits; ``fuel`` selects the metered engine."""
         self.limits = limits
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
-        """Compile the module that is the bundle; answer by ARTEFACT frames and DONE, or by FAIL."""
+        """Compile the module in the bundle; answer with ARTEFACT frames and DONE, or with FAIL."""
         try:
             _check_start(bundle)
             machine = self._machines[bool(self.limits["fuel"])]
@@ -59,15 +59,15 @@ class CompilerRealm:
 
 def _check_start(bundle: bytes) -> None:
     if bundle[:4] != MAGIC[:4]:
-        raise Unsuitable("this is no WebAssembly: the file does not begin with the bytes 00 61 73 6d")
+        raise Unsuitable("this is not WebAssembly: the file does not begin with the bytes 00 61 73 6d")
     if bundle[4:8] == b"\x0d\0\1\0":
-        raise Unsuitable("this is a WebAssembly component: only core modules (WASI preview 1 commands) run here")
+        raise Unsuitable("this is a WebAssembly component: only core modules (WASI preview 1 commands) are supported")
     if bundle[4:8] != MAGIC[4:]:
-        raise Unsuitable("this is no WebAssembly module of version 1")
+        raise Unsuitable("this is not a WebAssembly module of version 1")
 
 
 class Runtime:
-    """The runtime as the zygote holds it."""
+    """The runtime, held by the zygote."""
 
     name = "wasm_compiler"
 
@@ -75,11 +75,11 @@ class Runtime:
         self._machines: dict[bool, ModuleMachine] = {}
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Make both engines and compile a module of ours with each. Settings: ``library``."""
+        """Create both engines and compile a minimal module with each. Settings: ``library``."""
         for fuel in (False, True):
             machine = self._machines[fuel] = ModuleMachine(settings["library"], fuel=fuel)
             machine.lib.machine_code(machine.lib.module(machine.engine, _REHEARSAL))
 
     def fresh(self) -> CompilerRealm:
-        """Give a compiler for one module."""
+        """Return a realm that compiles one module."""
         return CompilerRealm(self._machines)

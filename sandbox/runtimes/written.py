@@ -1,13 +1,13 @@
-"""Which pages an attempt writes: seen once, by a rehearsal in a fork of the zygote; then copied for each worker before its job comes.
+"""Pages that an attempt writes: found by a rehearsal in a fork of the zygote, then copied in each worker before its job arrives.
 
-A fork shares its pages until one side writes. To walk through JavaScript in each worker, only so that the kernel copies them before a job
-waits for it, cost half a millisecond of CPU; to ask the kernel for the same pages by their addresses costs a fifth of that.
+A fork shares its pages until one side writes. Copying them by a rehearsal in each worker cost half a millisecond of CPU time; copying them
+by madvise(2) costs a fifth of that.
 """
 
 import os
 import struct
 
-from lodger.sandbox.walls.libc import Call, carry_out, prepared
+from lodger.sandbox.walls.libc import Call, make_calls, prepare_call
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAGE = 4096
-# proc_pid_pagemap(5): in memory, of a file, mapped by nobody else
+# proc_pid_pagemap(5): present, file-backed, exclusively mapped
 _PRESENT, _OF_FILE, _OWN = 1 << 63, 1 << 61, 1 << 56
 _POPULATE_WRITE = 23  # madvise(2), Linux 5.14
 
 
-def copying(rehearse: "Callable[[], None]", start: int, end: int) -> "tuple[Call, ...]":
-    """Give the system calls by which a later fork makes its own what a rehearsal writes between two addresses; none where that fails.
+def copy_calls(rehearse: "Callable[[], None]", start: int, end: int) -> "tuple[Call, ...]":
+    """Return the system calls by which a fork copies the pages between two addresses that a rehearsal writes; none if unsupported.
 
     Args:
-        rehearse: runs in a fork of this process, and leaves nothing in this one.
-        start: of the memory, a whole page; so is ``end``.
+        rehearse: called in a fork of this process.
+        start, end: addresses of the memory, multiples of the page size.
     """
     calls = tuple(
-        prepared(NUMBER["madvise"], start + first * PAGE, count * PAGE, _POPULATE_WRITE)
-        for first, count in _ranges(_pages(rehearse, start, end))
+        prepare_call(NUMBER["madvise"], start + first * PAGE, count * PAGE, _POPULATE_WRITE)
+        for first, count in _ranges(_written_pages(rehearse, start, end))
     )
     try:
-        carry_out(calls)  # here it changes nothing, and says whether the kernel can
+        make_calls(calls)  # a test whether the kernel supports it
     except OSError:
         return ()
     return calls
 
 
 def region(name: str) -> "tuple[int, int]":
-    """Start and end of a named region of this process, like ``[heap]``; 0 when there is none."""
-    with open("/proc/self/maps", "rb") as maps:  # noqa: PTH123 - pathlib would make every fork dearer
+    """Return start and end of a named region of this process, such as ``[heap]``; zeros if there is none."""
+    with open("/proc/self/maps", "rb") as maps:  # noqa: PTH123 - pathlib would make every fork slower
         for line in maps.read().split(b"\n"):
             if line.endswith(name.encode()):
                 start, end = line.split(b" ")[0].split(b"-")
@@ -48,13 +48,13 @@ def region(name: str) -> "tuple[int, int]":
     return 0, 0
 
 
-def _pages(rehearse: "Callable[[], None]", start: int, end: int) -> "list[int]":
+def _written_pages(rehearse: "Callable[[], None]", start: int, end: int) -> "list[int]":
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             rehearse()
-            os.write(writing, _own(start, end))
+            os.write(writing, _private_pages(start, end))
         finally:
             os._exit(0)
     os.close(writing)
@@ -66,12 +66,14 @@ def _pages(rehearse: "Callable[[], None]", start: int, end: int) -> "list[int]":
     return list(struct.unpack(f"={len(data) // 4}I", data[: len(data) // 4 * 4]))
 
 
-def _own(start: int, end: int) -> bytes:
+def _private_pages(start: int, end: int) -> bytes:
     count = (end - start) // PAGE
     map_of = os.open("/proc/self/pagemap", os.O_RDONLY)
     entries = struct.unpack(f"={count}Q", os.pread(map_of, 8 * count, start // PAGE * 8))
-    own = [number for number, entry in enumerate(entries) if entry & _PRESENT and entry & _OWN and not entry & _OF_FILE]
-    return struct.pack(f"={len(own)}I", *own)
+    private = [
+        number for number, entry in enumerate(entries) if entry & _PRESENT and entry & _OWN and not entry & _OF_FILE
+    ]
+    return struct.pack(f"={len(private)}I", *private)
 
 
 def _ranges(numbers: "list[int]") -> "list[tuple[int, int]]":

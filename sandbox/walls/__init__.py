@@ -1,1 +1,1 @@
-"""One module per isolation layer: each can probe, raise and report."""
+"""The walls: one module per isolation layer, to probe and to raise it. It must never know a runtime or a job."""

@@ -1,8 +1,8 @@
-"""Classic BPF programs over seccomp_data (nr, arch, instruction pointer, six arguments), assembled from plain bytes.
+"""Classic BPF programs over seccomp_data (nr, arch, instruction pointer, six arguments), assembled as bytes.
 
-A program decides by a tree over the call's number, not by a list walked from the top. The kernel tries a new filter on every number of its
-table before it lets it stand, to know which calls it need not ask again: with a list of forty that cost each worker 60 µs, and each
-call that is asked about costs its place in the list.
+A program decides by a binary tree over the call's number, not by a list. When a filter is installed, the kernel runs it for every number of
+its table to cache the calls that are always allowed: with a list of forty that cost each worker 60 µs, and each call that is not cached
+costs its place in the list.
 """
 
 import struct
@@ -20,24 +20,24 @@ def _op(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
 
 
 def answer(verdict: int) -> bytes:
-    """Return a verdict."""
+    """Return the instruction that returns a verdict."""
     return _op(_RETURN, verdict)
 
 
 def when(index: int, values: "tuple[int, ...]", verdict: int) -> bytes:
-    """Return a verdict when the low half of an argument is one of these values, else go on."""
+    """Return the instructions that return a verdict if the low half of an argument is one of these values, and continue otherwise."""
     tests = (_op(_EQUAL, value, 0, 1) + answer(verdict) for value in values)
     return _op(_LOAD, _ARGUMENTS + 8 * index) + b"".join(tests)
 
 
 def when_masked(index: int, mask: int, values: "tuple[int, ...]", verdict: int) -> bytes:
-    """Return a verdict when these bits of an argument make one of these values, else go on."""
+    """Return the instructions that return a verdict if the masked argument is one of these values, and continue otherwise."""
     tests = (_op(_EQUAL, value, 0, 1) + answer(verdict) for value in values)
     return _op(_LOAD, _ARGUMENTS + 8 * index) + _op(_AND, mask) + b"".join(tests)
 
 
 def exactly(index: int, value: int, otherwise: int) -> bytes:
-    """Go on when all 64 bits of an argument are this value, else return a verdict."""
+    """Return the instructions that continue if all 64 bits of an argument equal the value, and return a verdict otherwise."""
     low, high = _ARGUMENTS + 8 * index, _ARGUMENTS + 8 * index + 4
     return b"".join(
         _op(_LOAD, offset) + _op(_EQUAL, word, 1, 0) + answer(otherwise)
@@ -46,28 +46,28 @@ def exactly(index: int, value: int, otherwise: int) -> bytes:
 
 
 def never(index: int, bits: int, otherwise: int) -> bytes:
-    """Go on when an argument has none of these bits, else return a verdict."""
+    """Return the instructions that continue if an argument has none of these bits, and return a verdict otherwise."""
     return _op(_LOAD, _ARGUMENTS + 8 * index) + _op(_ANY_BIT, bits, 0, 1) + answer(otherwise)
 
 
 def never_both(index: int, one: int, other: int, otherwise: int) -> bytes:
-    """Go on unless an argument has both bits, else return a verdict."""
+    """Return the instructions that return a verdict if an argument has both bits, and continue otherwise."""
     return (
         _op(_LOAD, _ARGUMENTS + 8 * index) + _op(_ANY_BIT, one, 0, 2) + _op(_ANY_BIT, other, 0, 1) + answer(otherwise)
     )
 
 
 def program(machine: str, rules: "dict[int, bytes]", default: int, foreign: int) -> bytes:
-    """Assemble a filter.
+    """Return an assembled filter.
 
     Args:
-        machine: whose system calls; every other architecture, and x32, is answered with ``foreign``.
-        rules: what to run for a number; each must return.
-        default: for every other number.
-        foreign: for calls of another table.
+        machine: architecture of the system calls; any other one, and x32, gets the verdict ``foreign``.
+        rules: instructions for each call number; each must return a verdict.
+        default: verdict for every other number.
+        foreign: verdict for calls of another architecture.
     """
     guard = _op(_LOAD, _ARCH) + _op(_EQUAL, AUDIT[machine], 1, 0) + answer(foreign) + _op(_LOAD, _NR)
-    if machine == "x86_64":  # the x32 table shares the architecture mark and differs by one bit
+    if machine == "x86_64":  # x32 has the same architecture value and differs by one bit of the number
         guard += _op(_AT_LEAST, _X32, 0, 1) + answer(foreign)
     return guard + _tree(sorted(rules.items()), answer(default))
 

@@ -1,8 +1,7 @@
-"""Control groups, version 2: one group around all workers of an engine, with its memory and its number of processes bounded.
+"""Control groups, version 2: a group around all workers of an engine that bounds their memory and number of processes.
 
-The limits of one attempt stand without it. It bounds what they leave to all together, and ends with one word whatever is in it. Groups are
-made only where somebody gave us a place for them: in a folder that the operator names, or that systemd delegated (Delegate=yes).
-Everything here is the parent's side.
+The limits of each attempt work without it; the group bounds all attempts together and can kill all of its processes at once. Groups are
+created only in a folder that the operator names, or that systemd delegated (Delegate=yes). Used by the parent process only.
 """
 
 import contextlib
@@ -11,17 +10,17 @@ import os
 import time
 from pathlib import Path
 
-#: Without these a group bounds nothing.
+#: Controllers that a group needs.
 CONTROLLERS = ("memory", "pids")
 _REMOVAL_S = 2.0
 
 
 class NoGroup(Exception):
-    """There is no place for groups here; the text says why."""
+    """A group cannot be created or used; the text says why."""
 
 
-def mounted() -> Path:
-    """Give where cgroup v2 is mounted. Raises NoGroup."""
+def mount_point() -> Path:
+    """Return the mount point of cgroup v2. Raises NoGroup."""
     try:
         with Path("/proc/self/mountinfo").open() as mounts:
             for line in mounts:
@@ -33,9 +32,9 @@ def mounted() -> Path:
     raise NoGroup("cgroup v2 is not mounted")
 
 
-def own() -> Path:
-    """Give this process's own group. Raises NoGroup."""
-    root = mounted()
+def own_group() -> Path:
+    """Return the folder of this process's own group. Raises NoGroup."""
+    root = mount_point()
     try:
         with Path("/proc/self/cgroup").open() as groups:
             path = next((line.strip()[3:] for line in groups if line.startswith("0::")), None)
@@ -46,9 +45,9 @@ def own() -> Path:
     return root / path.lstrip("/")
 
 
-def delegated() -> Path:
-    """Give the folder that systemd delegated to this process: its own group or the one above (DelegateSubgroup=). Raises NoGroup."""
-    group = own()
+def delegated_folder() -> Path:
+    """Return the folder that systemd delegated: this process's group or its parent (DelegateSubgroup=). Raises NoGroup."""
+    group = own_group()
     for folder in (group, group.parent):
         for attribute in ("user.delegate", "trusted.delegate"):
             with contextlib.suppress(OSError):
@@ -58,12 +57,12 @@ def delegated() -> Path:
 
 
 def prepare(folder: Path, controllers: tuple[str, ...] = CONTROLLERS) -> None:
-    """Let a folder's groups have the controllers. Raises NoGroup with the reason why they cannot."""
+    """Enable the controllers for the groups in a folder. Raises NoGroup with the reason."""
     try:
         offered = set((folder / "cgroup.controllers").read_text().split())
         enabled = set((folder / "cgroup.subtree_control").read_text().split())
     except OSError as problem:
-        raise NoGroup(f"{folder} is no group of cgroup v2: {problem.strerror}") from None
+        raise NoGroup(f"{folder} is not a group of cgroup v2: {problem.strerror}") from None
     lacking = [name for name in controllers if name not in offered]
     if lacking:
         raise NoGroup(f"{folder} does not offer the controllers {' '.join(lacking)}")
@@ -73,18 +72,18 @@ def prepare(folder: Path, controllers: tuple[str, ...] = CONTROLLERS) -> None:
     try:
         (folder / "cgroup.subtree_control").write_text(" ".join(wanted))
     except OSError as problem:
-        why = "it holds processes itself" if problem.errno == errno.EBUSY else str(problem.strerror)
-        raise NoGroup(f"{folder} cannot give controllers to groups in it: {why}") from None
+        why = "it contains processes" if problem.errno == errno.EBUSY else str(problem.strerror)
+        raise NoGroup(f"the controllers of {folder} cannot be enabled for groups inside it: {why}") from None
 
 
 class Group:
-    """A group made by this process.
+    """A group created by this process.
 
     Args:
-        place: its folder, whose parent must be there.
+        place: its folder; the parent folder must exist.
 
     Raises:
-        NoGroup: it cannot be made.
+        NoGroup: it cannot be created.
     """
 
     def __init__(self, place: Path) -> None:
@@ -92,38 +91,38 @@ class Group:
         try:
             place.mkdir(mode=0o755)
         except OSError as problem:
-            raise NoGroup(f"{place} cannot be made: {problem.strerror}") from None
+            raise NoGroup(f"the group {place} cannot be created: {problem.strerror}") from None
 
-    def bound(self, memory_bytes: int, processes: int) -> None:
-        """Bound everything below. Raises NoGroup, when nothing is left of the group."""
+    def set_limits(self, memory_bytes: int, processes: int) -> None:
+        """Limit memory and number of processes. Raises NoGroup after removing the group."""
         try:
             for name, value in (("memory.max", memory_bytes), ("memory.swap.max", 0), ("pids.max", processes)):
                 if name != "memory.swap.max" or (self.place / name).exists():  # a kernel without swap has none
                     (self.place / name).write_text(str(value))
         except OSError as problem:
             self.remove()
-            raise NoGroup(f"{self.place} takes no limits: {problem.strerror}") from None
+            raise NoGroup(f"the limits of {self.place} cannot be set: {problem.strerror}") from None
 
-    def inside(self, name: str) -> "Group":
-        """Make a group in this one. Raises NoGroup."""
+    def create_subgroup(self, name: str) -> "Group":
+        """Return a new group inside this one. Raises NoGroup."""
         return Group(self.place / name)
 
-    def admit(self, pid: int) -> None:
-        """Move a process in; whatever it makes is in it too. Raises NoGroup."""
+    def add_process(self, pid: int) -> None:
+        """Move a process into the group; its children will be in it too. Raises NoGroup."""
         try:
             (self.place / "cgroup.procs").write_text(str(pid))
         except OSError as problem:
-            raise NoGroup(f"{self.place} takes no process: {problem.strerror}") from None
+            raise NoGroup(f"no process can be moved to {self.place}: {problem.strerror}") from None
 
     def processes(self) -> list[int]:
-        """Give the processes in it."""
+        """Return the process ids in the group."""
         try:
             return [int(line) for line in (self.place / "cgroup.procs").read_text().split()]
         except OSError:
             return []
 
     def remove(self) -> None:
-        """End whatever is in it, and take it away; safe twice."""
+        """Kill all processes in the group and delete it; safe to call twice."""
         end = time.monotonic() + _REMOVAL_S
         while True:
             with contextlib.suppress(OSError):
@@ -135,15 +134,15 @@ class Group:
             except OSError:
                 if time.monotonic() > end:
                     return
-                time.sleep(0.001)  # the last of it is dying
+                time.sleep(0.001)  # the last process is still exiting
             else:
                 return
 
 
 def missing() -> str:
-    """Give "" when a delegated folder takes groups with memory and pids controllers, otherwise why not. Changes nothing."""
+    """Return "" if groups with the controllers can be created in a delegated folder, otherwise the reason. Changes nothing."""
     try:
-        folder = delegated()
+        folder = delegated_folder()
         offered = set((folder / "cgroup.controllers").read_text().split())
     except NoGroup as reason:
         return str(reason)

@@ -1,7 +1,7 @@
-"""Landlock: no path may be opened, no TCP port bound or connected, nothing outside signalled; and whatever else the kernel can deny.
+"""Landlock: denies all access to paths, TCP ports and signals to other processes, and every other right that the kernel handles.
 
-A ruleset names the rights that it handles, and with no rule in it denies each of them. So the widest ruleset that the kernel takes is the
-best one, also where the kernel is newer than this file: it is found by asking for one right more until the answer is EINVAL.
+A ruleset without rules denies all rights that it handles. So the widest ruleset is the best one, also on kernels newer than this module; it
+is found by adding one right at a time until the kernel returns EINVAL.
 """
 
 import errno
@@ -14,14 +14,14 @@ from lodger.sandbox.walls.syscalls import NUMBER
 _CREATE = NUMBER["landlock_create_ruleset"]
 _RESTRICT = NUMBER["landlock_restrict_self"]
 _VERSION = 1
-#: landlock_ruleset_attr: what of paths, of the network, and of other processes is handled. Rights of each that ABI 1, 4, 6 began with.
+#: Fields of landlock_ruleset_attr: rights on paths, on the network, and on other processes, and the number of rights to start from.
 _FIELDS = ("paths", "network", "scopes")
 _FIRST = {"paths": 13, "network": 0, "scopes": 0}
 _WORD = 64
 
 
 def abi() -> int:
-    """Give the kernel's Landlock ABI, 0 without Landlock."""
+    """Return the kernel's Landlock ABI version, 0 without Landlock."""
     try:
         return syscall(_CREATE, 0, 0, _VERSION)
     except OSError:
@@ -29,15 +29,15 @@ def abi() -> int:
 
 
 def ruleset(rights: "dict[str, int]") -> bytes:
-    """Give the landlock_ruleset_attr that handles the first so many rights of each field, as short as an older kernel wants it."""
+    """Return the landlock_ruleset_attr that handles the given number of rights of each field, without trailing zero fields."""
     words = [(1 << rights[field]) - 1 for field in _FIELDS]
     while len(words) > 1 and not words[-1]:
         words.pop()
     return struct.pack(f"={len(words)}Q", *words)
 
 
-def widest() -> "dict[str, int]":
-    """Give how many rights of each field the kernel knows. Raises OSError without Landlock."""
+def supported_rights() -> "dict[str, int]":
+    """Return the number of rights of each field that the kernel knows. Raises OSError without Landlock."""
     rights = dict(_FIRST)
     os.close(_create(rights))
     for field in _FIELDS:
@@ -46,7 +46,7 @@ def widest() -> "dict[str, int]":
             try:
                 os.close(_create(rights))
             except OSError as problem:
-                if problem.errno not in (errno.EINVAL, errno.E2BIG):  # a right, or a field, that it does not know
+                if problem.errno not in (errno.EINVAL, errno.E2BIG):  # an unknown right or field
                     raise
                 rights[field] -= 1
                 break
@@ -54,8 +54,8 @@ def widest() -> "dict[str, int]":
 
 
 def restrict() -> "dict[str, int]":
-    """Deny it all to this process and its children; gives the rights that are denied. Needs no_new_privs. Raises OSError."""
-    rights = widest()
+    """Deny all rights to this process and its children and return their numbers. Needs no_new_privs. Raises OSError."""
+    rights = supported_rights()
     rules = _create(rights)
     try:
         syscall(_RESTRICT, rules, 0)

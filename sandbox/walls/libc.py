@@ -1,13 +1,13 @@
-"""The C library's raw door, resolved once: the first use of a ctypes function in a fork costs up to 200 µs of page faults.
+"""System calls through ctypes, resolved once: the first use of a ctypes function in a fork costs up to 200 µs of page faults.
 
-What every worker does by itself is prepared in the zygote as a list of plain numbers (:func:`carry_out`): one function, one loop, whose
-code the interpreter has long specialised when the worker is born. Each function of Python more would cost it two pages.
+A worker's system calls are prepared in the zygote as tuples of numbers and made by one loop (:func:`carry_out`), which the interpreter has
+already specialised. Each further Python function would cost every worker two pages.
 """
 
 import ctypes
 import os
 
-#: A system call: its number, then its arguments; addresses as ctypes has them.
+#: A prepared system call: its number and its arguments.
 Call = tuple[int | ctypes.c_void_p, ...]
 _MAX_INT = 0x7FFFFFFF
 
@@ -25,7 +25,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 def syscall(number: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e: int = 0) -> int:
-    """Make one system call by number; memory is given by its :func:`address`. Raises OSError."""
+    """Make one system call by number and return its result; memory is passed by its :func:`address`. Raises OSError."""
     answer: int = _syscall(number, a, b, c, d, e)
     if answer == -1:
         code = ctypes.get_errno()
@@ -34,24 +34,24 @@ def syscall(number: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e: int 
 
 
 _bare = ctypes.PyDLL(None)  # without a copy of errno for each thread
-# Without argument types, whose converters would make two objects for each argument: what is a small int goes as it is (ctypes
-# passes it as a C int, widened with its sign), and what is larger is a pointer already.
+# Without argument types: their converters would make two objects per argument. ctypes passes small integers as a sign-extended C int;
+# larger ones are already c_void_p.
 _raw_syscall = _bare.syscall
 _raw_syscall.restype = ctypes.c_long
-#: fork(2) of the C library, without what Python does around it: that resets threads, locks and hooks of which the zygote has none, and each
-#: worker would pay 20 page faults for it.
+#: fork(2) of the C library, without Python's handling of threads, locks and hooks: the zygote has none, and it costs 20 page faults per
+#: worker.
 fork = _bare.fork
 _where = _bare.__errno_location
 _where.restype = ctypes.c_void_p
 
 
-def prepared(number: int, *arguments: int) -> Call:
-    """Give a system call for :func:`carry_out`: its number and every argument that the kernel looks at, zeros too."""
+def prepare_call(number: int, *arguments: int) -> Call:
+    """Return a system call for :func:`carry_out`; every argument that the kernel reads must be given, zeros too."""
     return number, *(word if 0 <= word <= _MAX_INT else ctypes.c_void_p(word) for word in arguments)
 
 
-def carry_out(calls: "tuple[Call, ...]") -> None:
-    """Make prepared system calls one after the other. Raises OSError at the first that fails."""
+def make_calls(calls: "tuple[Call, ...]") -> None:
+    """Make prepared system calls in order. Raises OSError for the first that fails."""
     for call in calls:
         if _raw_syscall(*call) < 0:
             code = ctypes.c_int.from_address(_where()).value
@@ -59,21 +59,21 @@ def carry_out(calls: "tuple[Call, ...]") -> None:
 
 
 def mount(source: bytes, target: bytes, kind: "bytes | None", flags: int, data: "bytes | None") -> None:
-    """mount(2). Raises OSError."""
+    """Call mount(2). Raises OSError."""
     if _mount(source, target, kind, ctypes.c_ulong(flags), data):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 
 
 def unmount_lazily(target: bytes) -> None:
-    """Detach a mount now, let go of it when nothing uses it. Raises OSError."""
+    """Detach a mount now; it is freed when no longer used. Raises OSError."""
     if _umount2(target, 2):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 
 
 def map_readable(descriptor: int, size: int) -> int:
-    """Map a file's bytes, to be read only, and say where. Raises OSError."""
+    """Map a file read-only and return the address. Raises OSError."""
     at: int = _mmap(None, size, _READ, _PRIVATE, descriptor, 0)
     if at == _FAILED:
         code = ctypes.get_errno()
@@ -82,10 +82,10 @@ def map_readable(descriptor: int, size: int) -> int:
 
 
 def buffer(content: bytes) -> "ctypes.Array[ctypes.c_char]":
-    """Memory at a fixed address, made in the zygote so that a worker only points at it."""
+    """Return memory at a fixed address, for prepared system calls."""
     return ctypes.create_string_buffer(content, len(content))
 
 
 def address(memory: "ctypes.Array[ctypes.c_char]") -> int:
-    """Where that memory lies."""
+    """Return the address of a buffer."""
     return ctypes.addressof(memory)

@@ -1,7 +1,7 @@
-"""Namespaces: their own user, pid, network, mount, ipc and host names, and an empty root.
+"""Namespaces for users, processes, network, mounts, IPC and host names, and an empty root directory.
 
-A user namespace is what lets an ordinary user enter the others. An engine that is root makes only the pid namespace before the zygote
-loads its files (in a user namespace root's right to read foreign files is gone), the rest after it.
+An ordinary user can enter the others only inside a user namespace. As root, only the pid namespace is entered before the zygote loads its
+files, because in a user namespace root cannot read other users' files; the rest follow afterwards.
 """
 
 import os
@@ -9,7 +9,7 @@ import os
 from lodger.sandbox.walls.libc import address, buffer, mount, syscall, unmount_lazily
 from lodger.sandbox.walls.syscalls import NUMBER
 
-#: CLONE_NEW* by the name that reports use.
+#: CLONE_NEW* flags by the names in reports.
 FLAGS = {
     "user": 0x10000000,
     "pid": 0x20000000,
@@ -25,7 +25,7 @@ _MS_REC, _MS_PRIVATE = 0x4000, 0x40000
 
 
 def unshare(names: "tuple[str, ...]") -> None:
-    """Enter new namespaces of these names at once; pid counts for the next child. Raises OSError."""
+    """Enter new namespaces at once; pid takes effect for children. Raises OSError."""
     flags = 0
     for name in names:
         flags |= FLAGS[name]
@@ -33,7 +33,7 @@ def unshare(names: "tuple[str, ...]") -> None:
 
 
 def enter(names: "tuple[str, ...]") -> "tuple[str, ...]":
-    """Enter as many of them as the host allows, all at once if possible; gives those entered."""
+    """Enter as many namespaces as the host allows, at once if possible, and return their names."""
     try:
         unshare(names)
     except OSError:
@@ -49,7 +49,7 @@ def enter(names: "tuple[str, ...]") -> "tuple[str, ...]":
 
 
 def write_maps(pid: str, uid: int, gid: int, privileged: bool, count: int = 1) -> None:
-    """Map uids and gids, ``count`` from these on, to themselves in the user namespace of a process. Raises OSError."""
+    """Map ``count`` uids and gids, from these on, to themselves in the user namespace of a process. Raises OSError."""
     if not privileged:
         _write(f"/proc/{pid}/setgroups", b"deny")
     _write(f"/proc/{pid}/gid_map", b"%d %d %d" % (gid, gid, count))
@@ -65,7 +65,7 @@ def _write(path: str, content: bytes) -> None:
 
 
 def empty_root() -> None:
-    """Make an empty, read-only, tiny file system the root; what is mapped in memory stays. Needs a mount namespace. Raises OSError."""
+    """Make an empty read-only file system the root; mapped files stay mapped. Needs a mount namespace. Raises OSError."""
     mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
     for place in (b"/tmp", b"/run", b"/mnt", b"/dev", b"/proc"):
         try:

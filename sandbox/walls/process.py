@@ -1,8 +1,8 @@
-"""What a process says about itself through prctl, descriptors and /proc/self: death signal, no_new_privs, dumpable, OOM score."""
+"""Process attributes: death signal, no_new_privs, dumpable flag, capability sets, OOM score, descriptors."""
 
 import os
 
-from lodger.sandbox.walls.libc import Call, carry_out, prepared, syscall
+from lodger.sandbox.walls.libc import Call, make_calls, prepare_call, syscall
 from lodger.sandbox.walls.syscalls import NUMBER
 
 _PRCTL = NUMBER["prctl"]
@@ -21,36 +21,36 @@ _STORE_BYPASS, _INDIRECT_BRANCH = 0, 1
 _FORCE_DISABLE = 8
 
 
-#: Asks for SIGKILL when the parent thread dies. A fork and a change of uid both clear it.
-DEATH_SIGNAL: Call = prepared(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-#: Not dumpable. A fork inherits it, a change of uid may clear it.
-UNDUMPABLE: Call = prepared(_PRCTL, _SET_DUMPABLE, 0, 0, 0, 0)
-#: A session of its own, for which no terminal's signals are meant.
-OWN_SESSION: Call = prepared(NUMBER["setsid"])
+#: Requests SIGKILL when the parent thread dies. A fork and a change of uid both clear it.
+DEATH_SIGNAL: Call = prepare_call(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+#: Makes the process not dumpable. Inherited by a fork; a change of uid may clear it.
+UNDUMPABLE: Call = prepare_call(_PRCTL, _SET_DUMPABLE, 0, 0, 0, 0)
+#: Starts a session, so that no terminal's signals arrive.
+OWN_SESSION: Call = prepare_call(NUMBER["setsid"])
 
 
 def die_with_parent() -> None:
-    """Ask for SIGKILL when the parent thread dies. Raises OSError."""
-    carry_out((DEATH_SIGNAL,))
+    """Request SIGKILL when the parent thread dies. Raises OSError."""
+    make_calls((DEATH_SIGNAL,))
 
 
 def renounce_new_privileges() -> None:
-    """No exec gives privileges any more; seccomp and Landlock need it from an ordinary user."""
+    """Set no_new_privs: exec grants no privileges. Seccomp and Landlock require it of an ordinary user."""
     syscall(_PRCTL, _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def hide_memory() -> None:
-    """Not dumpable: no core, no ptrace by the same uid, /proc/self belongs to root. Inherited by fork."""
-    carry_out((UNDUMPABLE,))
+    """Make the process not dumpable: no core dump, no ptrace by the same uid, /proc/self owned by root. Inherited by forks."""
+    make_calls((UNDUMPABLE,))
 
 
 def keep_capabilities(on: bool) -> None:
-    """Keep the permitted set through the next change of uid."""
+    """Set whether the next change of uid keeps the permitted capabilities."""
     syscall(_PRCTL, _SET_KEEPCAPS, int(on), 0, 0, 0)
 
 
 def drop_bounding_set() -> None:
-    """Empty the bounding and ambient sets as far as this process may."""
+    """Empty the bounding and ambient capability sets as far as permitted."""
     for capability in range(64):
         try:
             if syscall(_PRCTL, _CAPBSET_READ, capability, 0, 0, 0):
@@ -64,7 +64,7 @@ def drop_bounding_set() -> None:
 
 
 def offer_to_oom_killer() -> None:
-    """Under memory pressure the kernel takes a worker first, never the engine. Must come before dumpable 0."""
+    """Set the highest OOM score, so that the kernel kills a worker before the engine. Must precede dumpable 0."""
     score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
     try:
         os.write(score, b"1000")
@@ -73,12 +73,12 @@ def offer_to_oom_killer() -> None:
 
 
 def seal_code() -> None:
-    """Take the right to write from every mapping that is also executable. Raises OSError.
+    """Make every executable mapping read-only. Raises OSError.
 
-    ctypes keeps its closures in one such page: an arbitrary write inside a worker would become native code there without any system
-    call. They are written when they are made, in the zygote, and never again. Needs /proc; the filter refuses to undo it.
+    ctypes keeps its closures in a writable executable page, which an arbitrary write in a worker could turn into native code. They are
+    written only when created, in the zygote. Needs /proc; the seccomp filter denies undoing it.
     """
-    with open("/proc/self/maps", "rb") as maps:  # noqa: PTH123 - pathlib would make every fork dearer
+    with open("/proc/self/maps", "rb") as maps:  # noqa: PTH123 - pathlib would make every fork slower
         lines = maps.read().split(b"\n")
     for line in lines:
         place, _, rights = line.partition(b" ")
@@ -88,7 +88,7 @@ def seal_code() -> None:
 
 
 def close_all_but(kept: "tuple[int, ...]") -> None:
-    """Close every descriptor except these."""
+    """Close every descriptor except the given ones."""
     low = 0
     for number in sorted(kept):
         if number > low:
@@ -98,9 +98,9 @@ def close_all_but(kept: "tuple[int, ...]") -> None:
 
 
 def restrict_speculation() -> None:
-    """Ask the kernel to mitigate speculative store bypass and indirect branches, for good. Inherited by fork.
+    """Request mitigation of speculative store bypass and indirect branches until the process ends. Inherited by forks.
 
-    A request and no wall: kernels whose host decides it, or whose processor needs it not, refuse (ENXIO, EPERM, ENODEV).
+    Not a wall: the kernel refuses if the host controls it or the processor does not need it (ENXIO, EPERM, ENODEV).
     """
     for feature in (_STORE_BYPASS, _INDIRECT_BRANCH):
         try:

@@ -1,15 +1,14 @@
-"""The system call filters: A is an allow-list that kills by default, B takes back what only arming needed.
+"""The system call filters: A is an allow-list that kills by default, B removes the calls that only arming needs.
 
-Both are assembled in the zygote (:mod:`lodger.sandbox.walls.bpf`), a worker only points the kernel at them. Killing the whole process
-is the default, because a system call that the filter does not know is either an attack or a mistake of ours, and an errno would give an
-attack a second try; the parent reads SIGSYS as such.
-The few calls that answer EPERM are those by which the C library ends itself (abort): it then dies by its trap instruction.
+Both are assembled in the zygote (:mod:`lodger.sandbox.walls.bpf`) and installed by each worker. The default kills the process: an unlisted
+system call is an attack or a bug, and an errno would allow a second try; the parent recognises SIGSYS.
+The calls that return EPERM are those of the C library's abort, which then ends the process by a trap instruction.
 """
 
 import struct
 
 from lodger.sandbox.walls import bpf
-from lodger.sandbox.walls.libc import Call, address, buffer, prepared, syscall
+from lodger.sandbox.walls.libc import Call, address, buffer, prepare_call, syscall
 from lodger.sandbox.walls.syscalls import AUDIT, MACHINE, NUMBER, table
 
 KILL, ALLOW, EPERM = 0x80000000, 0x7FFF0000, 0x00050001
@@ -20,15 +19,15 @@ _FUTEX_COMMAND = 0xFF  # with the flag PRIVATE, without CLOCK_REALTIME
 _FUTEX_WAIT_AND_WAKE = (0x80, 0x81, 0x89, 0x8A)  # WAIT, WAKE, WAIT_BITSET, WAKE_BITSET, each PRIVATE
 _ADVICE = (4, 8, 23)  # DONTNEED, FREE, POPULATE_WRITE
 _OWN_CLOCKS = 0xF
-#: SHARED and GROWSDOWN: memory that RLIMIT_DATA does not count; HUGETLB: pages that are set apart for others.
+#: SHARED and GROWSDOWN: memory that RLIMIT_DATA does not count; HUGETLB: pages reserved for other uses.
 _UNCOUNTED = 0x1 | 0x100 | 0x40000
 _ONLY_PRIVATE = bpf.never(3, _UNCOUNTED, KILL)
 _NOT_EXECUTABLE = bpf.never(2, _PROT_EXEC, KILL)
-#: Executable is allowed, executable and writable at once is not.
+#: Denies pages that are executable and writable at once.
 _NOT_BOTH = bpf.never_both(2, _PROT_EXEC, _PROT_WRITE, KILL)
 
-#: Every call that a filter does not answer by death, with the reason why it may be made. Whoever adds one writes it here.
-WHY: "dict[str, str]" = {
+#: Every call that a filter does not answer with a kill, and why. A new one must be added here.
+REASONS: "dict[str, str]" = {
     "read": "frames from the parent: the socket is the only descriptor",
     "write": "frames to the parent",
     "poll": "waits for an answer or for a timer of the script; aarch64 has ppoll instead",
@@ -59,7 +58,7 @@ WHY: "dict[str, str]" = {
     "timer_settime": "until armed: the job's CPU time",
     "seccomp": "until armed: the second filter, without flags and without a listener",
 }
-#: Allowed as they are.
+#: Allowed with any arguments.
 PLAIN = (
     "read",
     "write",
@@ -78,28 +77,28 @@ PLAIN = (
     "exit",
     "exit_group",
 )
-#: What a runtime needs beyond the plain ones, by its name; it stands here, because a runtime may not widen its own wall.
-ADDED: "dict[str, tuple[str, ...]]" = {
-    "quickjs-native": ("getrusage",),  # its own peak memory: what a bare null thrown means
+#: Further calls of a runtime, by its name; declared here because a runtime must not widen its own wall.
+RUNTIME_CALLS: "dict[str, tuple[str, ...]]" = {
+    "quickjs-native": ("getrusage",),  # its own peak memory, to explain a thrown null
 }
-#: The same, where only this architecture needs it: aarch64 tells other cores that there is new code.
-ADDED_ON: "dict[tuple[str, str], tuple[str, ...]]" = {
+#: Further calls of a runtime on one architecture: aarch64 must synchronise other cores with new code.
+RUNTIME_CALLS_ON: "dict[tuple[str, str], tuple[str, ...]]" = {
     ("wasm", "aarch64"): ("membarrier",),
     ("wasm_compiler", "aarch64"): ("membarrier",),
 }
-#: Runtimes that make compiled code executable, never while it is writable: the first until it is armed, the second to its end.
+#: Runtimes that may make pages executable, never writable at once: until armed, or always.
 EXECUTABLE_UNTIL_ARMED = ("wasm",)
 EXECUTABLE = ("wasm_compiler",)
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
-#: Allowed for some of what they can do, see :func:`_halves`.
-HALVES = ("futex", "madvise", "clock_gettime")
-#: Refused with EPERM, see above.
+#: Allowed for some arguments, see :func:`_halves`.
+PARTLY_ALLOWED = ("futex", "madvise", "clock_gettime")
+#: Refused with EPERM: see the module's docstring.
 REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")
-#: SIGILL, SIGBUS, SIGFPE, SIGSEGV: for a fault that is not WebAssembly's, wasmtime's handler sets the default again and returns into the
-#: faulting instruction. Were that refused, a process that aborts (out of memory in native code) would spin to its CPU limit.
+#: SIGILL, SIGBUS, SIGFPE, SIGSEGV: for a fault outside WebAssembly, wasmtime's handler restores the default action and returns to the
+#: faulting instruction. If that were refused, a process that aborts would loop until its CPU limit.
 FAULTS = (4, 7, 8, 11)
-#: Only until a worker is armed: name and the arguments (index, value) that must hold.
+#: Allowed until a worker is armed: name and required arguments (index, value).
 UNTIL_ARMED = (
     ("prlimit64", ((0, 0),)),
     ("timer_settime", ()),
@@ -107,41 +106,44 @@ UNTIL_ARMED = (
 )
 
 
-def _halves() -> "dict[str, bytes]":
-    """Tell the harmless half of a call from the other one by its arguments, as far as arguments of the kernel's can be looked at."""
+def _argument_rules() -> "dict[str, bytes]":
+    """Return rules for calls that are allowed for some arguments only."""
     kill, allow = bpf.answer(KILL), bpf.answer(ALLOW)
     return {
-        # Locks that inherit priority (LOCK_PI and its kin) reach into other processes by their number, and have been the way to root.
-        # A shared futex on a page of a mapped file has one key for all processes that map it: a channel between workers.
+        # Priority-inheriting locks (LOCK_PI and related) reach other processes by their id and were used in exploits.
+        # A shared futex on a mapped file has one key for all processes that map it: a channel between workers.
         "futex": bpf.when_masked(1, _FUTEX_COMMAND, _FUTEX_WAIT_AND_WAKE, ALLOW) + kill,
-        # Pages that are merged with equal ones of strangers (MERGEABLE) tell what strangers hold.
+        # Merged pages (MERGEABLE) reveal the memory content of other workers.
         "madvise": bpf.when(2, _ADVICE, ALLOW) + kill,
-        # Above these are the CPU clocks of other processes, which tell when a neighbour works.
+        # Higher numbers are CPU clocks of other processes, which reveal their activity.
         "clock_gettime": bpf.never(0, ~_OWN_CLOCKS & _WORD, KILL) + allow,
     }
 
 
-def first(machine: str = MACHINE, runtime: str = "") -> bytes:
-    """Filter A for a machine and a runtime."""
+def first_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
+    """Return filter A for an architecture and a runtime."""
     numbers = table(machine)
     allow = bpf.answer(ALLOW)
-    rules = {numbers[name]: allow for name in (*PLAIN, *ADDED.get(runtime, ()), *ADDED_ON.get((runtime, machine), ()))}
+    rules = {
+        numbers[name]: allow
+        for name in (*PLAIN, *RUNTIME_CALLS.get(runtime, ()), *RUNTIME_CALLS_ON.get((runtime, machine), ()))
+    }
     makes_code = runtime in (*EXECUTABLE_UNTIL_ARMED, *EXECUTABLE)
     for name in NEVER_EXECUTABLE:
         rules[numbers[name]] = (_NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE) + allow
     rules[numbers["mmap"]] = _ONLY_PRIVATE + rules[numbers["mmap"]]
-    rules |= {numbers[name]: body for name, body in _halves().items()}
+    rules |= {numbers[name]: body for name, body in _argument_rules().items()}
     for name in REFUSED:
         rules[numbers[name]] = bpf.answer(EPERM)
     rules[numbers["rt_sigaction"]] = bpf.when(0, FAULTS, ALLOW) + bpf.answer(EPERM)
     for name, arguments in UNTIL_ARMED:
         rules[numbers[name]] = b"".join(bpf.exactly(*pair, KILL) for pair in arguments) + allow
-    rules.pop(-1, None)  # what the architecture lacks
+    rules.pop(-1, None)  # calls that the architecture lacks
     return bpf.program(machine, rules, KILL, KILL)
 
 
-def second(machine: str = MACHINE, runtime: str = "") -> bytes:
-    """Filter B: the calls of arming are gone, and no page becomes executable any more; what A says of the others stays."""
+def second_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
+    """Return filter B: it denies the calls of arming and new executable pages; filter A still applies to the others."""
     numbers = table(machine)
     rules = {numbers[name]: bpf.answer(KILL) for name, _ in UNTIL_ARMED}
     if runtime in EXECUTABLE_UNTIL_ARMED:
@@ -157,13 +159,13 @@ class Filter:
         self._fprog = buffer(struct.pack("=H6xQ", len(program) // 8, address(self._code)))
         self._at = address(self._fprog)
 
-    def raising(self) -> Call:
-        """Give the call that raises the filter on this thread; needs no_new_privs."""
-        return prepared(NUMBER["seccomp"], _SET_MODE_FILTER, 0, self._at)
+    def install_call(self) -> Call:
+        """Return the call that installs the filter on this thread; needs no_new_privs."""
+        return prepare_call(NUMBER["seccomp"], _SET_MODE_FILTER, 0, self._at)
 
 
 def available() -> bool:
-    """Whether the kernel knows killing the whole process (seccomp(2), GET_ACTION_AVAIL)."""
+    """Return whether the kernel supports killing the whole process (seccomp(2), GET_ACTION_AVAIL)."""
     if MACHINE not in AUDIT:
         return False
     try:

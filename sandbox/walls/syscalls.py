@@ -1,4 +1,4 @@
-"""System call numbers and architecture marks, in one readable place. Only what the walls name; the worker imports this."""
+"""Numbers of the system calls that the walls name, per architecture."""
 
 import os
 
@@ -60,6 +60,6 @@ NUMBER = {name: row[_COLUMN] for name, row in _NUMBERS.items()}
 
 
 def table(machine: str) -> "dict[str, int]":
-    """Give the numbers of one architecture by name, -1 for what it lacks."""
+    """Return the call numbers of one architecture by name, -1 for calls that it lacks."""
     column = list(AUDIT).index(machine)
     return {name: row[column] for name, row in _NUMBERS.items()}

@@ -1,7 +1,7 @@
-"""Keeps compiled modules: one tenant's never serves another, and what somebody changed on disk is never loaded.
+"""Cache of compiled modules per tenant, in memory and on disk; a file that was modified is never loaded.
 
-Machine code is loaded without a second look, so whoever writes it owns the worker. In memory it lies in sealed files; on disk, where that
-is wished, each carries an HMAC over tenant, source, engine and settings with a key that only the engine has.
+Machine code is loaded without validation, so its author controls the worker. In memory it is kept in sealed files; on disk each file
+carries an HMAC over tenant, source, engine and settings, with a key of the engine.
 """
 
 import functools
@@ -25,7 +25,7 @@ _journal = logging.getLogger("lodger.sandbox")
 
 @functools.cache
 def _compiler(*, fuel: bool) -> tuple[bytes, ...]:
-    """Name what compiles here: library, settings, processor."""
+    """Return the identity of the compiler: library, settings, processor."""
     return (
         version("wasmtime").encode(),
         COMMANDS.text(fuel=fuel).encode(),
@@ -35,14 +35,14 @@ def _compiler(*, fuel: bool) -> tuple[bytes, ...]:
 
 
 class CodeCache:
-    """Compiled modules by what they are bound to.
+    """Compiled modules by their binding: tenant, source and compiler.
 
     Args:
-        key: of the engine; 32 random bytes that live as long as this cache when nothing is given.
-        folder: also keeps them on disk there; needs a key that lasts.
-        most_bytes: of code in memory.
-        most: modules in memory; each holds one descriptor.
-        most_disk_bytes: of code on disk.
+        key: 32 bytes of the engine; random by default.
+        folder: also keep modules on disk there; needs a lasting key.
+        max_bytes: of code in memory.
+        maximum: number of modules in memory; each holds one descriptor.
+        max_disk_bytes: of code on disk.
     """
 
     def __init__(
@@ -63,24 +63,24 @@ class CodeCache:
 
     @classmethod
     def lasting(cls, cache: Path | None = None, *, max_disk_bytes: int = MAX_BYTES) -> Self:
-        """Give one whose code outlives this process: in the cache, under a key that is kept there.
+        """Return a cache that keeps code on disk for later processes, under a key that is stored with it.
 
-        Where no folder can be had it keeps code in memory only, and the journal says so.
+        Without a usable folder, code is kept in memory only and a warning is logged.
 
         Args:
-            cache: folder; None for lodger in the user's cache folder.
-            most_disk_bytes: of code on disk.
+            cache: folder; None for ``lodger`` in the user's cache folder.
+            max_disk_bytes: of code on disk.
         """
         tried = []
         for folder in artefact.candidates(cache):
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if not artefact.is_ours(folder):
-                    raise PermissionError(None, "others may write there")
+                    raise PermissionError(None, "other users may write to it")
                 modules = folder / "modules"
                 modules.mkdir(mode=0o700, exist_ok=True)
                 if not artefact.is_ours(modules):
-                    raise PermissionError(None, "others may write into its modules")
+                    raise PermissionError(None, "other users may write to its folder modules")
                 return cls(lasting_key(modules), folder=modules, max_disk_bytes=max_disk_bytes)
             except OSError as problem:
                 tried.append(f"{folder}: {problem.strerror or problem}")
@@ -89,40 +89,40 @@ class CodeCache:
 
     @staticmethod
     def binding(tenant: str, wasm: bytes, *, fuel: bool) -> bytes:
-        """Say whose code it is and all that it depends on: source, compiler, settings, processor."""
+        """Return the cache key of a module: its tenant, source, compiler, settings and processor."""
         parts = (_FORMAT, tenant.encode(), hashlib.sha256(wasm).digest(), *_compiler(fuel=fuel))
         return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 
     def find(self, binding: bytes) -> SealedCode | None:
-        """Give what is kept in memory, with a descriptor for the caller to close."""
+        """Return the code in memory, or None; the caller closes its descriptor."""
         found = self._kept.get(binding)
         if found is None:
             return None
         self._kept.move_to_end(binding)
-        return found.another()
+        return found.duplicate()
 
     def begin(self, binding: bytes) -> SealedCodeWriter:
-        """Begin to take code in."""
+        """Return a writer for new code."""
         return SealedCodeWriter(self._key, binding)
 
     def keep(self, binding: bytes, code: SealedCode) -> SealedCode:
-        """Keep it in memory; gives it with a descriptor for the caller to close."""
+        """Keep code in memory and return it with another descriptor, which the caller closes."""
         self._forget(self._kept.pop(binding, None))
         self._kept[binding] = code
         self._bytes += code.size
-        given = code.another()
+        given = code.duplicate()
         while len(self._kept) > 1 and (self._bytes > self._max_bytes or len(self._kept) > self._maximum):
             self._forget(self._kept.popitem(last=False)[1])
         return given
 
     def drop(self, tenant: str, binding: bytes) -> None:
-        """Throw code away, in memory and on disk: it could not be loaded."""
+        """Delete code that could not be loaded, in memory and on disk."""
         self._forget(self._kept.pop(binding, None))
         if self._disk is not None:
             self._disk.drop(tenant, binding)
 
     def close(self) -> None:
-        """Let go of all memory; safe twice."""
+        """Release all memory; safe to call twice."""
         while self._kept:
             self._kept.popitem()[1].close()
         self._bytes = 0
@@ -135,14 +135,14 @@ class CodeCache:
     # -- disk --
 
     def place(self, tenant: str, binding: bytes) -> Path | None:
-        """Name the file of a module, None when nothing is kept on disk."""
+        """Return the path of a module's file, None without a disk cache."""
         return None if self._disk is None else self._disk.place(tenant, binding)
 
     def fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
-        """Give what is kept on disk if it is ours, for the caller to keep or close; blocks, touches no memory of the code cache."""
+        """Return the verified code on disk, or None; the caller keeps or closes it. Blocks; safe in another thread."""
         return None if self._disk is None else self._disk.fetch(tenant, binding)
 
     def store(self, tenant: str, binding: bytes, code: SealedCode) -> None:
-        """Keep it on disk too where that is wished; blocks, touches no memory of the code cache."""
+        """Write code to disk if there is a disk cache. Blocks; safe in another thread."""
         if self._disk is not None:
             self._disk.store(tenant, binding, code)

@@ -1,4 +1,4 @@
-"""Turns tenants' modules into compiled code, in locked workers of their own; a bomb costs its own limits and is not tried again."""
+"""Compiler of tenants' modules, in separate sandbox workers; a module that exceeded its limits is not compiled again."""
 
 import asyncio
 import os
@@ -14,23 +14,23 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
 from lodger.sandbox.workers import verdict
-from lodger.sandbox.workers.attempt import Attempt, Surroundings
+from lodger.sandbox.workers.attempt import Attempt, AttemptContext
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.sandbox.workers.warm_pool import WarmPool
 
-#: Of one compilation; a module of 8 MiB takes a good part of it.
+#: Limits of one compilation; enough for a module of 8 MiB.
 LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
-#: Compiled code that is taken from a worker.
+#: Maximum size of compiled code.
 MAX_CODE_BYTES = 128 * MIB
-#: Outcomes that the same module would meet again.
-_LASTING = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
-_REFUSALS = 1000
+#: Outcomes that the same module would have again.
+_PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
+_MAX_REFUSED = 1000
 _SMALL = 1 << 18
 
 
 class _NoHost:
-    """A compiler has nobody to call."""
+    """A host that is never called."""
 
     async def call(self, name: str, arguments: str) -> Reply:
         raise AssertionError
@@ -40,11 +40,11 @@ class _NoHost:
 
 
 class Compilation(Attempt):
-    """An attempt whose answer is compiled code: it goes straight into its memory file, never onto the parent's heap."""
+    """An attempt that returns compiled code, which is written to a memory file as it arrives."""
 
-    def __init__(self, sealing: SealedCodeWriter, job: Job, worker: WorkerEnd, surroundings: Surroundings) -> None:
-        super().__init__(worker, job, _NoHost(), surroundings)
-        self._sealing = sealing
+    def __init__(self, writer: SealedCodeWriter, job: Job, worker: WorkerEnd, context: AttemptContext) -> None:
+        super().__init__(worker, job, _NoHost(), context)
+        self._writer = writer
 
     def _payload(self) -> bytes:
         return self._job.bundle.wasm or b""
@@ -56,28 +56,28 @@ class Compilation(Attempt):
         if kind == frames.ARTEFACT and self._armed:
             self._code(payload)
         elif kind in (frames.CALL, frames.LOG, frames.LOG_PART, frames.DROPPED):
-            self._decide(verdict.protocol_error("a compiler that does more than compile"))
+            self._decide(verdict.protocol_error("a frame that a compiler must not send"))
         else:
             super()._frame(kind, payload)
 
     def _code(self, payload: bytes) -> None:
-        if self._sealing.size + len(payload) > MAX_CODE_BYTES:
-            message = f"the compiled module has more than {MAX_CODE_BYTES} bytes"
+        if self._writer.size + len(payload) > MAX_CODE_BYTES:
+            message = f"the compiled module is larger than {MAX_CODE_BYTES} bytes"
             self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))
             return
         try:
-            self._sealing.write(payload)
+            self._writer.write(payload)
         except OSError:
-            self._decide(verdict.engine_fault("the engine found no memory for compiled code"))
+            self._decide(verdict.engine_fault("the engine had no memory for compiled code"))
 
     def _done(self, payload: bytes) -> None:
-        if payload == b"%d" % self._sealing.size and self._sealing.size:
+        if payload == b"%d" % self._writer.size and self._writer.size:
             self._decide(Verdict(Outcome.OK))
         else:
-            self._decide(verdict.protocol_error("compiled code that is not whole"))
+            self._decide(verdict.protocol_error("incomplete compiled code"))
 
 
-def _let_go(reading: "asyncio.Future[SealedCode | None]") -> None:
+def _close_result(reading: "asyncio.Future[SealedCode | None]") -> None:
     if not reading.cancelled() and reading.exception() is None:
         fetched = reading.result()
         if fetched is not None:
@@ -85,16 +85,16 @@ def _let_go(reading: "asyncio.Future[SealedCode | None]") -> None:
 
 
 class Compiler:
-    """Gives compiled code for jobs: from the code cache, or compiled now, each tenant's modules one after the other, each once.
+    """Source of compiled code for jobs: the code cache, or a compilation; one at a time per tenant, each module once.
 
     Args:
-        pool: of runtime ``wasm_compiler``; its start and stop are the owner's.
-        code_cache: where code is kept.
+        pool: of runtime ``wasm_compiler``; started and stopped by the owner.
+        code_cache: cache of compiled code.
         limits: of one compilation.
 
     Attributes:
-        compiled: number of compilations, also of those that were stopped.
-        cpu_ms: CPU time of all of them.
+        compiled: number of compilations, failed ones included.
+        cpu_ms: total CPU time of all compilations.
     """
 
     def __init__(self, pool: WarmPool, code_cache: CodeCache, limits: Limits = LIMITS) -> None:
@@ -102,55 +102,55 @@ class Compiler:
         self._code_cache = code_cache
         self._limits = limits
         self._refused: OrderedDict[bytes, Report] = OrderedDict()
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._tenant_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._slots = asyncio.Semaphore(len(os.sched_getaffinity(0)))
         self.compiled = 0
         self.cpu_ms = 0.0
 
     async def code(self, job: Job) -> SealedCode | Report:
-        """Give the code of a job's module for the caller to close, or how its compilation ended. Raises ZygoteFailed."""
+        """Return the code of a job's module, which the caller closes, or the report of its failed compilation. Raises ZygoteFailed."""
         wasm = job.bundle.wasm or b""
         bind = partial(self._code_cache.binding, job.tenant, wasm, fuel=bool(job.fuel))
         binding = bind() if len(wasm) < _SMALL else await asyncio.to_thread(bind)
         known = self._refused.get(binding) or self._code_cache.find(binding)
         if known is not None:
             return known
-        turn = self._turns.get(job.tenant)
-        if turn is None:
-            turn = self._turns[job.tenant] = asyncio.Lock()
-        async with turn:  # one at a time of each tenant: its bombs delay nobody else
+        tenant_lock = self._tenant_locks.get(job.tenant)
+        if tenant_lock is None:
+            tenant_lock = self._tenant_locks[job.tenant] = asyncio.Lock()
+        async with tenant_lock:  # one at a time per tenant, so that slow modules do not delay other tenants
             known = self._refused.get(binding) or self._code_cache.find(binding)
             if known is None:
-                known = await self._fetched(job.tenant, binding)
+                known = await self._fetch(job.tenant, binding)
             if known is None:
                 async with self._slots:
                     known = await self._compile(job, binding)
             return known
 
     def forget(self, job: Job) -> None:
-        """Throw a module's code away, so that the next attempt compiles it anew."""
+        """Delete a module's code, so that the next attempt compiles it again."""
         self._code_cache.drop(
             job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b"", fuel=bool(job.fuel))
         )
 
-    async def _fetched(self, tenant: str, binding: bytes) -> SealedCode | None:
+    async def _fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
         reading = asyncio.ensure_future(asyncio.to_thread(self._code_cache.fetch, tenant, binding))
         try:
             fetched = await asyncio.shield(reading)
         except asyncio.CancelledError:
-            reading.add_done_callback(_let_go)  # the thread cannot be stopped, and what it opens is nobody's then
+            reading.add_done_callback(_close_result)  # the thread cannot be stopped: close what it opens
             raise
         return fetched and self._code_cache.keep(binding, fetched)
 
     async def _compile(self, job: Job, binding: bytes) -> SealedCode | Report:
-        sealing = self._code_cache.begin(binding)
+        writer = self._code_cache.begin(binding)
         try:
             order = replace(job, limits=self._limits, tag=f"compile {job.tag}")
-            report = await self._pool.attempt(partial(Compilation, sealing, order))
+            report = await self._pool.attempt(partial(Compilation, writer, order))
             self.compiled += 1
             self.cpu_ms += report.usage.cpu_ms
             if report.outcome is Outcome.OK:
-                code = self._code_cache.keep(binding, sealing.finish())
+                code = self._code_cache.keep(binding, writer.finish())
                 try:
                     await asyncio.to_thread(self._code_cache.store, job.tenant, binding, code)
                 except BaseException:
@@ -158,15 +158,15 @@ class Compiler:
                     raise
                 return code
         finally:
-            sealing.drop()
-        return self._note(binding, report)
+            writer.drop()
+        return self._record(binding, report)
 
-    def _note(self, binding: bytes, report: Report) -> Report:
+    def _record(self, binding: bytes, report: Report) -> Report:
         error = report.error
         if error is not None and report.outcome is not Outcome.COMPILE_ERROR:
-            report = replace(report, error=replace(error, message=f"while the module was compiled: {error.message}"))
-        if report.outcome in _LASTING:
+            report = replace(report, error=replace(error, message=f"compilation of the module: {error.message}"))
+        if report.outcome in _PERMANENT:
             self._refused[binding] = report
-            while len(self._refused) > _REFUSALS:
+            while len(self._refused) > _MAX_REFUSED:
                 self._refused.popitem(last=False)
         return report

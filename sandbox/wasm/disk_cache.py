@@ -1,6 +1,6 @@
-"""Compiled modules on disk, for engines that start again: each file under a seal with a key that only the engine has, bounded together.
+"""Compiled modules on disk, for engines that restart: each file is sealed with a key of the engine, and their total size is bounded.
 
-Nothing here says whose a file is: names are keyed hashes. What is not ours, or not what was written, is never given out.
+File names are keyed hashes and reveal no tenant. A file with a wrong owner or a wrong seal is never returned.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from lodger.sandbox.wasm.sealed_code import SEAL_BYTES, SealedCode, SealedCodeWr
 
 MAX_BYTES = 1 << 30
 _FILES_OF_A_TENANT = 32
-#: One tenant may hold this part of all bytes: its modules never drive out everybody else's.
+#: A tenant may use this fraction (1/n) of all bytes, so that its modules do not displace all others.
 _SHARE_OF_A_TENANT = 8
 _CHUNK = 1 << 20
 _KEY = "key"
@@ -24,12 +24,12 @@ _journal = logging.getLogger("lodger.sandbox")
 
 
 class DiskCache:
-    """Files by tenant and binding.
+    """Files of compiled code by tenant and binding.
 
     Args:
-        key: of the engine, 32 bytes; what another key sealed is not seen.
-        folder: made at the first write.
-        most_bytes: of all files; the longest unused go first.
+        key: of the engine, 32 bytes; files sealed with another key are ignored.
+        folder: created at the first write.
+        max_bytes: of all files; the least recently used are deleted first.
     """
 
     def __init__(self, key: bytes, folder: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -37,40 +37,40 @@ class DiskCache:
         self._folder = folder
         self._max_bytes = max_bytes
 
-    def _named(self, what: bytes) -> str:
+    def _keyed_name(self, what: bytes) -> str:
         return hmac.new(self._key, b"name" + what, "sha256").hexdigest()[:40]
 
     def place(self, tenant: str, binding: bytes) -> Path:
-        """Name the file of a module."""
-        return self._folder / self._named(tenant.encode()) / self._named(binding)
+        """Return the path of a module's file."""
+        return self._folder / self._keyed_name(tenant.encode()) / self._keyed_name(binding)
 
     def fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
-        """Give what is kept if it is ours, for the caller to close."""
+        """Return the verified code of a module, which the caller closes, or None."""
         place = self.place(tenant, binding)
         if not all(artefact.is_ours(path) for path in (self._folder, place.parent, place)):
             return None
-        sealing = SealedCodeWriter(self._key, binding)
+        writer = SealedCodeWriter(self._key, binding)
         try:
             with place.open("rb") as file:
-                noted = file.read(SEAL_BYTES)
+                stored_seal = file.read(SEAL_BYTES)
                 while chunk := file.read(_CHUNK):
-                    sealing.write(chunk)
-                os.utime(file.fileno())  # what was used last is thrown away last
-            code = sealing.finish()
+                    writer.write(chunk)
+                os.utime(file.fileno())  # for the order of deletion
+            code = writer.finish()
         except OSError as problem:
             _journal.warning("compiled code could not be read: %s", problem.strerror)
             return None
         finally:
-            sealing.drop()
-        if not hmac.compare_digest(code.seal, noted):
+            writer.drop()
+        if not hmac.compare_digest(code.seal, stored_seal):
             code.close()
-            _journal.warning("compiled code on disk is not what was written there: refused and made anew")
+            _journal.warning("compiled code on disk has a wrong seal: deleted, the module is compiled again")
             self.drop(tenant, binding)
             return None
         return code
 
     def store(self, tenant: str, binding: bytes, code: SealedCode) -> None:
-        """Keep code; what cannot be written is compiled again one day, and the journal says so."""
+        """Write code; a failure is logged, and the module is compiled again when needed."""
         place = self.place(tenant, binding)
         if code.size > self._max_bytes // _SHARE_OF_A_TENANT:
             return
@@ -90,29 +90,29 @@ class DiskCache:
             _journal.warning("compiled code could not be written: %s", problem.strerror)
 
     def drop(self, tenant: str, binding: bytes) -> None:
-        """Throw a file away."""
+        """Delete a module's file."""
         with contextlib.suppress(OSError):
             self.place(tenant, binding).unlink()
 
     def _prune(self, mine: Path) -> None:
-        _throw_away(_files(mine), self._max_bytes // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
+        _delete_oldest(_files(mine), self._max_bytes // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
         tenants = [path for path in self._folder.iterdir() if path.is_dir()]
-        _throw_away([file for tenant in tenants for file in _files(tenant)], self._max_bytes)
+        _delete_oldest([file for tenant in tenants for file in _files(tenant)], self._max_bytes)
         for tenant in tenants:
             with contextlib.suppress(OSError):
-                tenant.rmdir()  # only when it is empty
+                tenant.rmdir()  # fails unless it is empty
 
 
 def _files(folder: Path) -> list[tuple[int, int, Path]]:
     found = []
-    with contextlib.suppress(OSError):  # another engine prunes too
+    with contextlib.suppress(OSError):  # another engine may delete files at the same time
         for path in folder.iterdir():
             about = path.lstat()
             found.append((about.st_mtime_ns, about.st_size, path))
     return found
 
 
-def _throw_away(files: list[tuple[int, int, Path]], max_bytes: int, maximum: int | None = None) -> None:
+def _delete_oldest(files: list[tuple[int, int, Path]], max_bytes: int, maximum: int | None = None) -> None:
     held = 0
     for number, (_, size, path) in enumerate(sorted(files, reverse=True), 1):
         held += size
@@ -122,13 +122,13 @@ def _throw_away(files: list[tuple[int, int, Path]], max_bytes: int, maximum: int
 
 
 def lasting_key(folder: Path) -> bytes:
-    """Give the key kept in a folder, making it when there is none that is ours alone. Raises OSError.
+    """Return the key stored in a folder, creating it if there is none that only this user can read. Raises OSError.
 
-    Engines that start at the same moment get the same one.
+    Engines that start at the same time get the same key.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = folder / _KEY
-    # One at a time, threads too: else what one just made could be taken for torn by another who looked before.
+    # Locked, for threads too: otherwise a key just created could be mistaken for an incomplete one.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -136,7 +136,7 @@ def lasting_key(folder: Path) -> bytes:
             key = place.read_bytes()
             if len(key) == SEAL_BYTES:
                 return key
-        return _new_key(place)  # torn, or somebody else could know it: nothing sealed with it is believed
+        return _new_key(place)  # incomplete, or readable by others: files sealed with it are no longer valid
     finally:
         os.close(descriptor)
 

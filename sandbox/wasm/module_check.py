@@ -1,7 +1,7 @@
-"""Compiles a module at the moment it is handed in: in a locked worker, started for it and gone afterwards, away from every event loop.
+"""Check of WebAssembly modules at upload, by compiling them in a sandbox worker that is started for it.
 
-Whoever uploads hears at once what is wrong with a module, and the engine's own process never runs the compiler. What was compiled lies on
-the code cache for the node that runs it.
+The client gets a compile error with the upload, and the engine's process never runs the compiler. The compiled code is cached for the node
+that runs it.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers.warm_pool import WarmPool
 
 
-class _Turn:
-    """A tenant's place in the queue; forgotten when nobody stands there."""
+class _TenantLock:
+    """Lock of one tenant; removed when unused."""
 
     __slots__ = ("__weakref__", "lock")
 
@@ -34,7 +34,7 @@ class Checked(NamedTuple):
     """Result of the check of a module.
 
     Attributes:
-        refused: how its compilation ended; None when it is good.
+        refused: report of the failed compilation; None if it succeeded.
         cpu_ms: CPU time of the compiler, 0 when the code was in the cache.
     """
 
@@ -43,12 +43,12 @@ class Checked(NamedTuple):
 
 
 class ModuleChecker:
-    """Judges modules for synchronous callers on any thread; makes no process and no thread until it is asked.
+    """Check modules for synchronous callers on any thread; a worker is started for each module.
 
     Args:
-        code_cache: makes the code cache that the code is put on, anew for each module, and closed after it.
-        cores: how many compile at once; the others wait, and each tenant has one at a time.
-        profile, minimum: as of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
+        code_cache: factory of the code cache, called for each module; the cache is closed afterwards.
+        cores: number of compilations at once; each tenant has one at a time.
+        profile, minimum: see :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
         limits: of one compilation.
     """
 
@@ -67,21 +67,21 @@ class ModuleChecker:
         self._limits = limits
         self._slots = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
         self._queue = threading.Lock()
-        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+        self._tenant_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
 
     def judge(self, job: Job) -> Checked:
-        """Compile a job's module. Blocks.
+        """Compile a job's module and return the result. Blocks.
 
         Raises:
-            SandboxError: the host cannot raise the walls, or no worker can be had.
+            SandboxError: the host cannot raise the walls, or no worker is available.
         """
         with self._queue:
-            turn = self._turns.setdefault(job.tenant, _Turn())
-        with turn.lock, self._slots:
-            return self._apart(job)
+            tenant_lock = self._tenant_locks.setdefault(job.tenant, _TenantLock())
+        with tenant_lock.lock, self._slots:
+            return self._compile_in_thread(job)
 
-    def _apart(self, job: Job) -> Checked:
-        # In a thread of its own: the caller's may have a running event loop, and the launcher lives as long as its thread.
+    def _compile_in_thread(self, job: Job) -> Checked:
+        # In a separate thread: the caller's may have a running event loop, and the launcher ends with the thread that started it.
         found: list[Checked] = []
         failed: list[BaseException] = []
 

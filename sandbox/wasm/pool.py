@@ -1,4 +1,4 @@
-"""Runs tenants' WebAssembly commands: compiles where needed, then one fresh worker per attempt, forked for it and given the code."""
+"""The pool for tenants' WebAssembly commands: compiles a module if needed, then forks a new worker for each attempt."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from lodger.sandbox.wasm.compiler import LIMITS, Compiler
 from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.admission import refuse
-from lodger.sandbox.workers.attempt import Attempt, NeverArmed, Surroundings
+from lodger.sandbox.workers.attempt import Attempt, AttemptContext, NeverArmed
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.workers.warm_pool import WarmPool, now_us
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
@@ -32,17 +32,17 @@ class WasmPool:
     """Workers of runtime ``wasm``, one per attempt.
 
     Args:
-        cores: how many workers may be made ready at once.
-        profile, minimum, cgroup: as of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
-        code_cache: where compiled modules are kept; in memory only unless told. It is closed with the pool.
+        cores: number of workers that may start at once.
+        profile, minimum, cgroup: see :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
+        code_cache: cache of compiled modules, closed with the pool; by default one in memory.
         compile_limits: of one compilation.
-        now_us: microseconds since 1970, for log lines.
+        now_us: clock for log lines, microseconds since 1970.
 
     Attributes:
-        attempt_type: drives a worker from hand-over to verdict.
-        zygote_type: starts the zygote.
-        compilers_type: makes the pool of workers that compile.
-        walls: which walls stand, by name.
+        attempt_type: class that drives a worker through an attempt.
+        zygote_type: class of the zygote.
+        compilers_type: class of the pool that compiles.
+        walls: maps each wall's name to whether it is active.
     """
 
     attempt_type = Attempt
@@ -65,7 +65,7 @@ class WasmPool:
         self._cgroup = cgroup
         self._now_us = now_us
         self.code_cache = code_cache or CodeCache()
-        self._factory = self.compilers_type(
+        self._compilers = self.compilers_type(
             runtime="wasm_compiler",
             size=1,
             cores=cores,
@@ -74,48 +74,48 @@ class WasmPool:
             cgroup=cgroup,
             now_us=now_us,
         )
-        self.compiler = Compiler(self._factory, self.code_cache, compile_limits)
+        self.compiler = Compiler(self._compilers, self.code_cache, compile_limits)
         self._slots = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
         self._starting = asyncio.Lock()
-        self._raising = asyncio.Lock()  # apart: a stop waits for runs, and a run may be raising a new zygote
+        self._zygote_lock = asyncio.Lock()  # a separate lock: stop waits for runs, and a run may be starting a zygote
         self._zygote: Zygote | None = None
         self._lost: list[Zygote] = []
         self._expected: deque[asyncio.Future[WorkerEnd]] = deque()
         self._open = False
         self._running = 0
-        self._quiet: asyncio.Future[None] | None = None
+        self._idle: asyncio.Future[None] | None = None
         self.walls: dict[str, bool] = {}
 
     @property
     def zygote(self) -> Zygote | None:
-        """The zygote at work, for reports and tests."""
+        """The current zygote, for reports and tests."""
         return self._zygote
 
     @property
     def ready(self) -> tuple[int, ...]:
-        """Pids of the compilers that wait, oldest first."""
-        return self._factory.ready
+        """Process ids of the ready compilers, oldest first."""
+        return self._compilers.ready
 
     async def start(self) -> None:
-        """Bring up both zygotes; safe twice. Raises ZygoteFailed, WallUnavailable."""
+        """Start both zygotes; safe to call twice. Raises ZygoteFailed, WallUnavailable."""
         async with self._starting:
             if self._open:
                 return
             self._open = True
             try:
-                await self._factory.start()
+                await self._compilers.start()
                 await self._bring_up()
             except BaseException:
                 await self._close()
                 raise
 
     async def stop(self) -> None:
-        """End every worker and wait until they are gone; safe twice. What runs ends as worker_lost."""
+        """End every worker and wait for it; safe to call twice. Running attempts end as worker_lost."""
         async with self._starting:
             await self._close()
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Run one module in a fresh worker. The caller's cancellation kills it. Raises ZygoteFailed when none can be had."""
+        """Run one module in a new worker and return its report. Cancellation kills the worker. Raises ZygoteFailed if none is available."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
@@ -132,11 +132,11 @@ class WasmPool:
                 code.close()
         finally:
             self._running -= 1
-            if self._quiet is not None and not self._running and not self._quiet.done():
-                self._quiet.set_result(None)
+            if self._idle is not None and not self._running and not self._idle.done():
+                self._idle.set_result(None)
 
     async def compile(self, job: Job) -> Report | None:
-        """Compile a job's module beforehand, as at upload; gives None when it is good, otherwise how that ended."""
+        """Compile a job's module in advance; return None if it succeeded, otherwise the report of the failure."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
@@ -150,8 +150,8 @@ class WasmPool:
         for _ in range(_TRIES):
             try:
                 worker = await self._worker(code, metered=bool(job.fuel))
-                around = Surroundings(worker.resident_bytes(), self.walls, self._now_us)
-                return await self.attempt_type(worker, job, host, around).run()
+                context = AttemptContext(worker.resident_bytes(), self.walls, self._now_us)
+                return await self.attempt_type(worker, job, host, context).run()
             except NeverArmed:
                 if not self._open:
                     break
@@ -162,46 +162,46 @@ class WasmPool:
     # workers
 
     async def _worker(self, code: SealedCode, *, metered: bool) -> WorkerEnd:
-        """Fork one and wait until it holds the code behind its walls. Raises NeverArmed, ZygoteFailed."""
+        """Fork a worker and wait until it has loaded the code. Raises NeverArmed, ZygoteFailed."""
         async with self._slots:
-            async with self._raising:
+            async with self._zygote_lock:
                 zygote = self._zygote or await self._bring_up()
-            coming: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
-            self._expected.append(coming)
+            expected: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
+            self._expected.append(expected)
             zygote.spawn((code.descriptor, code.size, metered))
-            worker = await coming
+            worker = await expected
             try:
                 async with asyncio.timeout(_WARM_UP_S):
-                    said = await asyncio.get_running_loop().sock_recv(worker.socket, 4096)
+                    message = await asyncio.get_running_loop().sock_recv(worker.socket, 4096)
             except (TimeoutError, OSError):
-                said = b""
+                message = b""
             except BaseException:
                 _drop(worker)
                 raise
-            if said != _READY:
+            if message != _READY:
                 _drop(worker)
-                words = said[frames.HEAD.size + 5 :].decode("utf-8", "replace")
-                _journal.error("a worker could not load compiled code: %s", words or "it ended without a word")
+                reason = message[frames.HEAD.size + 5 :].decode("utf-8", "replace")
+                _journal.error("a worker could not load compiled code: %s", reason or "it ended without a message")
                 raise NeverArmed
             return worker
 
     def _adopt(self, worker: WorkerEnd) -> None:
-        coming = self._expected.popleft()
-        if coming.done():  # whoever asked was cancelled
+        expected = self._expected.popleft()
+        if expected.done():  # the attempt was cancelled
             _drop(worker)
         else:
-            coming.set_result(worker)
+            expected.set_result(worker)
 
     # the zygote
 
     async def runtime_settings(self) -> dict[str, str]:
-        """Return the paths of what the runtime loads in the zygote."""
+        """Return the paths of the files that the runtime loads in the zygote."""
         return runtime_settings("wasm")
 
     async def _bring_up(self) -> Zygote:
         self._require_open()
-        await self._bury()
-        zygote = self.zygote_type(self._adopt, self._bereft, self._refused, self._cgroup)
+        await self._stop_lost()
+        zygote = self.zygote_type(self._adopt, self._on_lost, self._on_refused, self._cgroup)
         await zygote.start(zygote_settings("wasm", await self.runtime_settings()))
         try:
             Doctor.require(self._profile, zygote.walls, minimum=self._minimum)
@@ -217,24 +217,24 @@ class WasmPool:
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool was stopped")
 
-    def _bereft(self) -> None:
+    def _on_lost(self) -> None:
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
             _journal.warning("the zygote of runtime wasm ended; the next attempt starts a new one")
             self._lost.append(zygote)
-        self._disappoint()
+        self._fail_expected()
 
-    def _refused(self) -> None:
-        # The kernel had no process, no memory or no descriptor for one more.
-        coming = self._expected.popleft()
-        if not coming.done():
-            coming.set_exception(NeverArmed())
+    def _on_refused(self) -> None:
+        # The kernel had no process, memory or descriptor for another worker.
+        expected = self._expected.popleft()
+        if not expected.done():
+            expected.set_exception(NeverArmed())
 
-    def _disappoint(self) -> None:
+    def _fail_expected(self) -> None:
         while self._expected:
-            self._refused()
+            self._on_refused()
 
-    async def _bury(self) -> None:
+    async def _stop_lost(self) -> None:
         while self._lost:
             await self._lost.pop().stop()
 
@@ -243,13 +243,13 @@ class WasmPool:
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
             await zygote.stop()
-        await self._bury()
-        self._disappoint()
-        await self._factory.stop()
+        await self._stop_lost()
+        self._fail_expected()
+        await self._compilers.stop()
         if self._running:
-            self._quiet = asyncio.get_running_loop().create_future()
-            await self._quiet
-            self._quiet = None
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+            self._idle = None
         self.code_cache.close()
 
 

@@ -1,4 +1,4 @@
-"""Compiled code in memory files that nobody can change any more, each with a seal that says whose it is and what it was made of."""
+"""Compiled code in sealed memory files, each with an HMAC over its tenant, source and compiler."""
 
 import errno
 import fcntl
@@ -13,11 +13,11 @@ _NOEXEC_SEAL = 8  # MFD_NOEXEC_SEAL: the file can never be executed by name
 
 @dataclass(frozen=True, slots=True)
 class SealedCode:
-    """Compiled code; the descriptor is the holder's to close.
+    """Compiled code; the holder closes the descriptor.
 
     Attributes:
         descriptor: of a memory file with every seal of memfd_create(2).
-        size: bytes.
+        size: in bytes.
         seal: HMAC-SHA-256 over the binding and the code.
     """
 
@@ -25,16 +25,16 @@ class SealedCode:
     size: int
     seal: bytes
 
-    def another(self) -> "SealedCode":
-        """Give the same with a descriptor of its own."""
+    def duplicate(self) -> "SealedCode":
+        """Return the same code with another descriptor."""
         return SealedCode(os.dup(self.descriptor), self.size, self.seal)
 
     def content(self) -> bytes:
-        """Read the code."""
+        """Return the bytes of the code."""
         return os.pread(self.descriptor, self.size, 0)
 
     def close(self) -> None:
-        """Let go; once."""
+        """Close the descriptor; call once."""
         os.close(self.descriptor)
 
 
@@ -49,11 +49,11 @@ def _memory_file() -> int:
 
 
 class SealedCodeWriter:
-    """Compiled code that is still coming in: on no heap, only in its memory file.
+    """Writer of compiled code into a memory file.
 
     Args:
         key: of the engine.
-        binding: whose code it is and what it is made of.
+        binding: tenant, source and compiler of the code.
     """
 
     def __init__(self, key: bytes, binding: bytes) -> None:
@@ -62,7 +62,7 @@ class SealedCodeWriter:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Add bytes. Raises OSError when there is no memory."""
+        """Append bytes. Raises OSError if there is no memory."""
         self._mac.update(data)
         view = memoryview(data)
         while view:
@@ -70,13 +70,13 @@ class SealedCodeWriter:
         self.size += len(data)
 
     def finish(self) -> SealedCode:
-        """Seal it."""
+        """Seal the file and return the code."""
         descriptor, self._descriptor = self._descriptor, -1
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
         return SealedCode(descriptor, self.size, self._mac.digest())
 
     def drop(self) -> None:
-        """Throw it away unless it was sealed; safe twice."""
+        """Discard the file unless it was sealed; safe to call twice."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

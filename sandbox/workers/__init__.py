@@ -1,4 +1,4 @@
-"""The parent's side of one zygote: its launcher, warm workers, and one attempt from hand-over to verdict.
+"""Control of the zygote and its workers in the parent process: the launcher, the pool of warm workers, and one attempt from job to verdict.
 
-It must never know which runtime's code a worker loads, nor believe a frame that a worker sends.
+It must never know which runtime a worker loads, nor trust a frame that a worker sends.
 """

@@ -1,4 +1,4 @@
-"""What of a job is refused before any worker hears of it: too large, no text, no JSON, names that cannot be ones."""
+"""Checks of a job before it is given to a worker: sizes, encoding, JSON of the input, module names."""
 
 from lodger.sandbox import prescan
 from lodger.sandbox.job import Job
@@ -10,7 +10,7 @@ _LONGEST_NAME = 255
 
 
 def refuse(job: Job) -> Verdict | None:
-    """What is too large or not JSON never reaches a worker."""
+    """Return the verdict on a job that no worker may be given, or None if it is acceptable."""
     limits = job.limits
     if job.bundle.wasm is not None and len(job.bundle.wasm) > limits.wasm_bytes:
         return verdict.module_too_large(len(job.bundle.wasm), limits)
@@ -20,9 +20,9 @@ def refuse(job: Job) -> Verdict | None:
     if len(modules) > _MAX_MODULES or any(
         not name or len(name) > _LONGEST_NAME or not name.isprintable() for name in modules
     ):
-        # An empty name would be the context's own place on the wire.
+        # The empty name stands for the context in the wire format.
         return verdict.bad_request(
-            f"at most {_MAX_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
+            f"a script has at most {_MAX_MODULES} modules, with names of 1 to {_LONGEST_NAME} printable characters"
         )
     size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
     if size > limits.source_bytes:
@@ -38,5 +38,5 @@ def refuse(job: Job) -> Verdict | None:
     except prescan.JsonRefused as refused:
         return verdict.bad_request(f"the input: {refused}")
     except UnicodeEncodeError:
-        return verdict.bad_request("a module is not text: it holds half of a surrogate pair")
+        return verdict.bad_request("a module is not text: it contains a lone surrogate")
     return None

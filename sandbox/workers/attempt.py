@@ -1,7 +1,7 @@
-"""One attempt as the parent sees it: frames in and out of one worker's socket, its host calls, its clocks, one verdict.
+"""One attempt in the parent process: the frames of one worker, its host calls, deadlines and verdict.
 
-No frame of the worker is believed. Whatever it sends, this side's memory is bounded by the limits, the event loop is never blocked for
-long (a turn reads one chunk and looks at a bounded number of frames), and nothing but a verdict comes out.
+No frame of the worker is trusted. Whatever it sends, the parent's memory is bounded by the limits, the event loop is not blocked for long
+(a turn reads one chunk and handles a bounded number of frames), and the result is always a verdict.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
-#: Answers that a worker does not take lie here, each as large as a frame: more of them, with the copies that are made on the way, would
-#: let one attempt grow this process past its promise of 8 MiB.
+#: Replies that a worker does not read are buffered here, each up to the size of a frame; this keeps one attempt's share of the parent's
+#: memory below 8 MiB.
 MAX_CALLS_IN_FLIGHT = 5
-#: Values, keys counted, that the arguments of one call may hold: a megabyte of brackets or quotes is not looked at to its end.
+#: Maximum number of values, keys included, in the arguments of one call; bounds the time of the check.
 _CALL_VALUES = 250_000
-#: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
+#: Log frames beyond the limit that are dropped before the worker, which ignores its limit, is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0
-#: Ends by which a worker cannot say any more how many log lines it dropped.
+#: Outcomes after which the worker could not report its number of dropped log lines.
 _STOPPED = {
     Outcome.CPU_LIMIT,
     Outcome.WALL_LIMIT,
@@ -45,13 +45,13 @@ _journal = logging.getLogger("lodger.sandbox")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What is the same for all attempts of one zygote.
+class AttemptContext:
+    """Facts shared by all attempts of one zygote.
 
     Attributes:
-        idle_bytes: resident memory of a worker that waits.
-        walls: which walls stand.
-        now_us: microseconds since 1970, for log lines.
+        idle_bytes: resident memory of a waiting worker.
+        walls: maps each wall's name to whether it is active.
+        now_us: clock for log lines, microseconds since 1970.
     """
 
     idle_bytes: int
@@ -60,8 +60,8 @@ class Surroundings:
 
 
 def cpu_ms(pid: int) -> float:
-    """Give the CPU time another process has used, -1 when it is gone."""
-    if pid <= 0:  # these numbers would name our own clock
+    """Return the CPU time of another process, -1 if it ended."""
+    if pid <= 0:  # these numbers stand for this process
         return -1.0
     try:
         return time.clock_gettime_ns((~pid << 3) | 2) / 1e6
@@ -70,30 +70,30 @@ def cpu_ms(pid: int) -> float:
 
 
 class AttemptWatch:
-    """Calls back once, when a deadline has passed."""
+    """Deadlines of an attempt: calls back once the wall time or the CPU time has passed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int) -> None:
         self._loop = loop
         self._pid = pid
         self._wall: asyncio.TimerHandle | None = None
         self._cpu: asyncio.TimerHandle | None = None
-        self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact: the worker sleeps
+        self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact, because the worker is waiting
 
     def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
-        """Arm both clocks; ``cpu_limit_ms`` counts from now."""
+        """Start both deadlines; ``cpu_limit_ms`` counts from now."""
         self._wall = self._loop.call_later(wall_ms / 1000, on_wall)
         if cpu_limit_ms < wall_ms:
             self._cpu = self._loop.call_later(cpu_limit_ms / 1000, self._look, cpu_limit_ms, on_cpu)
 
     def stop(self) -> None:
-        """Disarm; safe twice."""
+        """Cancel both deadlines; safe to call twice."""
         for handle in (self._wall, self._cpu):
             if handle is not None:
                 handle.cancel()
         self._wall = self._cpu = None
 
     def used_ms(self) -> float:
-        """CPU time since hand-over, 0 when the worker is gone."""
+        """Return the CPU time since the job was sent, 0 if the worker ended."""
         now = cpu_ms(self._pid)
         return max(0.0, now - self.cpu_before_ms)
 
@@ -106,19 +106,19 @@ class AttemptWatch:
 
 
 class NeverArmed(Exception):
-    """The worker died before a tenant's byte was sent: the job can be given to another one."""
+    """The worker died before it was armed: the job can be given to another worker."""
 
 
 class Attempt:
-    """Drives one worker from hand-over to verdict; :meth:`run` is called once."""
+    """Driver of one worker from the job to the verdict; :meth:`run` is called once."""
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
+    def __init__(self, worker: WorkerEnd, job: Job, host: Host, context: AttemptContext) -> None:
         self._worker = worker
         self._job = job
         self._limits = job.limits
         self._host = host
-        self._around = surroundings
-        self._now_us = surroundings.now_us
+        self._context = context
+        self._now_us = context.now_us
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket = worker.socket
         self._watch = AttemptWatch(self._loop, worker.pid)
@@ -126,8 +126,10 @@ class Attempt:
         self._outgoing = bytearray()
         self._longest = self._longest_frames()
         self._reading = self._writing = self._armed = False
-        self._backlog = self._turn_due = False  # frames lie in the buffer; a turn for them is scheduled
-        self._call_waits = False  # the first of them is a call for which there is no room
+        self._backlog = self._turn_due = (
+            False  # whether frames wait in the buffer; whether a turn for them is scheduled
+        )
+        self._call_waits = False  # whether the first waiting frame is a call beyond MAX_CALLS_IN_FLIGHT
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_effects = 0
         self._made_calls = 0
@@ -138,7 +140,7 @@ class Attempt:
         self._decided: asyncio.Future[Verdict | None] = self._loop.create_future()
 
     async def run(self) -> Report:
-        """Hand the job over, see it through, kill the worker. Raises NeverArmed; cancelling kills the worker too."""
+        """Send the job, wait for the verdict, kill the worker and return the report. Raises NeverArmed. Cancellation kills the worker."""
         started = self._loop.time()
         limits = self._limits
         try:
@@ -152,7 +154,7 @@ class Attempt:
                 self._job.stop.add_done_callback(self._stopped)
             self._worker.on_end = self._read_on
             self._read_on()
-            # The tenant's bytes follow the numbers at once and wait in the worker's socket: it reads them when it is armed, not before.
+            # The tenant's bytes are sent with the header; the worker reads them from its socket once it is armed.
             header, bundle = codec.header(self._job), self._payload()
             self._write(
                 frames.HEAD.pack(len(header), frames.HEADER)
@@ -164,7 +166,7 @@ class Attempt:
             ended = self._loop.time()
         finally:
             self._end()
-        await self._buried()
+        await self._wait_until_reaped()
         if found is None:
             found = self._judge_death()
         self._hand_over(self._log_buffer.cut_line(self._now_us()))
@@ -175,7 +177,7 @@ class Attempt:
             logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
             dropped_logs=self._log_buffer.dropped,
             usage=self._usage((ended - started) * 1000),
-            walls=self._around.walls,
+            walls=self._context.walls,
         )
 
     # the end
@@ -195,7 +197,7 @@ class Attempt:
             self._job.stop.remove_done_callback(self._stopped)
         self._worker.kill()
         descriptor = self._socket.fileno()
-        self._loop.remove_reader(descriptor)  # ours, or the pool's when we never came to read
+        self._loop.remove_reader(descriptor)  # this attempt's reader, or still the pool's
         if self._writing:
             self._loop.remove_writer(descriptor)
         self._reading = self._writing = False
@@ -205,8 +207,8 @@ class Attempt:
             call.cancel()
         self._worker.close()
 
-    async def _buried(self) -> None:
-        if not await self._worker.gone(_REAP_S):
+    async def _wait_until_reaped(self) -> None:
+        if not await self._worker.wait_ended(_REAP_S):
             _journal.error("a killed worker was not reaped within %s s", _REAP_S)
 
     def _judge_death(self) -> Verdict:
@@ -223,7 +225,7 @@ class Attempt:
 
     def _peak_bytes(self) -> int:
         death = self._worker.death
-        return 0 if death is None else max(0, death.peak_bytes - self._around.idle_bytes)
+        return 0 if death is None else max(0, death.peak_bytes - self._context.idle_bytes)
 
     def _usage(self, wall_ms: float) -> Usage:
         return Usage(round(self._cpu_ms(), 3), round(wall_ms, 3), self._peak_bytes(), self._made_calls)
@@ -237,7 +239,7 @@ class Attempt:
             except BlockingIOError:
                 sent = 0
             except OSError:
-                return  # the worker is gone: its end of file tells the rest
+                return  # the worker ended: the end of file is handled when reading
             data = data[sent:]
         if data:
             self._outgoing += data
@@ -260,9 +262,9 @@ class Attempt:
     # in
 
     def _read_on(self) -> None:
-        """Read as long as there is room for what comes of it; a worker that does not take its replies is not read.
+        """Start or stop reading: a worker that does not read its replies is not read either.
 
-        One whose calls are many is read up to its next call: that it is done, or gone, is seen whoever keeps it waiting.
+        A worker with too many calls is read up to its next call, so that its end is still noticed.
         """
         if self._decided.done():
             return
@@ -271,8 +273,8 @@ class Attempt:
             self._turn_due = True
             self._loop.call_soon(self._turn)
         wanted = taken and not self._backlog
-        if self._backlog and not self._turn_due and self._worker.over:
-            self._hear_out()
+        if self._backlog and not self._turn_due and self._worker.ended:
+            self._read_remaining()
         if wanted != self._reading:
             self._reading = wanted
             if wanted:
@@ -280,14 +282,14 @@ class Attempt:
             else:
                 self._loop.remove_reader(self._socket.fileno())
 
-    def _hear_out(self) -> None:
-        if (left := codec.remaining(self._socket, self._incoming, self._longest)) is not None:
+    def _read_remaining(self) -> None:
+        if (left := codec.drain(self._socket, self._incoming, self._longest)) is not None:
             for kind, payload in left:
                 self._frame(kind, payload)
             self._decide(None)
 
     def _room(self) -> bool:
-        """Whether one more call may begin."""
+        """Return whether another call may begin."""
         return len(self._calls) < MAX_CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
 
     def _readable(self) -> None:
@@ -304,7 +306,7 @@ class Attempt:
         self._turn()
 
     def _turn(self) -> None:
-        """Look at a bounded number of whole frames."""
+        """Handle a bounded number of whole frames."""
         self._turn_due = self._backlog = self._call_waits = False
         incoming, head = self._incoming, frames.HEAD
         start = looked = 0
@@ -314,10 +316,10 @@ class Attempt:
                 if kind == frames.DONE and self._armed:
                     self._decide(verdict.output_limit(self._limits, length))
                 else:
-                    self._decide(verdict.protocol_error("a frame larger than its kind may be"))
+                    self._decide(verdict.protocol_error("a frame larger than its maximum"))
             if self._decided.done():
                 break
-            self._call_waits = kind == frames.CALL and not self._room()  # the rest of it is not read either
+            self._call_waits = kind == frames.CALL and not self._room()  # nothing after it is read either
             end = start + head.size + length
             if self._call_waits or (looked == _FRAMES_A_TURN and len(incoming) >= end):
                 self._backlog = True
@@ -332,11 +334,11 @@ class Attempt:
         self._read_on()
 
     def _longest_frames(self) -> dict[int, int]:
-        """Give how many bytes each kind of frame may have; a kind that is not here may have none."""
+        """Return the maximum payload of each kind of frame, in bytes; other kinds must be empty."""
         limits = self._limits
         return {
             frames.CALL: limits.frame_bytes,
-            frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # cut here too
+            frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # also cut by the parent
             frames.DONE: limits.result_bytes,
             frames.FAIL: max(codec.MAX_FAILURE_BYTES, limits.frame_bytes),
             frames.LOG_PART: limits.log_line_bytes + 2,  # a level, and one byte more than a line may have
@@ -371,9 +373,9 @@ class Attempt:
 
     def _failure(self, payload: bytes) -> Verdict:
         found, modules = codec.failure(payload), self._job.bundle.modules
-        if self._job.bundle.wasm is not None:  # its frames are ours, not its own
+        if self._job.bundle.wasm is not None:  # its error is written by the runtime, not by the module
             return found
-        return error_location.mended(error_location.own_places(found, modules), modules)
+        return error_location.relocate(error_location.restrict_to_script(found, modules), modules)
 
     def _done(self, payload: bytes) -> None:
         try:
@@ -383,7 +385,7 @@ class Attempt:
         except prescan.JsonRefused as refused:
             if refused.code in ("too_deep", "number_out_of_range"):
                 self._decide(verdict.bad_request(str(refused)))
-            elif self._job.bundle.wasm is not None:  # its own bytes, not our serializer's
+            elif self._job.bundle.wasm is not None:  # written by the module, not by our serializer
                 self._decide(verdict.bad_result(str(refused)))
             else:
                 self._decide(verdict.protocol_error("a result that is not JSON"))
@@ -410,13 +412,13 @@ class Attempt:
         if line is not None:
             try:
                 self._host.log(line)
-            except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+            except Exception:  # noqa: BLE001 - any error of the host is a fault of the engine
                 _journal.exception("the host failed at a log line")
                 self._decide(verdict.engine_fault("the engine failed while taking a log line"))
 
     def _dropped(self, payload: bytes) -> None:
         if self._said_dropped or len(payload) != frames.CALL_ID.size:
-            self._decide(verdict.protocol_error("dropped lines counted twice or not at all"))
+            self._decide(verdict.protocol_error("a malformed or repeated count of dropped lines"))
             return
         self._said_dropped = True
         self._log_buffer.dropped += frames.CALL_ID.unpack(payload)[0]
@@ -424,11 +426,11 @@ class Attempt:
     # host calls
 
     def _call(self, payload: bytes) -> None:
-        asked = codec.call(payload)
-        if asked is None or asked.number in self._calls:
-            self._decide(verdict.protocol_error("a malformed host call" if asked is None else "a call number in use"))
+        call = codec.call(payload)
+        if call is None or call.number in self._calls:
+            self._decide(verdict.protocol_error("a malformed host call" if call is None else "a call number in use"))
             return
-        effect, maximum = asked.name in EFFECTS, self._limits.host_calls
+        effect, maximum = call.name in EFFECTS, self._limits.host_calls
         if self._made_effects >= maximum * EFFECTS_PER_CALL if effect else self._made_calls >= maximum:
             self._decide(verdict.call_limit(self._limits))
             return
@@ -436,23 +438,23 @@ class Attempt:
         self._made_calls += not effect
         try:
             arguments = prescan.scan(
-                asked.arguments,
+                call.arguments,
                 max_bytes=self._limits.frame_bytes,
                 max_depth=self._limits.json_depth,
                 max_values=_CALL_VALUES,
             )
         except prescan.JsonRefused as refused:
-            self._reply(asked.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
+            self._reply(call.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
             return
-        self._calls[asked.number] = self._loop.create_task(self._answer(asked.number, asked.name, arguments))
+        self._calls[call.number] = self._loop.create_task(self._answer(call.number, call.name, arguments))
 
     async def _answer(self, number: int, name: str, arguments: str) -> None:
         try:
-            if self._decided.done():  # it came in one breath with the end: nothing begins for the judged
+            if self._decided.done():  # the attempt ended in the meantime
                 return
             reply = await self._host.call(name, arguments)
             self._reply(number, reply)
-        except Exception as error:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+        except Exception as error:  # noqa: BLE001 - any error of the host is a fault of the engine
             _journal.error("the host failed at a call: %r", error, exc_info=verdict.is_bug(error))
             self._decide(verdict.of_host(error))
         finally:
@@ -463,7 +465,7 @@ class Attempt:
         text = reply.json.encode()
         ok = reply.ok
         if len(text) + 5 > self._limits.frame_bytes:
-            ok, text = False, b'{"code":"reply_too_large","message":"the answer is larger than one frame may be"}'
+            ok, text = False, b'{"code":"reply_too_large","message":"the reply is larger than the limit frame_bytes"}'
         if self._decided.done():
             return
         head = (
@@ -473,6 +475,6 @@ class Attempt:
         )
         if len(text) < _CHUNK:
             self._write(head + text)
-        else:  # no copy more of what is large
+        else:  # avoids a copy of a large reply
             self._write(head)
             self._write(text)

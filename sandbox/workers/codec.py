@@ -1,4 +1,4 @@
-"""The frames of an attempt: header and bundle to bytes, a worker's bytes to values (None when malformed), its log within limits."""
+"""Encoding and decoding of an attempt's frames, and the buffer that keeps its log within the limits."""
 
 import socket
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.verdict import Verdict
 
 _NAME, _FILE, _MESSAGE, _STACK = 256, 512, 8192, 16384
-#: Of a FAIL frame: its texts, where each letter may be six bytes of JSON.
+#: Maximum size of a FAIL frame: its texts, with up to six bytes of JSON per character.
 MAX_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK) + 4096
 _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.OK}}
 
 
 def header(job: Job) -> bytes:
-    """Give the numbers of a job, and nothing else of it."""
+    """Return the payload of the HEADER frame: the limits of a job."""
     other = {"fuel": job.fuel, "now_us": job.now_us}
     return frames.LIMITS_WIRE.pack(
         *(other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS)
@@ -27,7 +27,7 @@ def header(job: Job) -> bytes:
 
 
 def bundle(content: Bundle) -> bytes:
-    """Give context and modules; the entry comes first of the modules."""
+    """Return the payload of the BUNDLE frame: context, entry module, other modules."""
     entry = {content.entry: content.modules[content.entry]} if content.entry in content.modules else {}
     parts = {"": content.context, **entry, **content.modules}
     wire = bytearray()
@@ -38,16 +38,16 @@ def bundle(content: Bundle) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A host call as it came: the name is ASCII, the arguments are unchecked bytes."""
+class HostCall:
+    """A decoded host call: the name is ASCII, the arguments are unchecked bytes."""
 
     number: int
     name: str
     arguments: bytes
 
 
-def call(payload: bytes) -> Asked | None:
-    """Read a CALL frame; None when it is malformed."""
+def call(payload: bytes) -> HostCall | None:
+    """Return the call of a CALL frame, None if it is malformed."""
     fixed = frames.CALL_ID.size + 1
     if len(payload) < fixed:
         return None
@@ -55,11 +55,11 @@ def call(payload: bytes) -> Asked | None:
     name = payload[fixed:end]
     if not name or len(payload) <= end or not name.isascii() or not all(33 <= byte < 127 for byte in name):
         return None
-    return Asked(frames.CALL_ID.unpack_from(payload)[0], name.decode("ascii"), payload[end:])
+    return HostCall(frames.CALL_ID.unpack_from(payload)[0], name.decode("ascii"), payload[end:])
 
 
 def failure(payload: bytes) -> Verdict:
-    """Read a FAIL frame: an outcome that blames the tenant, with an error in bounded plain texts; otherwise a protocol error."""
+    """Return the verdict of a FAIL frame, with its texts cut; a protocol error if the outcome or the error is invalid."""
     length = payload[0] if payload else 0
     outcome = _MAY_FAIL.get(payload[1 : 1 + length].decode("ascii", "replace"))
     if outcome is None:
@@ -96,16 +96,16 @@ def _position(value: Any) -> int | None:  # noqa: ANN401 - hostile JSON
 _CHUNK = 1 << 16
 
 
-def remaining(end: socket.socket, incoming: bytearray, longest: Mapping[int, int]) -> list[tuple[int, bytes]] | None:
-    """Add what is still in the socket to ``incoming``; give its lines and its failure, in order, None when a result is among them.
+def drain(end: socket.socket, incoming: bytearray, longest: Mapping[int, int]) -> list[tuple[int, bytes]] | None:
+    """Return the log and FAIL frames that an ended worker left in its buffer and socket; None if there is a result.
 
-    A result is worth the calls before it, so these have their turn. Nothing else makes up for the worker: no call that it still asks for.
+    Before a result, the calls that precede it are carried out; otherwise calls of a dead worker are ignored.
     """
     try:
         while chunk := end.recv(_CHUNK):
             incoming += chunk
     except OSError:
-        pass  # all that there was, or a socket that broke
+        pass  # nothing left, or the socket failed
     found, at, head = [], 0, frames.HEAD
     while len(incoming) - at >= head.size:
         length, kind = head.unpack_from(incoming, at)
@@ -125,7 +125,7 @@ _CUT = "… [cut]"
 
 
 class LogBuffer:
-    """Keeps what fits. An honest worker applies the same limits before it sends; this is for the others."""
+    """Log lines within the limits. A worker applies the same limits; these hold even if it does not."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -134,23 +134,23 @@ class LogBuffer:
         self._full = False
         self.dropped = 0
         self._parts = 0
-        self._unfinished = bytearray()  # level and text of a line with no end so far
+        self._unfinished = bytearray()  # level and text of an unfinished line
 
     def add_part(self, level_and_text: bytes) -> bool:
-        """Keep the next part of an unfinished line. Returns whether so many parts are allowed."""
+        """Append a part of an unfinished line. Return whether the number of parts is within the limit."""
         self._parts += 1
         room = self._limits.log_line_bytes + 2 - len(self._unfinished)
         self._unfinished += level_and_text[bool(self._unfinished) :][: max(room, 0)]
         return self._parts <= frames.MAX_LOG_PARTS
 
     def finish_line(self) -> None:
-        """Forget the parts of a line: it came whole, or was dropped."""
+        """Discard the parts of a line, which arrived whole or was dropped."""
         self._unfinished.clear()
 
     def cut_line(self, us: int) -> LogLine | None:
-        """Return the line that a stopped worker did not end, marked as cut; None when there is none.
+        """Return the unfinished line of a stopped worker, marked as cut; None if there is none.
 
-        Where the worker may have sent no part, because it had sent too many, the mark stands alone.
+        If the worker had reached the maximum number of parts, the line may consist of the mark only.
         """
         if not self._unfinished and self._parts < frames.MAX_LOG_PARTS:
             return None
@@ -159,7 +159,7 @@ class LogBuffer:
         return self.add(line[0], line[1:], us, ended=False)
 
     def add(self, level: int, text: bytes, us: int, *, ended: bool = True) -> LogLine | None:
-        """Keep a line, cut if need be or if the worker did not end it; None when it was dropped."""
+        """Add a line and return it, cut to the limits or marked as unfinished; None if it was dropped."""
         limits = self._limits
         room = min(limits.log_line_bytes, limits.log_bytes - self._bytes)
         if self._full or len(self._lines) >= limits.log_lines or room <= 0:
@@ -179,11 +179,11 @@ class LogBuffer:
         return line
 
     def lines(self, us: int, *, counted: bool = True) -> tuple[LogLine, ...]:
-        """Return what was kept, with a last line that says what was not.
+        """Return the kept lines, followed by one about dropped lines if there are any.
 
         Args:
             us: time of that line.
-            counted: whether the worker could say how many lines it dropped itself; one that was stopped could not.
+            counted: whether the worker reported its number of dropped lines; a stopped one could not.
         """
         limits = self._limits
         maximum = f"at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept"

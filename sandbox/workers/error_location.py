@@ -1,9 +1,9 @@
-"""Moves an error to the line that it speaks of, and drops frames that the script cannot have. Pure; sees the author's source as data.
+"""Correction of an error's location: finds the line that the message names and removes stack frames outside the script. Pure.
 
-A script can write anything into an error's ``stack``: only places in its own modules are kept.
+A script can write anything into an error's ``stack``, so only frames in its own modules are kept.
 
-The guest notes a position for calls and operators, none for reading a property or a name, and so reports the place noted before: a line
-or two too early. The message names what was read; the first such reading from there on is meant. Nothing found: nothing moved.
+QuickJS records positions of calls and operators, but not of reading a property or a variable, and so reports a position a line or two too
+early. The message contains the name that was read; its first use after the reported position is taken. If there is none, nothing changes.
 """
 
 import re
@@ -17,7 +17,7 @@ _NAME = r"[A-Za-z_$][\w$]*"
 _PROPERTY = re.compile(rf"cannot (?:read|set) property '({_NAME})' of (?:undefined|null)")
 _VARIABLE = re.compile(rf"({_NAME}) is not defined")
 _FARTHEST = 4096
-#: What no reading hides in; a string is kept whole only where it is the key of ``["name"]``.
+#: Tokens of JavaScript; a string is recognised as a key only in ``["name"]``.
 _TOKEN = re.compile(
     rf"""//[^\n]* | /\*(?:.*?\*/|.*)
       | (?P<key>\[\s*(?:"{_NAME}"|'{_NAME}')\s*\])
@@ -33,8 +33,8 @@ _FRAME = re.compile(r"    at (?:[^\n]{0,500} \()?(?P<file>[^()\n]+?):(?P<line>\d
 _NATIVE = re.compile(r"    at [\w$.<>#\[\] -]{1,200} \(native\)")
 
 
-def own_places(found: Verdict, modules: Mapping[str, str]) -> Verdict:
-    """Keep only what lies in the script's modules of an error's frames and place."""
+def restrict_to_script(found: Verdict, modules: Mapping[str, str]) -> Verdict:
+    """Return the verdict without stack frames and locations outside the script's modules."""
     error = found.error
     if error is None:
         return found
@@ -54,8 +54,8 @@ def own_places(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     return replace(found, error=replace(error, stack=stack, file=place[0], line=place[1], column=place[2]))
 
 
-def mended(found: Verdict, modules: Mapping[str, str]) -> Verdict:
-    """Give the verdict with its error's line, column and first frame where the named reading stands; 4 KiB are looked at."""
+def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
+    """Return the verdict with the error's location moved to the use of the name in its message; searches 4 KiB."""
     error = found.error
     if error is None or error.file is None or error.line is None or error.column is None:
         return found
@@ -69,7 +69,7 @@ def mended(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     at = None if start is None else _reading(source, start, wanted[1], variable=variable)
     if at is None:
         return found
-    return replace(found, error=_moved(error, source, at))
+    return replace(found, error=_relocated(error, source, at))
 
 
 def _offset(source: str, line: int, column: int) -> int | None:
@@ -87,7 +87,7 @@ def _reading(source: str, start: int, name: str, *, variable: bool) -> int | Non
     text = source[start : start + _FARTHEST]
     before = source[max(0, start - 300) : start]
     if re.search(rf"\b{re.escape(name)}\s*$", before, re.ASCII):
-        return None  # the place stands just behind the name: it is right
+        return None  # the location directly follows the name: it is right
     depth = 0
     destructured = None
     for token in _TOKEN.finditer(text):
@@ -100,7 +100,7 @@ def _reading(source: str, start: int, name: str, *, variable: bool) -> int | Non
         elif token["key"] and not variable:
             if token["key"].strip("[] \t\r\n\"'") == name:
                 return start + token.start()
-        elif token["name"] == name and (token["dot"] or "")[:1] != "?":  # an optional chain cannot fail so
+        elif token["name"] == name and (token["dot"] or "")[:1] != "?":  # an optional chain does not raise this error
             after = text[token.end() : token.end() + 80].lstrip()
             if bool(token["dot"]) != variable and not (variable and after[:1] == ":"):
                 return start + token.start("name")
@@ -109,7 +109,7 @@ def _reading(source: str, start: int, name: str, *, variable: bool) -> int | Non
     return destructured
 
 
-def _moved(error: ScriptError, source: str, at: int) -> ScriptError:
+def _relocated(error: ScriptError, source: str, at: int) -> ScriptError:
     line = source.count("\n", 0, at) + 1
     column = at - (source.rfind("\n", 0, at) + 1) + 1
     old, new = f"{error.file}:{error.line}:{error.column}", f"{error.file}:{line}:{column}"

@@ -1,6 +1,6 @@
-"""Starts the launcher process, which brings up the zygote, and speaks with it: asks for workers, takes them over, learns of their deaths.
+"""The zygote as seen by the parent process: starts it through the launcher, requests workers and receives their exit status.
 
-Must be used from a thread that lives as long as the zygote shall: the launcher's death signal is bound to the thread that started it.
+The thread that starts a zygote must outlive it: the launcher's death signal is bound to that thread.
 """
 
 import array
@@ -35,21 +35,21 @@ _started = itertools.count()
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
 
 _PIDFD_GET_INFO = 0xC040FF0B  # _IOWR(PIDFS_IOCTL_MAGIC, 11, struct pidfd_info) of its first version, 64 bytes
-_PIDFD_INFO = (1).to_bytes(8, "little") + bytes(56)  # asks for the pids
+_PIDFD_INFO = (1).to_bytes(8, "little") + bytes(56)  # requests the process ids
 _PID_AT = struct.Struct("=i")
 
-#: How long the guest's soft stop may take to save its logs before the kernel's timer kills.
+#: Time between the soft CPU limit and the kernel's timer, for the guest to send its logs.
 CPU_GRACE_MS = 50
 
 
 def _first_uid() -> int:
-    """Return the first user id of a new zygote: above those that systemd gives to containers, below 2³¹."""
+    """Return the first user id of a new zygote: above the range that systemd uses for containers, below 2³¹."""
     number = os.getpid() * _ZYGOTES_OF_A_PROCESS + next(_started) % _ZYGOTES_OF_A_PROCESS
     return _UID_BASE + number % _UID_RANGES * UIDS_PER_ZYGOTE
 
 
 def zygote_settings(runtime: str, runtime_settings: dict[str, str]) -> dict[str, str]:
-    """Give what a zygote is told, with the operator's maxima from the table of limits."""
+    """Return the settings of a zygote, with the maxima from the table of limits."""
     return {
         "runtime": runtime,
         "uid": str(_first_uid()),
@@ -64,7 +64,7 @@ def zygote_settings(runtime: str, runtime_settings: dict[str, str]) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """What the reaper knows of a worker: wait status and exact usage, warm-up and exit included."""
+    """Exit of a worker: wait status and exact usage, including warm-up and exit."""
 
     status: int
     cpu_us: int
@@ -73,7 +73,7 @@ class Death:
 
 
 class WorkerEnd:
-    """The parent's hold on one worker: socket, pidfd, and its death when known."""
+    """Handle of one worker: socket, pidfd, and its exit when known."""
 
     __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "on_end", "pid", "pidfd", "socket")
 
@@ -84,13 +84,13 @@ class WorkerEnd:
         self.pid = pid_of(pidfd)
         self.death: Death | None = None
         self.lost = False
-        #: Called when its death is known.
+        #: Called when the exit is known.
         self.on_end: Callable[[], None] | None = None
         self._killed = False
         self._died: asyncio.Future[None] | None = None
 
     def kill(self) -> None:
-        """SIGKILL through the pidfd: never hits another process."""
+        """Send SIGKILL through the pidfd, which never reaches another process."""
         if self.pidfd >= 0 and not self._killed:
             self._killed = True
             try:
@@ -99,22 +99,22 @@ class WorkerEnd:
                 pass
 
     def close(self) -> None:
-        """Let go of socket and pidfd; safe twice."""
+        """Close socket and pidfd; safe to call twice."""
         self.socket.close()
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
 
     def resident_bytes(self) -> int:
-        """Give its resident memory, 0 when it is gone."""
+        """Return the worker's resident memory, 0 if it ended."""
         try:
             with Path(f"/proc/{self.pid}/statm").open("rb") as statm:
                 return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except OSError:
             return 0
 
-    def ended(self, death: Death | None) -> None:
-        """Note the death; None when the zygote died and nobody can tell."""
+    def record_end(self, death: Death | None) -> None:
+        """Record the exit; None if the zygote ended and the exit status is lost."""
         self.death = death
         self.lost = death is None
         if self._died is not None and not self._died.done():
@@ -123,13 +123,13 @@ class WorkerEnd:
             self.on_end()
 
     @property
-    def over(self) -> bool:
-        """Whether its death is known, or nobody will ever know."""
+    def ended(self) -> bool:
+        """Whether the worker ended: its exit is known or lost."""
         return self.death is not None or self.lost
 
-    async def gone(self, max_s: float) -> bool:
-        """Wait for the reaper's word, and say whether it came."""
-        if not self.over:
+    async def wait_ended(self, max_s: float) -> bool:
+        """Wait for the end of the worker; return whether it came in time."""
+        if not self.ended:
             loop = asyncio.get_running_loop()
             died = self._died = loop.create_future()
             patience = loop.call_later(max_s, _settle_once, died)
@@ -137,22 +137,22 @@ class WorkerEnd:
                 await died
             finally:
                 patience.cancel()
-        return self.over
+        return self.ended
 
 
 def pid_of(pidfd: int) -> int:
-    """Process id in this process's own PID namespace. Raises OSError, ValueError or IndexError: no pidfd."""
-    asked = bytearray(_PIDFD_INFO)
+    """Return the process id in this process's PID namespace. Raises OSError, ValueError or IndexError if it is no pidfd."""
+    info = bytearray(_PIDFD_INFO)
     try:
-        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, asked)
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, info)
     except OSError:  # before Linux 6.13
         return pid_in_text(pidfd)
-    (pid,) = _PID_AT.unpack_from(asked, 16)  # struct pidfd_info: mask, cgroupid, pid, …
+    (pid,) = _PID_AT.unpack_from(info, 16)  # struct pidfd_info: mask, cgroupid, pid, …
     return int(pid)
 
 
 def pid_in_text(pidfd: int) -> int:
-    """The same as :func:`pid_of`, read from ``/proc/self/fdinfo``."""
+    """Return the same as :func:`pid_of`, read from ``/proc/self/fdinfo``."""
     info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
     try:
         return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
@@ -169,10 +169,10 @@ class Zygote:
     """One zygote, from its start to its end.
 
     Attributes:
-        walls: wall name to "" when it stands, otherwise why not.
-        modules: what the zygote had imported when it was ready.
-        asked: number of workers that were asked for and have neither come nor been refused.
-        program: the file that the zygote's interpreter runs.
+        walls: maps a wall's name to "" if it is active, otherwise to the reason why it is not.
+        modules: names of the modules that the zygote had imported when it was ready.
+        asked: number of requested workers that have neither arrived nor been refused.
+        program: path of the zygote's program.
     """
 
     program = FOLDER / "child" / "zygote.py"
@@ -194,18 +194,18 @@ class Zygote:
         self._control: socket.socket | None = None
         self._ready: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-        self.asked = 0
+        self.requested = 0
         self.workers: dict[int, WorkerEnd] = {}
         self.walls: dict[str, str] = {}
         self.modules: tuple[str, ...] = ()
 
     @property
     def launcher_pid(self) -> int:
-        """The launcher's pid, for tests and reports; -1 when there is none."""
+        """The launcher's process id, for tests and reports; -1 if there is none."""
         return -1 if self._process is None else self._process.pid
 
     async def start(self, settings: dict[str, str]) -> None:
-        """Bring it up. Raises ZygoteFailed with its last words."""
+        """Start the zygote and wait until it is ready. Raises ZygoteFailed with its last message."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603, ASYNC220 - a fork and exec of two milliseconds, before any work
@@ -232,7 +232,7 @@ class Zygote:
         self._control = ours
         loop = asyncio.get_running_loop()
         self._ready = loop.create_future()
-        loop.add_reader(ours.fileno(), self._hear)
+        loop.add_reader(ours.fileno(), self._on_control)
         try:
             if self._cgroup is not None:
                 ungrouped = self._group_in(self._cgroup, self._process.pid)
@@ -245,21 +245,21 @@ class Zygote:
             await self.stop()
             raise ZygoteFailed(
                 "zygote_failed",
-                "the zygote did not answer",
-                why=f"no word from it within {_START_S:g} s",
-                fix="lodger doctor says what this host lacks",
+                "the zygote did not start",
+                why=f"it did not report within {_START_S:g} s",
+                fix="run lodger doctor: it shows what this host lacks",
             ) from None
         except BaseException:
             await self.stop()
             raise
 
     def spawn(self, code: tuple[int, int, bool] | None = None) -> None:
-        """Ask for one worker; they come through ``on_worker`` in the order of asking, or ``on_refused`` says that one could not be made.
+        """Request one worker; ``on_worker`` is called with each in the order of requests, ``on_refused`` if one could not be forked.
 
         Args:
-            code: for runtime ``wasm`` the compiled module: descriptor of a sealed memory file, bytes, whether it is metered.
+            code: for runtime ``wasm``, the compiled module: descriptor of a sealed memory file, size in bytes, whether it is metered.
         """
-        self.asked += 1
+        self.requested += 1
         if self._control is not None:
             try:
                 if code is None:
@@ -271,7 +271,7 @@ class Zygote:
                 self._lose()
 
     async def stop(self) -> None:
-        """End the zygote and everything under it, and wait until nothing is left; safe twice, and safe to cancel: it goes on to its end."""
+        """End the zygote with all its processes and wait for them; safe to call twice. A cancellation is raised after that."""
         if self._stopping is None:
             self._stopping = asyncio.get_running_loop().create_task(self._stop())
         cancelled = None
@@ -280,14 +280,14 @@ class Zygote:
                 await asyncio.shield(self._stopping)
             except (
                 asyncio.CancelledError
-            ) as problem:  # whoever waits is in a hurry; a process that nobody waits for stays for ever
+            ) as problem:  # still waits, because a process that is not waited for stays as a zombie
                 cancelled = problem
         if cancelled is not None:
             raise cancelled
         self._stopping.result()
 
     async def _stop(self) -> None:
-        self._let_go()
+        self._disconnect()
         process = self._process
         if process is None:
             return
@@ -302,13 +302,13 @@ class Zygote:
             await asyncio.to_thread(self._cgroup.close, group)
 
     def _group_in(self, cgroup: WorkerCgroup, launcher: int) -> str:
-        """Put the launcher into a group before it makes anything: all that comes of it is in there. Gives why not, or nothing."""
+        """Put the launcher, and so all its children, into a control group. Return "" or the reason why not."""
         try:
-            group = cgroup.leaf()
+            group = cgroup.create_leaf()
         except NoGroup as reason:
             return str(reason)
         try:
-            group.admit(launcher)
+            group.add_process(launcher)
         except NoGroup as reason:
             cgroup.close(group)
             return str(reason)
@@ -322,18 +322,18 @@ class Zygote:
             pidfd = os.pidfd_open(process.pid)
         except OSError:
             return
-        ended: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(pidfd, _settle_once, ended)
+        exited: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(pidfd, _settle_once, exited)
         try:
             async with asyncio.timeout(seconds):
-                await ended
+                await exited
         except TimeoutError:
             pass
         finally:
             loop.remove_reader(pidfd)
             os.close(pidfd)
 
-    def _hear(self) -> None:
+    def _on_control(self) -> None:
         control = self._control
         while control is not None and control is self._control:
             try:
@@ -358,9 +358,9 @@ class Zygote:
                 self._settle(
                     ZygoteFailed(
                         "zygote_failed",
-                        "the zygote did not come up",
+                        "the zygote did not start",
                         why=message[1:].decode("utf-8", "replace"),
-                        fix="lodger doctor says what this host lacks",
+                        fix="run lodger doctor: it shows what this host lacks",
                     )
                 )
             else:
@@ -369,7 +369,7 @@ class Zygote:
                         "zygote_failed",
                         "the zygote ended before it was ready",
                         why="its control socket closed",
-                        fix="lodger doctor says what this host lacks",
+                        fix="run lodger doctor: it shows what this host lacks",
                     )
                 )
                 self._lose()
@@ -386,8 +386,8 @@ class Zygote:
         for _level, _kind, content in ancillary:
             rights.frombytes(content[: len(content) - len(content) % rights.itemsize])
         if len(rights) != 2:
-            # This process has no descriptor left for it. What did not arrive is closed by the kernel, and a worker whose other end is
-            # closed before it has a job ends by itself: it is as if none could have been made.
+            # This process is out of descriptors. The kernel closes those that did not arrive, and a worker with a closed socket
+            # exits: treated as a failed fork.
             for number in rights:
                 os.close(number)
             self._refuse()
@@ -396,20 +396,20 @@ class Zygote:
         end.setblocking(False)
         worker = WorkerEnd(PID.unpack(message)[0], end, rights[1])
         self.workers[worker.inner_pid] = worker
-        self.asked -= 1
+        self.requested -= 1
         self._on_worker(worker)
 
     def _refuse(self) -> None:
-        self.asked -= 1
+        self.requested -= 1
         self._on_refused()
         self._settle_drained()
 
     def _settle_drained(self) -> None:
-        if self._drained is not None and not self.asked and not self.workers:
+        if self._drained is not None and not self.requested and not self.workers:
             _settle_once(self._drained)
 
     async def drained(self) -> None:
-        """Wait until no worker lives or is asked for; the caller asks for no more."""
+        """Wait until no worker lives or is requested; the caller must request no more."""
         self._drained = asyncio.get_running_loop().create_future()
         self._settle_drained()
         await self._drained
@@ -418,16 +418,16 @@ class Zygote:
         pid, status, user_us, system_us, peak_bytes, minor_faults = DEATH.unpack(message)
         worker = self.workers.pop(pid, None)
         if worker is not None:
-            worker.ended(Death(status, user_us + system_us, peak_bytes, minor_faults))
+            worker.record_end(Death(status, user_us + system_us, peak_bytes, minor_faults))
         self._settle_drained()
 
     def _lose(self) -> None:
-        """The zygote is gone: its workers are dead or dying, and nobody will say how."""
+        """Handle the end of the zygote: its workers end too, and their exit status is lost."""
         if self._control is not None:
-            self._let_go()
+            self._disconnect()
             self._on_lost()
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         control, self._control = self._control, None
         if control is not None:
             asyncio.get_running_loop().remove_reader(control.fileno())
@@ -435,6 +435,6 @@ class Zygote:
         living, self.workers = self.workers, {}
         for worker in living.values():
             worker.kill()
-            worker.ended(None)
-        self.asked = 0
+            worker.record_end(None)
+        self.requested = 0
         self._settle_drained()

@@ -1,4 +1,4 @@
-"""How an attempt ended, decided by the parent from what cannot lie: its own clock, the exit status, the kernel's usage. Pure."""
+"""Verdicts: how an attempt ended, decided from the parent's clock, the exit status and the kernel's usage figures. Pure."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ from lodger.sandbox.job import HostGone, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 
-#: A tick of the kernel's CPU clock at HZ=100, the coarsest in use.
+#: Tick of the kernel's CPU clock at HZ=100, the coarsest in use.
 _TICK_MS = 10
 _ENDED_BY_MEMORY = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP})
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An outcome and what the author or operator is told."""
+    """An outcome with its error."""
 
     outcome: Outcome
     error: ScriptError | None = None
@@ -26,97 +26,97 @@ def _limit(outcome: Outcome, message: str) -> Verdict:
 
 
 def cpu_limit(limits: Limits) -> Verdict:
-    """Say that the CPU time is used up."""
+    """Return the verdict on an exceeded CPU time."""
     return _limit(Outcome.CPU_LIMIT, f"the script used more than {limits.cpu_ms} ms of CPU time")
 
 
 def wall_limit(limits: Limits) -> Verdict:
-    """Say that the time is over."""
+    """Return the verdict on an exceeded wall time."""
     return _limit(Outcome.WALL_LIMIT, f"the script gave no answer within {limits.wall_ms} ms")
 
 
 def memory_limit(limits: Limits) -> Verdict:
-    """Say that the memory is used up."""
+    """Return the verdict on exceeded memory."""
     return _limit(Outcome.MEMORY_LIMIT, f"the script needed more than {limits.memory_bytes // MIB} MiB of memory")
 
 
 def call_limit(limits: Limits) -> Verdict:
-    """Say that the calls are used up."""
+    """Return the verdict on too many host calls."""
     return _limit(Outcome.CALL_LIMIT, f"the script made more than {limits.host_calls} host calls")
 
 
 def output_limit(limits: Limits, size: int) -> Verdict:
-    """Say that the result is too large."""
-    return _limit(Outcome.OUTPUT_LIMIT, f"the result has {size} bytes of JSON, at most {limits.result_bytes} are kept")
+    """Return the verdict on a result that is too large."""
+    return _limit(Outcome.OUTPUT_LIMIT, f"the result has {size} bytes of JSON, the maximum is {limits.result_bytes}")
 
 
 def cancelled() -> Verdict:
-    """Say that somebody took it back."""
+    """Return the verdict on a cancelled attempt."""
     return Verdict(Outcome.CANCELLED, ScriptError("Cancelled", "the run was cancelled"))
 
 
 def bad_request(why: str) -> Verdict:
-    """Say that what came or went is outside the bounds of a value; ``why`` is our own sentence."""
+    """Return the verdict on an input or result outside the bounds; ``why`` must not quote the script."""
     return Verdict(Outcome.BAD_REQUEST, ScriptError("BadRequest", why))
 
 
 def compile_error(why: str) -> Verdict:
-    """Say that there is nothing to run; ``why`` is our own sentence."""
+    """Return the verdict on a script that cannot be loaded; ``why`` must not quote the script."""
     return Verdict(Outcome.COMPILE_ERROR, ScriptError("ReferenceError", why))
 
 
 def source_too_large(size: int, limits: Limits) -> Verdict:
-    """Say that the modules are too large."""
-    message = f"the modules have {size} bytes, at most {limits.source_bytes} are taken"
+    """Return the verdict on modules that are too large."""
+    message = f"the modules have {size} bytes, the maximum is {limits.source_bytes}"
     return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
 
 
 def module_too_large(size: int, limits: Limits) -> Verdict:
-    """Say that a WebAssembly module is too large."""
-    message = f"the module has {size} bytes, at most {limits.wasm_bytes} are taken"
+    """Return the verdict on a WebAssembly module that is too large."""
+    message = f"the module has {size} bytes, the maximum is {limits.wasm_bytes}"
     return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
 
 
 def bad_result(why: str) -> Verdict:
-    """Say that a module wrote something to its standard output that is no JSON; ``why`` is our own sentence."""
+    """Return the verdict on a WebAssembly module with output that is not JSON; ``why`` must not quote the output."""
     return Verdict(Outcome.SCRIPT_ERROR, ScriptError("BadResult", f"standard output must be one JSON value: {why}"))
 
 
 def protocol_error(why: str) -> Verdict:
-    """Say that the worker broke the protocol; ``why`` holds no byte of the worker's."""
+    """Return the verdict on a protocol error of the worker; ``why`` must not quote its bytes."""
     return Verdict(Outcome.PROTOCOL_ERROR, ScriptError("ProtocolError", f"the worker broke the protocol: {why}"))
 
 
 def worker_lost(why: str) -> Verdict:
-    """Say that the attempt ended through no fault of the script."""
+    """Return the verdict on a worker lost through no fault of the script."""
     return Verdict(Outcome.WORKER_LOST, ScriptError("WorkerLost", why))
 
 
 def engine_fault(why: str) -> Verdict:
-    """Say that our own side failed; ``why`` is a fixed sentence, never an exception's text."""
+    """Return the verdict on a failure of the engine; ``why`` is a fixed sentence, never an exception's text."""
     return Verdict(Outcome.ENGINE_FAULT, ScriptError("EngineFault", why))
 
 
 def is_bug(error: Exception) -> bool:
-    """Whether what the host raised at a call wants a traceback: that its database is away explains itself."""
+    """Return whether an exception of the host is logged with a traceback: not if a service is unavailable."""
     return not isinstance(error, HostGone)
 
 
 def of_host(error: Exception) -> Verdict:
-    """Say what becomes of an attempt at whose call the host raised."""
+    """Return the verdict on an attempt after an exception of the host."""
     if isinstance(error, HostGone):
         return engine_fault("the database that answers this script's calls could not be reached")
     return engine_fault("the engine failed while answering a host call")
 
 
 def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Verdict:
-    """Judge a worker that ended without an answer and that the parent did not stop.
+    """Return the verdict on a worker that ended without an answer and was not stopped by the parent.
 
     Args:
-        status: as wait4 gives it.
-        cpu_ms: used by the job, warm-up taken off.
+        status: from wait4.
+        cpu_ms: CPU time of the job, without warm-up.
         peak_bytes: resident memory above that of an idle worker.
-        limits: of the job.
+        limits: the job's limits.
     """
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
@@ -129,9 +129,7 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Ver
             return memory_limit(limits)
         return worker_lost("the worker was killed from outside")
     if number == signal.SIGSYS:
-        return Verdict(
-            Outcome.CRASHED, ScriptError("Crash", "denied system call: the wall seccomp stopped the worker (SIGSYS)")
-        )
+        return Verdict(Outcome.CRASHED, ScriptError("Crash", "denied system call: seccomp killed the worker (SIGSYS)"))
     if number in _ENDED_BY_MEMORY and peak_bytes * 10 >= limits.memory_bytes * 9:
         return memory_limit(limits)
     return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker crashed ({_name(number)})"))

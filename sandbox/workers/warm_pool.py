@@ -1,7 +1,7 @@
-"""Keep locked, warm workers of one runtime ready behind one zygote, and give each attempt one of its own.
+"""The pool of warm workers of one runtime: keeps some ready behind one zygote and gives each attempt its own.
 
-The pool asks for the next worker only when one has said that it is ready, and never lets more warm up than there are cores: unbounded
-refill looks best in throughput and ruins the p99. The oldest ready worker goes first: a fork is not warm before its ready frame.
+No more workers warm up at once than there are cores: an unbounded refill has the best throughput but a bad p99. The oldest ready worker is
+used first.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.settings import runtime_settings
 from lodger.sandbox.workers import verdict
-from lodger.sandbox.workers.attempt import Attempt, NeverArmed, Surroundings
+from lodger.sandbox.workers.attempt import Attempt, AttemptContext, NeverArmed
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
@@ -28,13 +28,13 @@ _WARM_UP_S = 10.0
 _TAKE_S = 30.0
 _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
-#: Workers in a row that die while warming up before the pool says so to whoever waits.
-_HOPELESS = 4
+#: Consecutive workers that die while warming up before waiting attempts fail.
+_MAX_FAILURES = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
 def now_us() -> int:
-    """Microseconds since 1970, by the host's clock."""
+    """Return the time of the host's clock, microseconds since 1970."""
     return time.time_ns() // 1000
 
 
@@ -43,22 +43,22 @@ class WarmPool:
 
     Args:
         runtime: ``quickjs``, ``wasm_compiler``, or ``quickjs-native`` for code that the operator trusts.
-        size: ready workers to keep; 8 per core unless told.
-        cores: how many may warm up at once.
-        profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
-        minimum: how many layers must stand for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
+        size: number of ready workers to keep; 8 per core by default.
+        cores: number of workers that may warm up at once.
+        profile: ``untrusted`` refuses to start with too few walls, ``trusted`` runs with any.
+        minimum: number of layers required for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
         cgroup: the control group around all workers; None for none.
-        metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
-        cache: where the baked realm is kept; None for lodger in the user's cache folder.
-        now_us: microseconds since 1970, for log lines.
+        metered: also prepare for jobs with ``fuel``, a deterministic limit; costs one more realm in the zygote.
+        cache: folder of the baked realm; None for ``lodger`` in the user's cache folder.
+        now_us: clock for log lines, microseconds since 1970.
 
     Attributes:
-        zygote_type: starts the zygote.
-        walls: which walls stand, by name.
+        zygote_type: class of the zygote.
+        walls: maps each wall's name to whether it is active.
     """
 
     zygote_type = Zygote
-    #: Workers of one zygote, which share its address layout, before a new zygote takes its place.
+    #: Number of workers of a zygote, which share its address layout, before it is replaced by a new one.
     renew_after = 10_000
 
     def __init__(
@@ -88,35 +88,35 @@ class WarmPool:
         self._now_us = now_us
         self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
-        self._first: asyncio.Future[None] | None = None  # the start waits for the first ready worker
+        self._first: asyncio.Future[None] | None = None  # set once the first worker is ready
         self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._retired: dict[Zygote, asyncio.Task[None]] = {}
-        self._forks = 0  # of the zygote at work
+        self._forks = 0  # of the current zygote
         self._warming: dict[WorkerEnd, asyncio.TimerHandle] = {}
         self._ready: deque[WorkerEnd] = deque()
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
         self.failures = self._restarts = 0
-        self._last_words = ""
-        self._around = Surroundings(0, {}, now_us)
+        self._last_message = ""
+        self._context = AttemptContext(0, {}, now_us)
         self._running = 0
-        self._quiet: asyncio.Future[None] | None = None
+        self._idle: asyncio.Future[None] | None = None
         self._open = False
         self.walls: dict[str, bool] = {}
 
     @property
     def zygote(self) -> Zygote | None:
-        """The zygote at work, for reports and tests."""
+        """The current zygote, for reports and tests."""
         return self._zygote
 
     @property
     def ready(self) -> tuple[int, ...]:
-        """Pids of the workers that wait, oldest first."""
+        """Process ids of the ready workers, oldest first."""
         return tuple(worker.pid for worker in self._ready)
 
     async def start(self) -> None:
-        """Bring up zygote and first worker; safe twice. Raises ZygoteFailed, WallUnavailable, SandboxError for an unknown library."""
+        """Start the zygote and wait for a worker; safe to call twice. Raises ZygoteFailed, WallUnavailable, SandboxError."""
         async with self._starting:
             if self._open:
                 return
@@ -137,12 +137,12 @@ class WarmPool:
                 raise
 
     async def stop(self) -> None:
-        """End every worker and the zygote and wait until they are gone; safe twice. What runs ends as worker_lost."""
+        """End the workers and the zygote and wait for them; safe to call twice. Running attempts end as worker_lost."""
         async with self._starting:
             await self._close()
 
-    async def attempt(self, make: Callable[[WorkerEnd, Surroundings], Attempt]) -> Report:
-        """Give a ready worker to an attempt and see it through; another one when it dies before it is armed. Raises ZygoteFailed."""
+    async def attempt(self, make: Callable[[WorkerEnd, AttemptContext], Attempt]) -> Report:
+        """Run an attempt with a ready worker, or another if it dies before it is armed, and return its report. Raises ZygoteFailed."""
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
         self._running += 1
@@ -150,7 +150,7 @@ class WarmPool:
             for _ in range(_TRIES):
                 worker = await self._take()
                 try:
-                    return await make(worker, self._around).run()
+                    return await make(worker, self._context).run()
                 except NeverArmed:
                     if not self._open:
                         break
@@ -158,8 +158,8 @@ class WarmPool:
             return Report(lost.outcome, error=lost.error, walls=self.walls)
         finally:
             self._running -= 1
-            if self._quiet is not None and not self._running and not self._quiet.done():
-                self._quiet.set_result(None)
+            if self._idle is not None and not self._running and not self._idle.done():
+                self._idle.set_result(None)
 
     # workers
 
@@ -182,17 +182,19 @@ class WarmPool:
             raise self._none_ready() from None
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._give_back(waiter.result())  # it came in the moment of the cancellation, untouched
+                self._give_back(waiter.result())  # it arrived with the cancellation and is unused
             raise
         finally:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
 
     def _none_ready(self) -> ZygoteFailed:
-        return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s")
+        return ZygoteFailed(
+            "no_worker", "no worker became ready", why=self._last_message or f"none within {_TAKE_S:g} s"
+        )
 
     def _give_back(self, worker: WorkerEnd) -> None:
-        """Hand a ready worker to whoever waits longest, or keep it."""
+        """Hand a ready worker to the attempt that has waited longest, or keep it."""
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -205,67 +207,68 @@ class WarmPool:
         if zygote is None or not self._open:
             return
         wanted = self._size + len(self._waiting) - len(self._ready)
-        while self._asked() + len(self._warming) < min(wanted, self._cores):
+        while self._requested() + len(self._warming) < min(wanted, self._cores):
             zygote.spawn()
             if self._zygote is not zygote:
-                return  # it was lost in between, and what was asked of it forgotten
+                return  # it was lost in spawn, with all its requests
 
     def _adopt(self, worker: WorkerEnd) -> None:
         loop = asyncio.get_running_loop()
         self._forks += 1
         if self._forks >= self.renew_after and self._renewing is None and self._zygote is not None:
             self._renewing = loop.create_task(self._renew(self._zygote))
-        self._warming[worker] = loop.call_later(_WARM_UP_S, self._warmed, worker, b"")
-        loop.add_reader(worker.socket.fileno(), self._hear, worker)
+        self._warming[worker] = loop.call_later(_WARM_UP_S, self._on_warm, worker, b"")
+        loop.add_reader(worker.socket.fileno(), self._on_readable, worker)
 
-    def _hear(self, worker: WorkerEnd) -> None:
-        # Heard until an attempt takes over: the first word is that it is ready, and nothing may come after that.
+    def _on_readable(self, worker: WorkerEnd) -> None:
+        # Until an attempt takes over: the worker sends READY, and nothing may follow.
         if worker in self._warming:
             try:
-                said = worker.socket.recv(4096)
+                message = worker.socket.recv(4096)
             except BlockingIOError:
                 return
             except OSError:
-                said = b""
-            self._warmed(worker, said)
+                message = b""
+            self._on_warm(worker, message)
         elif worker in self._ready:
             self._ready.remove(worker)
             _drop(worker)
             self._refill()
 
-    def _warmed(self, worker: WorkerEnd, said: bytes) -> None:
+    def _on_warm(self, worker: WorkerEnd, message: bytes) -> None:
         handle = self._warming.pop(worker, None)
         if handle is None:
             return
         handle.cancel()
-        if said == _READY:
+        if message == _READY:
             self.failures = 0
             self._restarts = 0
             if self._first is not None and not self._first.done():
                 self._first.set_result(None)
-            if not self._around.idle_bytes:
-                self._around = Surroundings(worker.resident_bytes(), self.walls, self._now_us)
+            if not self._context.idle_bytes:
+                self._context = AttemptContext(worker.resident_bytes(), self.walls, self._now_us)
             self._give_back(worker)
             self._refill()
             return
         _drop(worker)
         self.failures += 1
-        self._last_words = (
-            said[frames.HEAD.size + 5 :].decode("utf-8", "replace") or "it ended without a word while warming up"
+        self._last_message = (
+            message[frames.HEAD.size + 5 :].decode("utf-8", "replace")
+            or "the worker ended without a message while warming up"
         )
-        if self.failures >= _HOPELESS:
-            self._despair(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_words))
+        if self.failures >= _MAX_FAILURES:
+            self._fail_waiting(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_message))
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
-    def _refused(self) -> None:
-        # The kernel had no process, no memory or no descriptor for one more: what runs now will give some back. Who waits has patience.
+    def _on_refused(self) -> None:
+        # The kernel had no process, memory or descriptor for another worker; running ones will release some.
         self.failures += 1
-        self._last_words = "the kernel has no room for one more process"
+        self._last_message = "the kernel cannot create another process"
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
-    def _despair(self, problem: ZygoteFailed) -> None:
+    def _fail_waiting(self, problem: ZygoteFailed) -> None:
         if self._first is not None and not self._first.done():
             self._first.set_exception(problem)
         while self._waiting:
@@ -276,31 +279,31 @@ class WarmPool:
     # the zygote
 
     async def runtime_settings(self) -> dict[str, str]:
-        """Return the paths of what the runtime loads in the zygote; takes seconds when the realm has to be baked."""
+        """Return the paths of the files that the runtime loads in the zygote; takes seconds if the realm must be baked."""
         return await asyncio.to_thread(runtime_settings, self._runtime, self._cache, metered=self._metered)
 
-    def _asked(self) -> int:
-        """Return how many workers were asked for and have not come yet."""
+    def _requested(self) -> int:
+        """Return the number of requested workers that have not arrived yet."""
         zygotes = self._retired if self._zygote is None else (self._zygote, *self._retired)
-        return sum(zygote.asked for zygote in zygotes)
+        return sum(zygote.requested for zygote in zygotes)
 
     async def _bring_up(self) -> None:
         self._zygote = await self._start_zygote()
         self._forks = 0
-        self._around = Surroundings(0, self.walls, self._now_us)
+        self._context = AttemptContext(0, self.walls, self._now_us)
         self._refill()
 
     async def _renew(self, old: Zygote) -> None:
-        """Replace a zygote by a new one; the old one goes on until its last worker has ended, so that no attempt waits."""
+        """Replace a zygote by a new one; the old one is stopped when its last worker has ended."""
         try:
             zygote = await self._start_zygote()
         except SandboxError as problem:
             _journal.warning("the zygote could not be renewed: %s", problem.why)
-            self._forks = 0  # tried again after as many workers
+            self._forks = 0  # tried again after the same number of workers
             self._renewing = None
             return
         self._renewing = None
-        if self._zygote is not old:  # lost meanwhile: another one takes its place
+        if self._zygote is not old:  # it ended in the meantime and is being replaced
             await zygote.stop()
             return
         self._zygote, self._forks = zygote, 0
@@ -313,13 +316,13 @@ class WarmPool:
         del self._retired[zygote]
 
     async def _start_zygote(self) -> Zygote:
-        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._lost(zygote), self._refused, self._cgroup)
+        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self._cgroup)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         for wall, why in zygote.walls.items():
             if why:
                 asked = wall != "cgroup" or (self._cgroup is not None and self._cgroup.folder is not None)
-                _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s does not stand: %s", wall, why)
+                _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s is missing: %s", wall, why)
         try:
             Doctor.require(self._profile, zygote.walls, minimum=self._minimum)
         except BaseException:
@@ -327,9 +330,9 @@ class WarmPool:
             raise
         return zygote
 
-    def _lost(self, zygote: Zygote) -> None:
+    def _on_lost(self, zygote: Zygote) -> None:
         if self._zygote is not zygote:
-            return  # a retired one: its workers know that they are lost
+            return  # a retired one: its workers were already marked as lost
         self._zygote = None
         self._forget_workers()
         if self._open:
@@ -341,12 +344,12 @@ class WarmPool:
         await old.stop()
         while self._open and self._zygote is None:
             await asyncio.sleep(_BACK_OFF_S[min(self._restarts, len(_BACK_OFF_S) - 1)])
-            self._restarts += 1  # until a worker of it is ready
+            self._restarts += 1  # reset when a worker is ready
             try:
                 await self._bring_up()
             except SandboxError as problem:
-                self._last_words = problem.why
-                _journal.error("the zygote did not come up: %s", problem.why)
+                self._last_message = problem.why
+                _journal.error("the zygote did not start: %s", problem.why)
 
     def _forget_workers(self) -> None:
         for handle in self._warming.values():
@@ -371,11 +374,11 @@ class WarmPool:
                 await each.stop()
         self._ending = None
         self._forget_workers()
-        self._despair(ZygoteFailed("pool_stopped", "the pool was stopped"))
+        self._fail_waiting(ZygoteFailed("pool_stopped", "the pool was stopped"))
         if self._running:
-            self._quiet = asyncio.get_running_loop().create_future()
-            await self._quiet
-            self._quiet = None
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+            self._idle = None
 
 
 def _drop(worker: WorkerEnd) -> None:

@@ -1,6 +1,6 @@
-"""The control group around all workers of this process: made with the first zygote, gone with the last, a group of its own for each.
+"""The control group around all workers of this process: created with the first zygote, deleted with the last; one inner group per zygote.
 
-Where there is no place for groups, the reason is told and everything runs without: the limits of each attempt stand alone then.
+If groups cannot be created, the reason is reported and workers run without; the limits of each attempt still apply.
 """
 
 import itertools
@@ -9,23 +9,23 @@ import threading
 from pathlib import Path
 
 from lodger.sandbox.limits import MIB
-from lodger.sandbox.walls.cgroup import CONTROLLERS, Group, NoGroup, delegated, prepare
+from lodger.sandbox.walls.cgroup import CONTROLLERS, Group, NoGroup, delegated_folder, prepare
 
-#: What a zygote, its launcher and its waiting workers hold beside the attempts.
+#: Memory of zygotes, launchers and waiting workers, beside the attempts.
 _BESIDE_BYTES = 256 * MIB
 _numbers = itertools.count(1)
 
 
 class WorkerCgroup:
-    """Where zygotes are put.
+    """Control groups of zygotes.
 
     Args:
-        folder: a folder of cgroup v2 in which groups may be made; None for the one that systemd delegated.
+        folder: of cgroup v2, in which groups may be created; None for the one that systemd delegated.
         memory_bytes: of all attempts together.
         processes: of all zygotes together, with their launchers and workers.
 
     Attributes:
-        controllers: what the groups must have.
+        controllers: that the groups must have.
     """
 
     controllers: tuple[str, ...] = CONTROLLERS
@@ -44,12 +44,12 @@ class WorkerCgroup:
         self._outer: Group | None = None
         self._zygotes = 0
 
-    def leaf(self) -> Group:
-        """Make a group for one zygote; :meth:`close` takes it away. Raises NoGroup with the reason why there is none."""
+    def create_leaf(self) -> Group:
+        """Return a new group for one zygote; :meth:`close` deletes it. Raises NoGroup with the reason."""
         with self._lock:
-            outer = self._outer or self._made()
+            outer = self._outer or self._create_outer()
             try:
-                leaf = outer.inside(f"zygote-{next(_numbers)}")
+                leaf = outer.create_subgroup(f"zygote-{next(_numbers)}")
             except NoGroup:
                 if not self._zygotes:
                     outer.remove()
@@ -59,7 +59,7 @@ class WorkerCgroup:
             return leaf
 
     def close(self, leaf: Group) -> None:
-        """Take a zygote's group away with everything in it, and the outer one after the last; blocks for moments."""
+        """Kill the processes of a zygote's group and delete it, and the outer one after the last. Blocks briefly."""
         leaf.remove()
         with self._lock:
             self._zygotes -= 1
@@ -67,11 +67,11 @@ class WorkerCgroup:
                 self._outer.remove()
                 self._outer = None
 
-    def _made(self) -> Group:
-        folder = self.folder or delegated()
+    def _create_outer(self) -> Group:
+        folder = self.folder or delegated_folder()
         prepare(folder, self.controllers)
         outer = Group(folder / f"lodger-{os.getpid()}-{next(_numbers)}")
         if self.controllers:
-            outer.bound(self._memory_bytes, self._processes)
+            outer.set_limits(self._memory_bytes, self._processes)
         self._outer = outer
         return outer

@@ -194,7 +194,7 @@
     if (why === "stack_limit") {
       const about = describe(error);
       about.name = "LimitExceeded";
-      about.message = "the script's calls are nested too deeply: is there a recursion without end?";
+      about.message = "the script's calls are nested too deeply; check for infinite recursion";
       return say(why, about);
     }
     return fail(why, error); // "null": the host knows whether memory was short

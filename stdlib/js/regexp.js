@@ -10,7 +10,7 @@ const hasFlagV = uncurry(Object.getOwnPropertyDescriptor(prototype, "unicodeSets
 const recompile = uncurry(prototype.compile);
 
 function checked(made) {
-  if (hasFlagV(made)) throw new Refusal("runtime quickjs does not carry out regular expressions with the flag v; write it with the flag u, without sets and \\q{}");
+  if (hasFlagV(made)) throw new Refusal("runtime quickjs does not support regular expressions with the flag v; use the flag u, without sets and \\q{}");
   return made;
 }
 

@@ -54,7 +54,9 @@ def events(answer: httpx2.Response) -> Iterator[tuple[str, Any]]:
             yield "comment", line
 
 
-def worked(lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = ()) -> None:
+def worked(
+    lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = (), error: ScriptError | None = None
+) -> None:
     """Claim and end what is ready, as a node would."""
     context = lodge.engine.context
     with context.database.write() as connection:
@@ -64,11 +66,8 @@ def worked(lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = ())
     with context.database.write() as connection:
         taken = claims.claim(context, connection, lease, 50, lodge.clock.us)
     lodge.engine.changed()
-    ended = (
-        Finished(Outcome.SCRIPT_ERROR, error=ScriptError("E", "no"), logs=logs)
-        if fails
-        else Finished(Outcome.OK, "1", logs=logs)
-    )
+    failed = Finished(Outcome.SCRIPT_ERROR, error=error or ScriptError("E", "no"), logs=logs)
+    ended = failed if fails else Finished(Outcome.OK, "1", logs=logs)
     with context.database.write() as connection:
         outcome_commit.commit(context, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
     lodge.engine.changed()

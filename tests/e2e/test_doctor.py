@@ -14,7 +14,7 @@ def test_every_wall_is_judged_and_what_is_missing_has_a_remedy() -> None:
     assert said.code == (0 if body["ok"] else 1)
     assert {each["wall"] for each in body["walls"]} == {wall.name for wall in WALLS}
     for each in body["walls"]:
-        assert each["state"] in {"stands", "available", "missing"}
+        assert each["state"] in {"active", "available", "missing"}
         assert (each["state"] == "missing") == bool(each["remedy"])
     assert {"lodger", "python", "sqlite", "wasmtime", "tzdata", "guest"} <= set(body["versions"])
     assert body["cache"]["folder"]
@@ -27,30 +27,30 @@ def test_it_tells_people_whether_strangers_code_may_run() -> None:
 
 
 def test_what_stands_is_what_a_run_reports() -> None:
-    standing = {each["wall"] for each in lodger("doctor", "--json").json["walls"] if each["state"] == "stands"}
+    standing = {each["wall"] for each in lodger("doctor", "--json").json["walls"] if each["state"] == "active"}
     walls = lodger("exec", "-", "--json", stdin="return 1;").json["walls"]
     assert {wall for wall, stands in walls.items() if stands} <= standing
 
 
 def test_probing_raises_nothing() -> None:
     states = {each["state"] for each in lodger("doctor", "--probe", "--json").json["walls"]}
-    assert "stands" not in states
+    assert "active" not in states
 
 
 def test_the_minimum_is_the_operators(tmp_path: Path) -> None:
     body = lodger("doctor", "--json").json
-    stands = body["layers"]
+    active = body["layers"]
     assert (body["profile"], body["minimum"]) == ("untrusted", 4)
-    assert lodger("doctor", LODGER_WALLS_MINIMUM=str(stands)).code == 0
-    if stands == 6:
-        pytest.skip("NOT TESTED: every layer stands here, no minimum is above that")
-    more = {"LODGER_WALLS_MINIMUM": str(stands + 1)}
+    assert lodger("doctor", LODGER_WALLS_MINIMUM=str(active)).code == 0
+    if active == 6:
+        pytest.skip("NOT TESTED: every wall is active here, no minimum is above that")
+    more = {"LODGER_WALLS_MINIMUM": str(active + 1)}
     said = lodger("doctor", "--json", **more)
     assert (said.code, said.json["ok"], said.json["problem"]["code"]) == (1, False, "too_few_walls")
     assert said.json["problem"]["fix"]
     refused = lodger("exec", "-", "--json", stdin="return 1;", **more)
     assert (refused.code, refused.json["error"]["code"]) == (1, "too_few_walls")
-    assert "layers stand" in lodger("up", "--db", tmp_path / "ledger.db", **more).err
+    assert "walls are active" in lodger("up", "--db", tmp_path / "ledger.db", **more).err
     assert lodger("exec", "-", stdin="return 1;", LODGER_PROFILE="trusted", **more).code == 0
     trusted = lodger("doctor", LODGER_PROFILE="trusted", **more)
     assert trusted.code == 0

@@ -44,7 +44,7 @@ def test_a_script_is_no_module(module: Path) -> None:
     module.write_text("export default () => 1;")
     said = inside("exec", module, "--runtime", "wasm", "--json")
     assert (said.code, said.json["outcome"]) == (1, "compile_error")
-    assert "no WebAssembly" in said.json["error"]["message"]
+    assert "not WebAssembly" in said.json["error"]["message"]
 
 
 def test_a_module_is_no_script(module: Path) -> None:

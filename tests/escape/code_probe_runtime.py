@@ -1,6 +1,6 @@
-"""The probe runtime with a look at executable memory before the worker is armed, where runtime wasm makes its compiled code executable.
+"""The probe runtime with access to executable memory before the worker is armed, as runtime wasm has it.
 
-Setting ``probe`` is the path of probe_runtime.py; ``early`` is Python run in the worker behind the first filter.
+Setting ``probe`` is the path of probe_runtime.py; ``early`` is Python code that runs in the worker after the first filter.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ def protect(at, protection):
 
 
 def plant():
-    """Write a function into a page that is still writable."""
+    """Write a function into a writable page."""
     at = page()
     ctypes.memmove(at, FORTY_TWO, len(FORTY_TWO))
     return at

@@ -1,4 +1,4 @@
-"""WebAssembly commands for tests, and a pool for them on a loop of its own."""
+"""WebAssembly commands for tests, and a pool for them with its own event loop."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ LOOP = command("(loop $l (br $l))")
 
 
 class Commands:
-    """A pool on a loop of its own."""
+    """A pool with its own event loop."""
 
     def __init__(self, *, weak: dict[str, str] | None = None, **settings: Any) -> None:
         self.runner = asyncio.Runner()
@@ -46,7 +46,7 @@ class Commands:
         self.runner.close()
 
 
-#: Costs seconds of compilation.
+#: A module that takes seconds to compile.
 LADDER_OF_IFS = functions(b"\1\1\x7f" + b"\x20\0\4\x40\x20\0\x41\1\x6a\x21\0\x0b" * 500_000 + b"\x0b")
 
 __all__ = ["HELLO", "LADDER_OF_IFS", "LOOP", "MIB", "Commands", "command", "data", "functions", "leb", "wat"]

@@ -1,7 +1,7 @@
-"""What native code inside a worker tries after a breach: each as Python that stands in for it, with what must become of it.
+"""Attacks of native code inside a worker, written as Python, with their expected results.
 
-``call(name, …)`` is a raw system call and gives its answer, below zero an errno. ``ids`` holds pids of the engine, the zygote and a sibling
-as the worker would have to name them from outside, and the canary's path and port.
+``call(name, …)`` is a raw system call and returns its result, a negative errno on failure. ``ids`` holds the process ids of the engine, the
+zygote and a sibling as seen from outside, and the canary's path and port.
 """
 
 import platform
@@ -42,13 +42,12 @@ AT = -100
 
 @dataclass(frozen=True)
 class Attack:
-    """One thing that native code tries.
+    """One attack of native code.
 
     Attributes:
-        code: ends by ``answer``, the number that says how it went; below zero it was denied.
-        held: behind all walls: ``killed``, or the number.
-        bare: the same with the system call filter taken away, so that the other walls must hold; numbers of which one is right. Empty
-            where only the filter forbids it: then it is not tried without.
+        code: ends by ``answer`` with the result; a negative number if it was denied.
+        held: result with all walls: ``killed``, or the number.
+        bare: allowed results without the system call filter, when the other walls must hold; empty if only the filter stops it.
     """
 
     name: str
@@ -177,7 +176,7 @@ OTHERS = tuple(
         Attack(f"limit-{process}", f"answer = call('prlimit64', ids['{process}'], 7, struct.pack('QQ', 1, 1), 0)", bare=(EPERM, ESRCH)),
     )
 ) + (
-    # The zygote is the first process of the workers' own pid namespace, and has their uid: only the filter keeps a worker from it.
+    # The zygote is process 1 of the workers' pid namespace and has their uid: only the filter stops this.
     Attack("signal-first", "answer = call('kill', 1, 9)"),
     Attack("limit-first", "answer = call('prlimit64', 1, 7, struct.pack('QQ', 1, 1), 0)"),
     Attack("signal-all", "answer = call('kill', -1, 9)"),
@@ -250,7 +249,7 @@ NETWORK = (
     Attack("connect", "s = call('socket', 2, 1, 0); answer = s if s < 0 else call('connect', s, struct.pack('!HHI8x', 0x200, ids['port'], 0x7f000001), 16)", bare=(EACCES, -101, -111, EMFILE)),
     Attack("connect-abstract", "s = call('socket', 1, 1, 0); name = struct.pack('H', 1) + b'\\0' + ids['secret'].encode(); answer = s if s < 0 else call('connect', s, name, len(name))", bare=(EPERM, -111, EMFILE)),
     Attack("bind", "s = call('socket', 2, 1, 0); answer = s if s < 0 else call('bind', s, struct.pack('!HHI8x', 0x200, 8080, 0), 16)", bare=(EACCES, EPERM, -99, EMFILE)),
-    # Rights would come along with a frame: the parent never asks for them, so the kernel drops them; see test_owned_worker.py.
+    # The parent does not receive passed descriptors, so the kernel closes them; see test_owned_worker.py.
     Attack("own-socket-rights", _OWN + "vector = struct.pack('QQ', ctypes.addressof(text('x')), 1); rights = struct.pack('QiiiI', 20, 1, 1, mine, 0)\n"
            "keep.append(vector); message = struct.pack('QIIQQQQI', 0, 0, 0, ctypes.addressof(ctypes.create_string_buffer(vector)), 1, 0, 0, 0)\nanswer = min(0, call('sendmsg', mine, message, 0))"),
 )  # fmt: skip
@@ -281,7 +280,7 @@ LIMITS = (
 _WORD = "word = room(8); "
 _PAGE = "page = call('mmap', 0, 4096, 3, 0x22, -1, 0); "
 _CLOCK = "answer = call('clock_gettime', (~ids['{0}'] << 3) | 2, room(16))"
-#: Calls that a worker may make, in the half of them that it may not.
+#: Calls that are allowed, with arguments that are not.
 HALVES = (
     *(
         Attack(f"futex-{name}", _WORD + f"answer = min(0, call('futex', word, {command}, 1, 0, word, 0))", bare=bare)
@@ -309,5 +308,5 @@ ATTACKS = (*FILES, *PROGRAMS, *OTHERS, *KERNEL, *NETWORK, *LIMITS, *HALVES, *DES
 
 
 def source(attack: Attack, ids: dict[str, object]) -> str:
-    """Give the attack as a whole program for the probe runtime."""
+    """Return the attack as a program for the probe runtime."""
     return PRELUDE.format(numbers=NUMBERS, ids=ids) + attack.code + _ANSWER

@@ -1,6 +1,6 @@
-"""A runtime for tests of the walls: main.js holds Python, run inside the locked worker. It stands in for native code after a breach.
+"""A runtime for tests of the walls: main.js holds Python code that runs in the worker, as native code would after a breach.
 
-The zygote loads it by path. It imports beforehand what snippets may use, because nothing can be opened later.
+The zygote loads it by path. It imports in advance what snippets may use, because files cannot be opened later.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _USES = (gc, os, resource, signal, struct, time)
 
 
 def syscall(number, *arguments):
-    """Give the result, or minus errno."""
+    """Return the result, or the negative errno."""
     words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     ctypes.set_errno(0)
     answer = _libc.syscall(ctypes.c_long(number), *words)
@@ -27,7 +27,7 @@ def syscall(number, *arguments):
 
 
 def _thirty_two():
-    """Machine code that makes a system call by the old gate: the number is its argument, all others are 0. Made before code is sealed."""
+    """Return machine code that makes a 32-bit system call (int 0x80) with a given number and zero arguments, before code is sealed."""
     if os.uname().machine != "x86_64":
         return None
     # push rbx; mov eax, edi; xor ebx, ecx, edx, esi, edi; int 0x80; pop rbx; cdqe; ret

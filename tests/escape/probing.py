@@ -1,4 +1,4 @@
-"""Runs one snippet in a locked worker of the probe runtime, with some walls taken away, and gives the report."""
+"""Helpers that run a snippet in a worker of the probe runtime, without some walls."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ PROBE = str(Path(__file__).with_name("probe_runtime.py"))
 
 
 class Echo:
-    """Answers every call with its own name and keeps the lines."""
+    """Host that answers every call with its name and keeps log lines."""
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []

@@ -1,4 +1,4 @@
-"""Starts tests/escape/standing_pool.py as root or as an ordinary user, and looks at its processes from outside."""
+"""Runs tests/escape/standing_pool.py as root or as an ordinary user, and reads the state of its processes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ OVERFLOW_UID = 65534
 
 
 def ordinary_python() -> str:
-    """An interpreter that an ordinary user may execute."""
+    """Return the path of an interpreter that an ordinary user may execute."""
     folders = [*os.get_exec_path(), "/usr/local/bin", "/usr/bin"]
     names = ("python3", "python3.13", "python3.12", "python3.11")
     for candidate in (sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)):
@@ -38,7 +38,7 @@ def ordinary_python() -> str:
 def standing(
     user: str, without: str = "", code: str | None = None, under: tuple[str, ...] = ()
 ) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
-    """Give what the process said of itself; ``user`` is root, ordinary or own; ``under`` is a command to run it by."""
+    """Yield the report of the process; ``user`` is root, ordinary or own; ``under`` is a command that runs it."""
     if user in ("root", "ordinary") and os.geteuid() != 0:
         pytest.skip("needs root to choose the user")
     python, identity = sys.executable, {}

@@ -1,6 +1,6 @@
-"""A process with a pool: one worker armed and blocked in a call, one or more ready. Says their pids, then waits for its input to end.
+"""A process with a pool: one armed worker blocked in a call, others ready. Prints their process ids, then waits for the end of its input.
 
-Run as ``python standing_pool.py PACKAGES SETTINGS_JSON CODE``, so that it can be another user, and can be killed.
+Run as ``python standing_pool.py PACKAGES SETTINGS_JSON CODE``, so that it can run as another user and be killed.
 """
 
 import asyncio

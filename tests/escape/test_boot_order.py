@@ -1,4 +1,4 @@
-"""Each step of the boot order, verified from outside on a waiting and on an armed worker, as root and as an ordinary user."""
+"""Boot order: each step is verified from outside, on a waiting and an armed worker, as root and as an ordinary user."""
 
 import os
 from collections.abc import Iterator
@@ -129,7 +129,7 @@ def test_zygote_is_small_and_alone(reported: dict[str, Any]) -> None:
 
 
 def test_taken_away_walls_are_seen() -> None:
-    """The same looks on a worker without these walls: they would fail there."""
+    """The same checks on a worker without these walls would fail."""
     with standing("root", "no_new_privs seccomp landlock rlimits oom uid root namespaces undumpable cpu_timer") as (
         said,
         _,

@@ -1,4 +1,4 @@
-"""Bundles that are not what they seem: names that mean something on the wire or to the glue, no entry, too many modules."""
+"""Invalid bundles: names with a meaning in the wire format or the glue, no entry, too many modules."""
 
 import asyncio
 

@@ -1,6 +1,6 @@
-"""A worker whose calls never answer is still watched: its floods meet their limits, its end is seen, and its memory is its own.
+"""A worker that waits for unanswered calls: its limits apply and its end is noticed.
 
-As many calls as may run at once are under way, and the host answers none of them.
+The maximum number of calls is in flight, and the host answers none of them.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from lodger.sandbox import Outcome
 from lodger.sandbox.job import Reply
 from lodger.sandbox.workers.attempt import MAX_CALLS_IN_FLIGHT
 
-#: Nobody waits for these on purpose: an attempt that is not watched would end by them.
+#: Limits that no test reaches on purpose: an attempt that is not watched would end by them.
 LONG = {"wall_ms": 60_000, "cpu_ms": 10_000}
 
 
 class Never(Echo):
-    """Answers nothing, and counts who was let go."""
+    """Host that answers nothing and counts cancelled calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ def test_a_flood_of_lines_meets_its_limit(number: int) -> None:
 
 
 def test_a_flood_of_calls_and_lines_behind_them_meets_the_wall() -> None:
-    """What comes after a call that has to wait waits with it, in the worker's own memory."""
+    """Frames after a waiting call wait too, in the worker's memory."""
     host = Never()
     flood = 'n = 99\nwhile True:\n    n += 1; ask(n, "b", chr(34) + "x" * 100_000 + chr(34)); log("y")'
     report = probe(asking(MAX_CALLS_IN_FLIGHT, flood), host=host, wall_ms=300, cpu_ms=10_000)
@@ -57,7 +57,7 @@ def test_a_flood_of_calls_and_lines_behind_them_meets_the_wall() -> None:
 
 @pytest.mark.parametrize("number", [MAX_CALLS_IN_FLIGHT, MAX_CALLS_IN_FLIGHT + 3])
 def test_an_end_is_seen_at_once(number: int) -> None:
-    """Of ``MAX_CALLS_IN_FLIGHT + 3`` calls three lie in the socket before the end."""
+    """Of ``MAX_CALLS_IN_FLIGHT + 3`` calls, three are in the socket before the end."""
     host = Never()
     report = probe(asking(number, "os._exit(3)"), host=host, **LONG)
     assert report.outcome is Outcome.CRASHED
@@ -99,7 +99,7 @@ def test_calls_that_had_to_wait_are_answered_in_their_turn() -> None:
 
 
 def test_a_failure_behind_calls_that_wait_is_taken_with_its_lines() -> None:
-    """A script that asks for much, waits for nothing and is stopped says so, and then it is gone."""
+    """The report of a script that makes many calls without waiting and is stopped."""
     host = Never()
     code = asking(MAX_CALLS_IN_FLIGHT + 30, "log('one'); log('two'); fail('cpu_limit', '{}'); os._exit(0)")
     report = probe(code, host=host, **LONG)

@@ -1,6 +1,6 @@
-"""The attacks of ``lodger escape`` under pytest: of every class and wall on every runtime some, in one run of the suite.
+"""A sample of the cases of ``lodger escape`` for every class, wall and runtime, in one run of the suite.
 
-``LODGER_ESCAPE=whole`` takes all of them; ``python -m tests.escape.matrix`` is the whole with its proof that it can see.
+``LODGER_ESCAPE=whole`` runs all; ``python -m tests.escape.matrix`` runs all with and without walls.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from lodger.escape.cases import all_cases
 from lodger.escape.judge import Finding
 from lodger.escape.runner import Suite
 
-#: Of the cases of one class and wall on one runtime every so manieth; of classes whose cases run into a clock fewer.
+#: Sampling interval among the cases of one class, wall and runtime; larger for classes that run until a time limit.
 EVERY, EVERY_SLOW = 5, 16
 SLOW = {15, 16, 17, 18, 20, 23, 25}
 CASES = {case.id: case for case in all_cases()}
@@ -24,7 +24,7 @@ WHOLE = os.environ.get("LODGER_ESCAPE") == "whole"
 
 
 def chosen() -> dict[str, list[str]]:
-    """Cases by runtime and class."""
+    """Return case ids by runtime and class."""
     seen: Counter[tuple[str, int, str]] = Counter()
     kept: dict[str, list[str]] = {}
     for case in CASES.values():
@@ -40,13 +40,13 @@ CHOSEN = chosen()
 
 
 def only(case: Case, runtimes: set[str]) -> Case:
-    """The case on some of its runtimes."""
+    """Return the case with only some of its runtimes."""
     return replace(case, runtimes=tuple(name for name in case.runtimes if name in runtimes))
 
 
 @pytest.fixture(scope="module")
 def findings(request: pytest.FixtureRequest) -> dict[tuple[str, str], Finding]:
-    """One run of the suite over the classes that pytest has selected."""
+    """Return the findings of one run over the selected classes."""
     wanted: dict[str, set[str]] = {}
     for item in request.session.items:
         if item.path == Path(__file__) and hasattr(item, "callspec"):

@@ -1,4 +1,4 @@
-"""The control group around all workers: made where there is a place, told where there is none, and everything in it ends with it."""
+"""The control group around all workers: created where possible, reported where not, and all its processes end with it."""
 
 import asyncio
 import logging
@@ -20,22 +20,22 @@ from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
 
 class Plain(WorkerCgroup):
-    """Groups without controllers, which any user may make in a folder of its own."""
+    """Groups without controllers, which any user may create."""
 
     controllers = ()
 
 
 class Lacking(WorkerCgroup):
-    """Groups that need a controller which no kernel has."""
+    """Groups that need a controller that no kernel has."""
 
     controllers = ("memory", "nothing")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A group of cgroup v2 in which groups can be made, whatever controllers it has."""
+    """Yield a group of cgroup v2 in which groups can be created, with any controllers."""
     try:
-        place = cgroup.own() / f"lodger-test-{os.getpid()}"
+        place = cgroup.own_group() / f"lodger-test-{os.getpid()}"
         place.mkdir()
     except (cgroup.NoGroup, OSError) as reason:
         pytest.skip(f"NOT TESTED: no place for groups of cgroup v2 here ({reason})")
@@ -45,7 +45,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def bounding(folder: Path) -> Path:
-    """The same, with controllers that bound."""
+    """Return such a group with the controllers that bound memory and processes."""
     try:
         for place in (folder.parent, folder):
             cgroup.prepare(place)
@@ -108,7 +108,7 @@ def test_removal_ends_whatever_is_inside(folder: Path) -> None:
     async def go() -> None:
         group = cgroup.Group(folder / "one")
         process = await asyncio.create_subprocess_exec("/bin/sh", "-c", "sleep 60 & sleep 60", start_new_session=True)
-        group.admit(process.pid)
+        group.add_process(process.pid)
         group.remove()
         assert await process.wait() == -9
         group.remove()  # safe twice
@@ -135,18 +135,18 @@ def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
 
     with caplog.at_level(logging.WARNING, "lodger.sandbox"):
         asyncio.run(go())
-    assert "the wall cgroup does not stand" in caplog.text, "whoever names a folder wants it"
+    assert "the wall cgroup is missing" in caplog.text, "whoever names a folder wants it"
     assert not groups(folder)
 
 
 @pytest.mark.parametrize("place", ["/nowhere", "/tmp"])
 def test_no_group_at_all(place: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(cgroup.NoGroup, match=place):
-        WorkerCgroup(Path(place), memory_bytes=0).leaf()
+        WorkerCgroup(Path(place), memory_bytes=0).create_leaf()
     group = WorkerCgroup(memory_bytes=0)
     if cgroup.missing():
         with pytest.raises(cgroup.NoGroup):
-            group.leaf()
+            group.create_leaf()
 
 
 def test_it_is_one_of_the_layers_that_count() -> None:
@@ -159,7 +159,7 @@ def test_it_is_one_of_the_layers_that_count() -> None:
 
 
 def test_memory_of_all_together_is_bounded(bounding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each attempt may have 512 MiB; the group ends one when all together pass its bound, and nobody else."""
+    """Each attempt may use 512 MiB; if all together exceed the group's limit, one of them ends."""
     monkeypatch.setattr("lodger.sandbox.workers.worker_cgroup._BESIDE_BYTES", 64 * MIB)
     hog = "hold = bytearray(400 << 20)\nfor at in range(0, len(hold), 4096): hold[at] = 1\ndone('1')"
 
@@ -192,9 +192,9 @@ def test_processes_of_all_together_are_bounded(bounding: Path) -> None:
 
 @pytest.fixture
 def few_processes() -> Iterator[Path]:
-    """A group, of either version, that bounds the number of processes."""
+    """Yield a group of either version that bounds the number of processes."""
     with suppress(cgroup.NoGroup):
-        cgroup.prepare(cgroup.mounted(), ("pids",))
+        cgroup.prepare(cgroup.mount_point(), ("pids",))
     for root in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")):
         place = root / f"lodger-few-{os.getpid()}"
         try:
@@ -217,7 +217,7 @@ def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> 
             assert pool.zygote is not None
             zygote = child(pool.zygote.launcher_pid)
             async with asyncio.timeout(120):
-                while len(pool.ready) < 4:  # noqa: ASYNC110 - the pool has no event for it, and needs none
+                while len(pool.ready) < 4:  # noqa: ASYNC110 - the pool has no event for it
                     await asyncio.sleep(0.01)
                 (few_processes / "pids.max").write_text("1")
                 (few_processes / "cgroup.procs").write_text(zygote)

@@ -1,4 +1,4 @@
-"""CPU and wall limits: three lines behind each other for CPU, each seen to stop a loop by itself."""
+"""CPU and wall limits: each of the three walls for CPU time stops a loop by itself."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ SPEAK_THEN_LOOP = 'log("go")\nwhile True: pass'
 
 
 class Stalled(Echo):
-    """An engine whose event loop stands still from the first line until the worker is dead or has used so much CPU time."""
+    """Host that blocks the event loop from the first log line until the worker ended or used some CPU time."""
 
     def __init__(self, until_ms: float) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ def test_parents_look_alone() -> None:
 
 
 def test_with_all_three_gone_only_the_wall_limit_is_left() -> None:
-    report = probe(LOOP, ("cpu_timer", "rlimits"), cpu_ms=100, wall_ms=140)  # the parent looks at 150 ms
+    report = probe(LOOP, ("cpu_timer", "rlimits"), cpu_ms=100, wall_ms=140)  # the parent's CPU deadline is at 150 ms
     assert report.outcome is Outcome.WALL_LIMIT
 
 

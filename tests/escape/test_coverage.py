@@ -1,4 +1,4 @@
-"""Every class of the catalogue is answered for: by cases of the suite, by a named test where a case cannot be, or by a reason."""
+"""Coverage of the catalogue: every class has cases in the suite, a named test, or a reason why it does not apply."""
 
 import ast
 import re
@@ -20,8 +20,7 @@ from lodger.escape.catalogue import CLASSES, letter
 
 TESTS = Path(__file__).parent.parent
 CASES = all_cases()
-#: Classes whose attacks need something that an installed Lodger does not carry (native code in a worker, several nodes, servers, a
-#: clock that can be turned), by the tests that attack them.
+#: Tests of classes that need more than an installed Lodger has (native code in a worker, several nodes, servers, a clock that can be set).
 ELSEWHERE: dict[int, tuple[str, ...]] = {
     29: ("escape/test_owned_worker.py::test_half_a_frame_and_then_nothing",),
     35: ("store/test_claims.py",),
@@ -56,7 +55,7 @@ ELSEWHERE: dict[int, tuple[str, ...]] = {
     123: ("e2e/test_streams.py",),
     124: ("api/test_requests.py",),
 }
-#: Classes that native code inside a worker attacks (test_owned_worker.py), by the names of its attacks.
+#: Attacks of native code (test_owned_worker.py) by class.
 NATIVE = {
     82: ("io-uring",),
     84: ("key-add", "key-session"),
@@ -64,13 +63,13 @@ NATIVE = {
     88: ("bpf", "kexec"),
     92: ("open-own-memory",),
 }
-#: Classes that nothing here can be attacked by, and why.
+#: Classes that do not apply, and why.
 NOTHING: dict[int, str] = {
     68: "ids are random within a millisecond; no number that counts across tenants is handed out, but for a platform's own serial columns",
     70: "there is no archive, and no download but the audit log's, whose reader sees what its token names",
     122: "no page is served",
 }
-#: The chapters that are the sandbox's and the bridge's own.
+#: Chapters about the sandbox and the host calls.
 OURS = "ABCEI"
 
 
@@ -109,14 +108,14 @@ def test_there_are_enough_and_every_runtime_has_its_share() -> None:
 
 
 def test_no_attack_is_lost() -> None:
-    """An id stays for ever: the file names those that exist, and new ones may be added to it."""
+    """Ids never disappear: the file lists the existing ones, and new ones may be added."""
     pinned = (TESTS / "escape" / "case_ids.txt").read_text().split()
     assert len(pinned) == len(set(pinned)) >= 1207
     assert not set(pinned) - {case.id for case in CASES}
 
 
 def test_cases_are_tables() -> None:
-    """A case says its number, story, wall and runtime, and its module runs nothing when it is imported but the table's own making."""
+    """A case has number, story, wall and runtime, and importing its module only builds the table."""
     for case in CASES:
         assert case.number in CLASSES
         assert case.story, case.id
@@ -131,7 +130,7 @@ def test_the_guide_names_every_chapter() -> None:
     assert rows == sorted({letter(number) for number in CLASSES})
 
 
-# -- classes whose whole proof is short --
+# -- classes with a short proof --
 
 
 def sources() -> dict[Path, ast.Module]:
@@ -142,7 +141,7 @@ def sources() -> dict[Path, ast.Module]:
 
 
 def test_no_codec_that_builds_objects_is_ever_loaded() -> None:
-    """Class 51: what reads tenants' bytes is JSON; nothing here can even name a codec that would build objects out of them."""
+    """Class 51: tenants' bytes are read as JSON; no module imports a codec that can build objects."""
     builders = {
         "pickle",
         "cPickle",
@@ -162,12 +161,12 @@ def test_no_codec_that_builds_objects_is_ever_loaded() -> None:
             assert not {name.partition(".")[0] for name in names} & builders, path
 
 
-#: Folders of the sandbox whose modules run in the engine's own process.
+#: Folders of the sandbox with modules for the engine's process.
 PARENT_SIDE = {"sandbox", "wasm", "workers"}
 
 
 def test_nothing_of_the_parents_signals_by_number() -> None:
-    """Class 96: a pid may be another process by now, a pidfd never is."""
+    """Class 96: a process id may be reused, a pidfd refers to one process."""
     by_number = {"kill", "killpg", "pthread_kill", "tgkill"}
     for path, tree in sources().items():
         if path.parent.name in PARENT_SIDE:
@@ -209,7 +208,7 @@ os.waitpid(second, 0)
 
 
 def test_a_number_that_is_used_again_is_not_signalled() -> None:
-    """Class 96 on this kernel: in a pid namespace of its own the number of an ended process is given to the next."""
+    """Class 96 on this kernel: in a new pid namespace the id of an ended process is reused."""
     unshare = shutil.which("unshare")
     if unshare is None:
         pytest.skip("NOT TESTED: there is no unshare here")

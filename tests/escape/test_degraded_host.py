@@ -1,4 +1,4 @@
-"""Hosts that lack walls: what is missing is said, what can stand does, and the profile for strangers' code knows its minimum."""
+"""Hosts without some walls: missing ones are reported, the others are raised, and profile untrusted enforces its minimum."""
 
 import errno
 import json
@@ -15,7 +15,7 @@ from tests.escape.standing import ROOT, limits, namespace, ordinary_python, stan
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import WallUnavailable
 
-# A user namespace in which no further namespace may be made: what a container without rights looks like.
+# A user namespace in which no further namespace can be created, as in a container without privileges.
 NO_NAMESPACES = (
     "unshare",
     "--user",
@@ -61,14 +61,14 @@ def test_without_namespaces_the_others_stand() -> None:
     ("user", "lacks"), [("root", {"namespaces", "root"}), ("ordinary", {"namespaces", "root", "uid"})]
 )
 def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
-    """As container engines start it: calls for namespaces and mounts are refused, and root has few capabilities."""
+    """As in a container: calls for namespaces and mounts are denied, and root has few capabilities."""
     python = sys.executable if user == "root" else ordinary_python()
     with standing(user, under=(python, str(CONTAINED), str(ROOT / ".dev"))) as (said, _):
         assert {wall for wall, stands in said["walls"].items() if not stands} == lacks
         for name in ("ready", "armed"):
             facts = status(said[name])
             assert (facts["Seccomp"], facts["NoNewPrivs"]) == ("2", "1")
-            # Without a right over them an ordinary user keeps the bounding set, which no_new_privs makes worthless.
+            # An ordinary user cannot drop the bounding set, which no_new_privs makes useless.
             sets = ("Inh", "Prm", "Eff", "Amb", *(("Bnd",) if user == "root" else ()))
             assert all(int(facts[f"Cap{which}"], 16) == 0 for which in sets)
             assert (int(facts["Uid"].split()[0]) > 1_000_000_000) == (user == "root")
@@ -109,7 +109,7 @@ asyncio.run(main())
         )
         answer = json.loads(done.stdout)
         assert (answer == "started") == started, answer
-        assert "the wall namespaces does not stand" in done.stderr
+        assert "the wall namespaces is missing" in done.stderr
         if not started:
             assert answer["code"] == "too_few_walls"
             assert "max_user_namespaces" in answer["fix"]
@@ -148,7 +148,7 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
 @pytest.mark.parametrize("call", ["close_range", "pidfd_open"])
 @pytest.mark.parametrize("answer", [errno.ENOSYS, errno.EPERM], ids=errno.errorcode.get)
 def test_a_kernel_without_a_call_is_named_as_the_cause(call: str, answer: int) -> None:
-    """An old kernel answers ENOSYS, an old container engine's filter EPERM."""
+    """An old kernel returns ENOSYS, an old container engine's filter EPERM."""
     older = [sys.executable, str(OLDER_KERNEL), str(ROOT / ".dev"), call, str(answer)]
     env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
     for command in (("exec", "-", "--json"), ("doctor", "--json"), ("doctor", "--probe", "--json")):

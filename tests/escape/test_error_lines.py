@@ -1,4 +1,4 @@
-"""The line of an error whose place the guest does not note: the reading that the message names, in shapes that scripts have."""
+"""Corrected error locations: the line of the read that the message names, in typical scripts."""
 
 import asyncio
 import time
@@ -7,10 +7,10 @@ import pytest
 
 from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.job import LogLine, Reply, ScriptError
-from lodger.sandbox.workers.error_location import mended
+from lodger.sandbox.workers.error_location import relocate
 from lodger.sandbox.workers.verdict import Verdict
 
-#: A reading that fails stands on the line that holds HERE.
+#: Sources with a failing read on the line that contains HERE.
 SHAPES = [
     "const x = undefined;\nconst y = 1 + 2;\nreturn x.foo; // HERE",
     "const x = undefined;\nconst y = 1 + 2;\nreturn missing + y; // HERE",
@@ -32,7 +32,7 @@ SHAPES = [
 ]
 
 
-#: Sources that would cost a careless reader the square of their length.
+#: Sources that would take a careless search quadratic time.
 BOMBS = ["/*" * 2048, "`" + "/*" * 2000, '"' * 4001, "[ " * 2000, ". " * 2000, "\\" * 4000, "{" * 4000, "'\\\n" * 1300]
 
 
@@ -43,7 +43,7 @@ def test_reading_a_hostile_source_is_cheap(bomb: str, place: tuple[int, int]) ->
         "TypeError", "cannot read property 'a' of undefined", "    at f (main.js:1:1)", "main.js", *place
     )
     began = time.process_time()
-    assert mended(Verdict(Outcome.SCRIPT_ERROR, error), {"main.js": bomb}).error == error
+    assert relocate(Verdict(Outcome.SCRIPT_ERROR, error), {"main.js": bomb}).error == error
     assert time.process_time() - began < 0.2
 
 

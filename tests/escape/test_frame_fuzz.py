@@ -1,4 +1,4 @@
-"""Mutated frames by the ten thousand: always a verdict, never an exception, memory flat. A million is ``lodger bench frames``."""
+"""Fuzzing of frames: ten thousand mutations give a verdict, no exception, constant memory. ``lodger bench frames`` runs a million."""
 
 import pytest
 from tests.e2e.command import lodger

@@ -1,4 +1,4 @@
-"""A worker that is owned sends what it likes as arguments: every call of the table answers or refuses, soon, and never raises."""
+"""Hostile arguments from a compromised worker: every call answers or refuses quickly, and never raises."""
 
 import asyncio
 import json
@@ -16,9 +16,9 @@ from lodger.sandbox.limits import Limits
 from lodger.stdlib.calls import CALLS, HostCall
 
 LENGTH = 30_000
-#: Seconds of the parent's processor for one call. What is linear takes hundredths; quadratic work of this length takes ten seconds.
+#: CPU seconds of the parent for one call: linear work takes hundredths, quadratic work ten seconds.
 MAX_S = 2.0
-#: Not JSON, or hardly; a serializer writes none of them.
+#: Texts that are not JSON, or that no serializer writes.
 RAW = {
     "an escaped quote for ever": '"' + '\\"' * LENGTH,
     "escapes for ever": '"' + "\\\\" * LENGTH + "\\",
@@ -47,7 +47,7 @@ RAW = {
     "too large": '{"a":1e400}',
     "nul": '{"a\\u0000":1}',
 }
-#: Values of each shape for any argument; the long ones are what quadratic readers trip over.
+#: Values of each type for any argument; the long ones take quadratic parsers long.
 VALUES: dict[str, object] = {
     "long": "a" * LENGTH,
     "dots": "a." * (LENGTH // 2),
@@ -92,7 +92,7 @@ _PLAIN: dict[str, object] = {
 
 
 def _texts(call: HostCall) -> Iterator[tuple[str, str]]:
-    """Every hostile text for one call: raw ones, and each argument in turn with each value, the others being right."""
+    """Yield hostile texts for one call: raw ones, and each value for each argument with the others valid."""
     yield from RAW.items()
     right = {name: _PLAIN[argument.type] for name, argument in call.arguments.items()}
     for argument in call.arguments:

@@ -1,4 +1,4 @@
-"""What a pool counted on from a zygote is forgotten with it; and what is no reason to lose one."""
+"""A lost zygote: the pool discards its requests to it, and a lack of descriptors does not end it."""
 
 import asyncio
 import contextlib
@@ -12,15 +12,15 @@ from tests.escape.test_pool_life import Signals, children_of, wait_gone, zygote_
 
 
 def test_a_zygote_that_is_lost_at_the_asking_is_asked_for_nothing_more() -> None:
-    """Workers that nobody will bring must not be waited for: the next zygote would never be asked."""
+    """Requests to a lost zygote must not count, or the next zygote would get none."""
 
     async def go() -> None:
         pool = probe_pool(size=2, cores=4)
         await pool.start()
         zygote, others = zygote_pid(pool), pool.ready
         os.kill(zygote, signal.SIGKILL)
-        wait_gone(zygote, *others)  # the loop has not turned: the pool does not know yet
-        # Each takes a worker that is dead by now and asks the dead zygote for another one.
+        wait_gone(zygote, *others)  # the event loop has not run: the pool does not know yet
+        # Each takes a dead worker and requests another one from the dead zygote.
         reports = await asyncio.gather(*(pool.run(probe_job('done("3")'), Echo()) for _ in range(4)))
         assert {report.outcome for report in reports} <= {"ok", "worker_lost"}
         assert (await pool.run(probe_job('done("3")'), Echo())).result == "3"
@@ -31,7 +31,7 @@ def test_a_zygote_that_is_lost_at_the_asking_is_asked_for_nothing_more() -> None
 
 @pytest.mark.parametrize("room", [0, 1])
 def test_no_descriptor_left_for_the_next_worker_costs_nobody_who_runs(room: int) -> None:
-    """Many fetches at once may take them all: whose worker cannot be held comes later, and what runs goes on."""
+    """Many fetches may use all descriptors: further workers come later, and running attempts continue."""
 
     async def go() -> None:
         pool = probe_pool(size=1, cores=1)
@@ -47,7 +47,7 @@ def test_no_descriptor_left_for_the_next_worker_costs_nobody_who_runs(room: int)
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         taken = []
         try:
-            while not pool.ready:  # noqa: ASYNC110 - the pool announces readiness to run() only
+            while not pool.ready:  # noqa: ASYNC110 - the pool has no event for readiness
                 await asyncio.sleep(0.005)
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 200), hard))
             with contextlib.suppress(OSError):
@@ -68,8 +68,8 @@ def test_no_descriptor_left_for_the_next_worker_costs_nobody_who_runs(room: int)
         assert (await second).result == "2"
         assert (await pool.run(probe_job('done("3")'), Echo())).result == "3", "there is room again"
         async with asyncio.timeout(20):
-            while len(pool.ready) < 1 or len(children_of(zygote_pid(pool))) > 1:  # noqa: ASYNC110 - kernel and pool tell nobody
-                await asyncio.sleep(0.005)  # the one that nobody holds has ended by itself
+            while len(pool.ready) < 1 or len(children_of(zygote_pid(pool))) > 1:  # noqa: ASYNC110 - there is no event for it
+                await asyncio.sleep(0.005)  # the worker with the closed socket has ended
         await pool.stop()
 
     asyncio.run(go())

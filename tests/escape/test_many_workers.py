@@ -1,4 +1,4 @@
-"""More workers than a small limit of the user's would bear: what is counted for all processes of one uid must not be counted small."""
+"""More workers than a small per-user limit allows: limits that count all processes of a uid must not be low."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Native libraries inside the sandbox: the published ones run, any other is refused before it is used, and the doctor shows them."""
+"""Native libraries inside the sandbox: published ones run, any other is refused before use, and the doctor shows them."""
 
 import hashlib
 import platform
@@ -16,13 +16,13 @@ _INSTALLED = {"_libwasmtime.so": find_library, "_quickjs.abi3.so": find_binding}
 
 
 def beside(folder: Path, *arguments: str, stdin: str = "", **env: str) -> Said:
-    """Run a command that finds packages of this folder before the installed ones."""
+    """Run a command with packages of this folder in front of the installed ones."""
     path = f"{folder}:{ROOT / '.dev'}"
     return lodger(*arguments, stdin=stdin, PYTHONPATH=path, XDG_CACHE_HOME=str(folder / "cache"), **env)
 
 
 def copied(folder: Path, library: str) -> Path:
-    """Copy the package of a library, and return the copy of the library."""
+    """Copy the package of a library and return the path of the copied library."""
     source = _INSTALLED[library]()
     package = source.parents[1] if source.parents[1].name == "wasmtime" else source
     copy = folder / package.name

@@ -1,4 +1,4 @@
-"""What is installed has no way to take a wall away: no parameter, no setting, no file of the tests' within reach."""
+"""Installed code has no way to disable a wall: no parameter, no setting, no file of the tests."""
 
 import ast
 import asyncio
@@ -20,17 +20,17 @@ from lodger.sandbox.workers.launcher import Zygote, zygote_settings
 from lodger.sandbox.workers.warm_pool import WarmPool
 
 INSTALLED = [Path(str(package.__file__)).resolve().parent for package in (lodger.engine, lodger.sandbox)]
-#: Parameters and settings by which a caller could leave a wall out, or have other code booted.
+#: Parameters and settings that would disable a wall or boot other code.
 SWITCHES = {
     "without", "taken_away", "runtime_path", "controllers", "weak", "weaken", "weakening", "disable", "disabled", "insecure", "unsafe",
     "no_sandbox", "no_seccomp", "skip", "skip_walls", "walls", "settings", "zygote", "zygote_type", "program", "attempt_type",
 }  # fmt: skip
-#: All that the parent tells a zygote, of itself and of each runtime.
+#: All settings of a zygote and of each runtime.
 ZYGOTE_SETTINGS = {
     "runtime", "uid", "stack_bytes", "memory_max_bytes", "cpu_ms_max", "cpu_grace_ms", "open_files",
     "library", "artefact", "numbers", "fuel_artefact", "binding",
 }  # fmt: skip
-#: Makes of workers: nothing but this can be said to them.
+#: Classes that create workers, with all their parameters.
 MAKERS: dict[Any, set[str]] = {
     Pool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "metered", "cache", "code_cache", "now_us"},
     WarmPool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "metered", "cache", "now_us"},
@@ -58,7 +58,7 @@ def test_what_makes_workers_takes_nothing_that_removes_a_wall(maker: Any) -> Non
 
 
 def test_no_signature_of_the_boot_takes_a_switch() -> None:
-    """Of the zygote, its walls and what starts it; ``settings`` is a table with a closed list of names, see below."""
+    """Checks the zygote, its walls and its start; ``settings`` has a closed list of names, see below."""
     found = 0
     for path, tree in trees("sandbox/child", "sandbox/walls", "sandbox/workers", "sandbox/doctor.py"):
         for node in ast.walk(tree):
@@ -87,7 +87,7 @@ def test_a_zygote_is_told_numbers_and_paths_only(runtime: str) -> None:
 
 
 def test_the_real_boot_program_raises_every_wall_whatever_it_is_told() -> None:
-    """The settings of the matrix's program are none of the real one: a pool that says them has all its walls and the real runtime."""
+    """The real program ignores the settings of the matrix's: such a pool has all walls and the real runtime."""
 
     class Asking(Pool):
         async def runtime_settings(self) -> dict[str, str]:
@@ -112,7 +112,7 @@ def test_the_real_boot_program_raises_every_wall_whatever_it_is_told() -> None:
 
 
 def test_the_matrix_has_a_boot_program_that_does_take_walls_away() -> None:
-    """What the test above proves of the real program, it would not prove of this one."""
+    """The test above would fail for the matrix's program."""
     from tests.escape.probing import probe_pool
 
     async def go() -> dict[str, bool]:

@@ -1,6 +1,6 @@
-"""Assume breach: native code runs inside a locked worker. What it tries is denied, by the filter and, without it, by the other walls.
+"""Attacks of native code inside a worker: denied by the filter and, without the filter, by the other walls.
 
-After every attack the canaries are untouched and another tenant's run is right; the parent neither dies, hangs nor grows.
+After every attack the canaries are unchanged and another tenant's run is correct; the parent does not die, hang or grow.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from lodger.sandbox.outcome import WORKER_MAY_REPORT
 
 RUNTIMES = ("quickjs", "quickjs-native", "wasm", "wasm_compiler")
 MIB = 1 << 20
-#: A gross bound: how long the event loop may stand still while a worker does its worst.
+#: Coarse bound for the time that an attack may block the event loop.
 _LONGEST_STILL_S = 1.0
 
 
 class Lag:
-    """Measures how long the event loop is at work without a look at anything else, in CPU time: the machine has other work."""
+    """Measurement of the longest time for which the event loop is blocked, in CPU time."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0
@@ -67,26 +67,26 @@ def right(attack: Attack, verdict: str, bare: bool) -> bool:
 
 
 def held() -> int:
-    """What this process holds, without the garbage that nobody has collected yet."""
+    """Return this process's memory after garbage collection."""
     gc.collect()
     return resident_bytes()
 
 
 async def settled(pool: Pool, workers: int) -> None:
     async with asyncio.timeout(120):
-        while len(pool.ready) < workers:  # noqa: ASYNC110 - the pool announces no readiness
+        while len(pool.ready) < workers:  # noqa: ASYNC110 - the pool has no event for readiness
             await asyncio.sleep(0.001)
 
 
 async def tried(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: bool) -> dict[str, str]:
-    """Try them all; give what was wrong, by attack."""
+    """Run all attacks and return wrong results by attack."""
     assert pool.zygote is not None
     (zygote,) = children(pool.zygote.launcher_pid)
     await pool.run(probe_job("done('1')"), Echo())
     await settled(pool, 3)
     canaries.settled(range(1) if os.geteuid() else range(1, 2))
     wrong: dict[str, str] = {}
-    before = await asyncio.to_thread(held)  # collecting takes a second in a process that has run many tests
+    before = await asyncio.to_thread(held)  # garbage collection can take a second
     for attack in attacks:
         await settled(pool, 3)
         ids: dict[str, object] = {
@@ -152,7 +152,7 @@ def test_the_table_is_whole() -> None:
 
 
 async def answered(code: str, without: tuple[str, ...] = (), **limits: int) -> tuple[Report, int]:
-    """Run native code and give its report, and by how many descriptors this process has more than before."""
+    """Run native code and return its report and the number of new descriptors of this process."""
     pool = probe_pool(without, size=1)
     await pool.start()
     try:
@@ -224,7 +224,7 @@ def test_half_a_frame_and_then_nothing(code: str) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_fuzzed_frames_out_of_a_real_worker(seed: int) -> None:
     wire, _ = stream(random.Random(f"owned/{seed}"))
-    body = wire[5:]  # the worker has said itself that it is armed
+    body = wire[5:]  # the worker has sent ARMED itself
     code = (
         f"wire = {body!r}\nat = 0\nwhile at < len(wire):\n    at += os.write(channel._descriptor, wire[at:at + 4096])"
     )
@@ -236,7 +236,7 @@ def test_fuzzed_frames_out_of_a_real_worker(seed: int) -> None:
 
 
 def test_what_it_says_of_itself_names_nobody_else() -> None:
-    """A tenant, an action or a tag inside a frame is text: who asks is known by the socket."""
+    """A tenant, action or tag inside a frame is text: the socket identifies the attempt."""
     host = Echo()
     code = 'ask(1, \'echo\', \'{"tenant":"other","action":"x"}\'); hear(); done(\'1\')'
 
@@ -253,7 +253,7 @@ def test_what_it_says_of_itself_names_nobody_else() -> None:
 
 
 def test_no_way_to_run_native_code_is_installed() -> None:
-    """What stands in for native code is in this folder, which no wheel carries."""
+    """The code that replaces native code is in this folder, which no wheel includes."""
     import lodger.sandbox
 
     installed = Path(lodger.sandbox.__file__).parent
@@ -262,9 +262,9 @@ def test_no_way_to_run_native_code_is_installed() -> None:
     assert "exec(" not in sources, "a zygote loads installed modules by their names, and no file by a path"
 
 
-# -- two taken-over workers --
+# -- two compromised workers --
 
-#: A page of the C library's file: read-only, mapped by every worker, and one key for a futex that is not private.
+#: A read-only page of the C library's file, mapped by every worker: the same key for a shared futex.
 _SHARED_WORD = "word = ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value & ~7; "
 _EXPECTED = "value = ctypes.c_uint32.from_address(word).value; "
 WAITER = (
@@ -288,7 +288,7 @@ done(str(woken))
 
 
 async def crossed(flag: int, without: tuple[str, ...] = ()) -> tuple[str, str]:
-    """Let one taken-over worker wait on a futex in a file's page and another one wake it; return both verdicts."""
+    """Let one compromised worker wait on a futex in a mapped file and another wake it; return both verdicts."""
     pool = probe_pool(without, size=2)
     await pool.start()
     try:
@@ -315,7 +315,7 @@ def test_without_the_filter_a_futex_in_a_mapped_file_is_a_channel() -> None:
 
 # -- kernel memory --
 
-#: Read one byte in each 2 MiB of read-only memory: it costs no page of data, but a page table of 4 KiB that no limit of data counts.
+#: Reads one byte per 2 MiB of read-only memory: uses no data page, but a page table of 4 KiB that RLIMIT_DATA does not count.
 PAGE_TABLES = """
 mapped = 0
 while mapped < 64:

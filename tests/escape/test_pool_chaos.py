@@ -1,6 +1,6 @@
-"""Bombs, cancellations and kills of workers, zygotes and launchers all at once: every attempt ends with a verdict, and nothing is left.
+"""Bombs, cancellations and kills of workers, zygotes and launchers at once: every attempt ends with a verdict, no process is left.
 
-Seeded; ``LODGER_CHAOS_S`` makes it longer. What is killed are children of this process only.
+Seeded; ``LODGER_CHAOS_S`` sets the duration. Only children of this process are killed.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ MODULES = (
     command("(call $f)", extra="(func $f (call $f))"),
     b"\0asm",
 )
-#: What no attempt may end as, whoever was killed: a fault of ours, or one that blames the worker's own words.
+#: Outcomes that no attempt may have: a fault of the engine or a protocol error.
 NEVER = {Outcome.ENGINE_FAULT, Outcome.PROTOCOL_ERROR}
 
 
 class Storm:
-    """Attempts and kills, drawn from one seed."""
+    """Random attempts and kills from one seed."""
 
     def __init__(self, runtime: str, seed: int) -> None:
         self.runtime = runtime
@@ -56,7 +56,7 @@ class Storm:
         self.others = set(children(os.getpid()))
 
     def launchers(self) -> list[int]:
-        """Children of this process that were not there before, such as a database for other tests."""
+        """Return new children of this process, without earlier ones such as a database."""
         return [child for child in children(os.getpid()) if child not in self.others]
 
     def job(self) -> Job:
@@ -66,7 +66,7 @@ class Storm:
             return Job(Bundle({"main.js": draw.choice(SCRIPTS)}), limits, now_us=1, tenant=draw.choice("abc"))
         again = (
             b"" if draw.random() < 0.7 else b"\0\2\1" + bytes([draw.randrange(97, 120)])
-        )  # a section that nobody knows: compiled anew
+        )  # an unknown section, so that the module is compiled again
         return Job(Bundle({}, wasm=draw.choice(MODULES) + again), limits, now_us=1, tenant=draw.choice("abc"))
 
     async def attempts(self) -> None:
@@ -80,7 +80,7 @@ class Storm:
                     self.ended[(await running).outcome] += 1
             except asyncio.CancelledError:
                 self.ended["taken back"] += 1
-            except ZygoteFailed:  # killed while it came up
+            except ZygoteFailed:  # killed while it was starting
                 self.ended["no zygote"] += 1
 
     async def kills(self) -> None:
@@ -91,7 +91,7 @@ class Storm:
             workers = [worker for zygote in zygotes for worker in children(zygote)]
             drawn = self.drawn.random()
             victims = workers if drawn < 0.75 else zygotes if drawn < 0.92 else launchers
-            # A compiler that stands still has its whole minute: two of them would outlast the patience of this test.
+            # A stopped compiler ends only after a minute: two of them would exceed the test's timeout.
             ways = (signal.SIGKILL, signal.SIGSEGV, *((signal.SIGSTOP,) if self.runtime != "wasm" else ()))
             number = self.drawn.choice(ways) if drawn < 0.75 else signal.SIGKILL
             if victims:
@@ -110,7 +110,7 @@ class Storm:
             await self.pool.stop()
 
     async def last(self) -> None:
-        """When nobody kills any more the pool serves on; a zygote that was hit while it came up may fail once."""
+        """Check that the pool works after the kills; a zygote that was killed while starting may fail once."""
         bundle = Bundle({}, wasm=HELLO) if self.runtime == "wasm" else Bundle({"main.js": "return 7"})
         for _ in range(3):
             try:

@@ -1,8 +1,7 @@
-"""What an attempt costs, by figures that do not depend on what else the machine does: page faults of a worker, modules of its zygote.
+"""Cost of an attempt in page faults of a worker, which do not depend on the load of the machine.
 
-Each fault is 1.5 µs of CPU, and half of what an attempt costs. These bounds are a quarter above what was found; one that is passed means
-that something new is imported, allocated or walked through in every worker. Where, lodger bench attempts tells, and bench/pool.py beside
-another checkout.
+Each fault takes 1.5 µs of CPU time, half of an attempt's total. The bounds are a quarter above measured values; exceeding one means that
+workers import, allocate or execute something new. ``lodger bench attempts`` and bench/pool.py show where.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ MAX_FAULTS = {"quickjs": 490, "quickjs-native": 560, "probe": 330}
 @pytest.mark.parametrize("runtime", MAX_FAULTS)
 def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     faults: list[int] = []
-    real = launching.WorkerEnd.ended
+    real = launching.WorkerEnd.record_end
 
     def ended(self: launching.WorkerEnd, death: launching.Death | None) -> None:
         if death is not None and ran:
@@ -29,7 +28,7 @@ def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) 
         real(self, death)
 
     ran: list[bool] = []
-    monkeypatch.setattr(launching.WorkerEnd, "ended", ended)
+    monkeypatch.setattr(launching.WorkerEnd, "record_end", ended)
 
     async def go() -> None:
         pool = probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)

@@ -92,7 +92,7 @@ def _cache() -> dict[str, Any]:
 def _show(body: dict[str, Any]) -> None:
     from rich.text import Text
 
-    marks = {"stands": ("✓ stands", "green"), "available": ("○ available", "yellow"), "missing": ("✗ missing", "red")}
+    marks = {"active": ("✓ active", "green"), "available": ("○ available", "yellow"), "missing": ("✗ missing", "red")}
     table(
         ("wall", "", "keeps a script from"),
         ((each["wall"], Text(*marks[each["state"]]), each["holds_off"]) for each in body["walls"]),

@@ -1,1 +1,1 @@
-"""Attacks by modules of WebAssembly. Tables of cases, and nothing that runs by itself."""
+"""Attacks by WebAssembly modules: tables of cases."""

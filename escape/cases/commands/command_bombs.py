@@ -1,4 +1,4 @@
-"""Chapter I, classes 130, 131 and 135: modules that are bombs to compile, parts of WebAssembly that are off, machine code in a module's place."""
+"""Chapter I, classes 130, 131 and 135: modules that are costly to compile, disabled parts of WebAssembly, machine code instead of a module."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -26,7 +26,7 @@ def _compiled_in_time(trial: Trial) -> str:
     for report in trial.reports:
         if report.usage.memory_peak_bytes > max_bytes:
             raise Escaped(f"{report.usage.memory_peak_bytes} bytes of memory in the compiler, at most {max_bytes}")
-        # The kernel's timer counts CPU time: what a compilation uses is the same share of its limit on a fast and on a slow host.
+        # CPU time relative to the limit does not depend on the speed of the host.
         if report.usage.cpu_ms > MAX_CPU_RATIO * COMPILE_LIMITS.cpu_ms:
             raise Escaped(f"{report.usage.cpu_ms:.0f} ms of CPU time in the compiler, limit {COMPILE_LIMITS.cpu_ms} ms")
     return f"{trial.report.usage.cpu_ms:.0f} ms of the compiler's CPU time, {trial.took_ms:.0f} ms in all"
@@ -160,7 +160,7 @@ def _machine_code() -> bytes:
     return compiled(command("(call $say (i32.const 1))"))
 
 
-#: What is no module; a careless compiler hands it on to whoever loads machine code.
+#: Inputs that are not modules; a careless compiler would pass them to the loader of machine code.
 BINARIES: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
     ("machine-code", "machine code that our own compiler made", _machine_code),
     ("machine-code-more", "the same with bytes after its end", lambda: _machine_code() + bytes(64)),
@@ -172,7 +172,7 @@ CASES = [
             f"I130-{name}",
             "compile_limits",
             mechanism,
-            # where the compiler finds no memory for one large block it gives up by the instruction that ends a program
+            # without memory for a large block, the compiler aborts by a trap instruction
             expect=(Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
             seen=_compiled_in_time,
             story=_STORY,

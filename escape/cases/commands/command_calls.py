@@ -1,4 +1,4 @@
-"""Chapter I, classes 125, 126, 133, 134 and 136: what a command asks of its host, with whatever names, numbers and pointers it likes."""
+"""Chapter I, classes 125, 126, 133, 134 and 136: host calls of a command with arbitrary names, numbers and pointers."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ def _wasm(body: str, **more: str) -> Callable[[], bytes]:
     return lambda: command(body, **more)
 
 
-#: Imports that nobody granted, as the assembler reads them.
+#: Imports that do not exist, in the assembler's syntax.
 IMPORTS = (
     ("env-system", '(import "env" "system" (func (param i32) (result i32)))'),
     ("env-open", '(import "env" "open" (func (param i32 i32 i32) (result i32)))'),
@@ -46,7 +46,7 @@ IMPORTS = (
     ("path", '(import "/etc/passwd" "../../x" (func))'),
     ("many", "".join(f'(import "env" "f{number}" (func))' for number in range(900))),
 )
-_PATH = 4096  # where the name from the input lies
+_PATH = 4096  # address of the name from the input
 _NAME = f"(local $n i32) (local $fd i32) (local.set $n (i32.sub (call $in (i32.const {_PATH - 1})) (i32.const 2)))"
 _READ_FD = (
     "(i32.store (i32.const 64) (i32.const 16384)) (i32.store (i32.const 68) (i32.const 64)) (i32.store (i32.const 200) (i32.const 0))"
@@ -103,7 +103,7 @@ REPORTED = (
 )
 
 _LAST, _FAR = "(i32.const 65530)", "(i32.const -8)"
-#: Calls whose pointers or lengths lie outside the memory, each where another check would be needed.
+#: Calls with pointers or lengths outside the memory, one for each bounds check.
 FORGED = (
     ("random-beyond", "randomness across the end", "(call $random_get (i32.const 65000) (i32.const 5000))"),
     ("random-far", "randomness four gigabytes away", f"(call $random_get {_FAR} (i32.const 64))"),
@@ -175,7 +175,7 @@ _FORGERS = """
  (call $poll_oneoff (i32.const 1024) (local.get 0) (i32.const 1) (local.get 1)))
 """
 
-#: A NaN by each operation that makes one, as a whole number of its bits' first half.
+#: A NaN from each operation that creates one, as the integer of the upper half of its bits.
 NANS = (
     (
         "divide",
@@ -271,7 +271,7 @@ RESULTS = (
 
 
 def _bytes(text: str) -> int:
-    """How many bytes the assembler makes of a text: an escape is a backslash and two digits."""
+    """Return the number of bytes of an assembler text: an escape is a backslash and two digits."""
     return len(text) - 2 * text.count("\\")
 
 
@@ -282,7 +282,7 @@ CASES = [
             "closed_imports",
             f"the import {name}",
             expect=(Outcome.COMPILE_ERROR,),
-            seen=ends_as(Outcome.COMPILE_ERROR, says="imports what does not exist"),
+            seen=ends_as(Outcome.COMPILE_ERROR, says="imports functions that do not exist"),
             story="A module imports what nobody granted: it is refused by name, before any of it runs.",
             runtimes=COMMANDS,
             wasm=_wasm(_SAY, imports=text),

@@ -1,4 +1,4 @@
-"""Classes 24 and 27 for commands: floods on standard output and standard error, each held on both sides of the socket."""
+"""Classes 24 and 27 for commands: floods of standard output and standard error, limited on both sides of the socket."""
 
 from collections.abc import Callable
 

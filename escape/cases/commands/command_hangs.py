@@ -12,7 +12,7 @@ from lodger.sandbox.outcome import Outcome
 _CLOCKS = ("cpu_timer", "cpu_watch", "rlimits")
 _SHORT = {"cpu_ms": 60, "wall_ms": 1200}
 
-#: How, and what it does: for ever.
+#: Mechanism and body of endless commands.
 LOOPS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("loop", "an empty loop", "(loop $l (br $l))", {}),
     (
@@ -97,7 +97,7 @@ LOOPS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
         {},
     ),
 )
-#: The same by way of the host: each call costs the host's time, which is the command's.
+#: Endless commands that call the host; the host's time counts as the command's.
 CALLS = (
     ("yield", "giving up its turn", "(drop (call $sched_yield))"),
     ("random", "randomness by the page", "(drop (call $random_get (i32.const 0) (i32.const 65536)))"),

@@ -1,7 +1,7 @@
 """Classes 4 and 12: modules that are not part of the script, and code that is not source text.
 
-The loader knows the bundle and nothing else. In the matrix a loader stands in its place that reads any file; then the walls of the process
-must hold, and only without those does the attack succeed.
+The loader knows only the bundle. The matrix replaces it by one that reads any file; then the walls of the process must hold, and the attack
+may succeed only without those.
 """
 
 import json
@@ -14,7 +14,7 @@ _PROCESS = ("seccomp", "landlock", "root", "namespaces", "uid")
 _REFUSED = (Outcome.COMPILE_ERROR, Outcome.SCRIPT_ERROR)
 _STORY = "A module specifier names a file of the host."
 
-#: How the name is said; PATH is the canary file or a file of the system.
+#: Spellings of the name; PATH is the canary file or a system file.
 _WAYS = (
     ("static", "a static import", "import text from 'PATH';\nexport default () => text;", _REFUSED),
     (

@@ -1,1 +1,1 @@
-"""Attacks by JavaScript, on both of its runtimes and on the walls of the kernel around them: tables of cases, nothing that runs by itself."""
+"""Attacks by JavaScript on its two runtimes and on the kernel's walls: tables of cases."""

@@ -1,7 +1,7 @@
-"""Chapter C: what a script can do to the host through the calls that it has.
+"""Chapter C: attacks on the host through the calls of a script.
 
-Everything crosses as one JSON text that the parent checks before it parses; names come from a table, tenants from the socket. The matrix puts a
-careless host in its place: attribute by name, lenient parser, exception text in the answer.
+Arguments are one JSON text that the parent checks before parsing; call names come from a table, the tenant from the socket. The matrix
+replaces the host by a careless one: attribute lookup by name, lenient parser, exception text in replies.
 """
 
 import json
@@ -12,7 +12,7 @@ from lodger.sandbox.outcome import Outcome
 
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
-#: Arguments that are refused: how they are made, and why.
+#: Arguments that are refused: how they are created, and why.
 _REFUSED = (
     (
         "deep-array",

@@ -1,6 +1,6 @@
-"""Classes 48 and 50: names of calls that a careless host would look up on an object, and what the refusals say.
+"""Classes 48 and 50: names of calls that a careless host would look up on an object, and the text of the refusals.
 
-The matrix puts the careless host in place: attribute by name, exception text in the answer.
+The matrix replaces the host by a careless one: attribute lookup by name, exception text in replies.
 """
 
 import json
@@ -11,7 +11,7 @@ from lodger.sandbox.outcome import Outcome
 
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
-#: Names that a host which looks them up on an object would find.
+#: Names that an attribute lookup on a host object would find.
 _DUNDER = (
     "__class__",
     "__init__",

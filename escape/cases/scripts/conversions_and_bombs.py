@@ -1,7 +1,7 @@
-"""Classes 18 and 20: values whose text never ends, and sources that are bombs to compile.
+"""Classes 18 and 20: endless conversions of values to text, and sources that are costly to compile.
 
-Turning a value into text runs the tenant's code once more, after the end; compiling runs the engine's, before the beginning. Both are inside
-the worker, under the same clocks.
+Converting the result runs the tenant's code after its end; compiling happens before its start. Both run in the worker, under the same time
+limits.
 """
 
 from lodger.escape.case import Case
@@ -114,7 +114,7 @@ CONVERSIONS = (
     ),
 )
 
-#: Sources that the parser meets on its stack.
+#: Sources that exhaust the parser's stack.
 NESTS = (
     ("parens", "a hundred thousand parentheses", "export default () => " + "(" * 100_000 + "1" + ")" * 100_000),
     ("brackets", "a module of nested arrays", "export default () => " + "[" * 100_000 + "]" * 100_000),
@@ -133,7 +133,7 @@ NESTS = (
     ("objects", "a module of nested objects", "export default () => (" + "{a:" * 40_000 + "1" + "}" * 40_000 + ")"),
     ("blocks", "nested blocks", "export default () => {" + "{" * 100_000 + "}" * 100_000 + "}"),
 )
-#: Sources that are slow to compile, each as an expression that gives its text: compiled again and again, until a clock ends it.
+#: Sources that are slow to compile, as expressions of their text: compiled repeatedly until a time limit.
 BOMBS = (
     (
         "lets",

@@ -1,8 +1,8 @@
 """Classes 1, 2 and 45: memory errors of the JavaScript engine, and an engine that a script has taken over.
 
-The first table holds errors that are known in the pinned guest (docs/security.md), written anew from their public descriptions: they hit
-for real, and what they hit is the guest's own memory, which dies with the attempt. In the second the engine is gone altogether: a module
-runs in its place and says to the host what it likes. The third is what the native engine's binding would do with values.
+The first table has known errors of the pinned guest (docs/security.md), rewritten from their public descriptions: they do corrupt memory, but
+only the guest's own, which ends with the attempt. In the second, a module runs instead of the engine and makes any calls to the host. The
+third has values that the native engine's binding would change.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from lodger.sandbox.outcome import Outcome
 
 _GARBAGE = "const litter = () => { for (let i = 0; i < 30000; i++) { const o = { i }; o.me = o; } };\n"
 
-#: name, how, script; upstream's number of the error stands in the mechanism.
+#: name, mechanism with upstream's issue number, script
 ERRORS = (
     (
         "length-push",
@@ -50,7 +50,7 @@ def _call(letter: str, count: int = 1, arguments: str = "(i32.const 2048)") -> s
     return f"(drop (call $host_call (i32.const {place}) (i32.const 1) (i32.const 0) (i32.const {count}) {arguments}))"
 
 
-#: What an owned engine hands over: name, how, instructions, what its own functions give.
+#: Calls of a compromised engine: name, mechanism, instructions, results of its functions.
 _FORGED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("text", "a text two gigabytes away", _call("l"), {"qjs_last_ptr": _FAR, "qjs_last_len": "(i32.const 64)"}),
     (
@@ -132,7 +132,7 @@ def _texts(text: str) -> dict[str, str]:
     return {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text.encode())})"}
 
 
-#: What it says in place of a bootstrap, operation and text: results that are none, outcomes that only the parent decides.
+#: Messages of a compromised engine instead of the bootstrap's, operation and text: invalid results, outcomes that only the parent decides.
 _CLAIMED = ("worker_lost", "engine_fault", "wall_limit", "conflict", "cancelled", "denied", "ok")
 _RESULTS = (
     ("half", "half an object", '{"a":1'),
@@ -170,7 +170,7 @@ def _unanswered(trial: Trial) -> str:
 def _said(letter: str, text: str) -> Callable[[], bytes]:
     answers = {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text)})"}
     escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
-    # An answer leaves at its second word: the first says that the script has returned.
+    # An answer is sent at its second message: the first reports that the script has returned.
     return lambda: guest(
         _call(letter) * (2 if letter == "d" else 1), answers=answers, extra=_LITERALS + data(512, escaped)
     )
@@ -185,7 +185,7 @@ def _exactly(wanted: object) -> Check:
     return check
 
 
-#: Values that the binding of the native engine would change or choke on: script, the value as it must arrive.
+#: Values that the binding of the native engine would change or fail on: script, expected value.
 _CONVERTED = (
     ("nul", "a text with a NUL, which the binding cuts", "return 'admin\\u0000evil';", "admin\0evil"),
     (

@@ -1,6 +1,6 @@
 """Classes 24, 27, 28 and 33: floods of output, of calls and of time.
 
-A limit that both sides hold is tried on each side alone: a worker that lies about its cap must meet the parent's.
+A limit that worker and parent enforce is tested on each side alone: the parent's must hold if the worker ignores its own.
 """
 
 from lodger.escape.case import Case

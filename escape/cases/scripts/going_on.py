@@ -1,4 +1,4 @@
-"""Classes 11, 19 and 22: going on after a limit, jobs that follow jobs before and after the answer, and keys whose hashes collide."""
+"""Classes 11, 19 and 22: continuing after a limit, jobs queued before and after the answer, and keys with colliding hashes."""
 
 from lodger.escape.case import Case
 from lodger.escape.evidence import host_saw, survives
@@ -61,7 +61,7 @@ JOBS = (
     ),
 )  # fmt: skip
 
-#: What is queued before the answer and would call after it. Jobs run before the answer leaves; timers that they set do not.
+#: Code queued before the answer that would run after it. Jobs run before the answer is sent; timers that they set do not.
 LATER = (
     ("timer", "a timer", "setTimeout(CALL, 2);"),
     ("microtasks", "a timer that the last of five hundred jobs sets", "let n = 0; const f = () => { if (n++ < 500) queueMicrotask(f); else setTimeout(CALL, 1); }; f();"),
@@ -71,7 +71,7 @@ LATER = (
 )  # fmt: skip
 _CALL = "() => { bridge.call('nothing', 'late').catch(() => {}); }"
 
-#: Four thousand keys of twelve letters that have one hash: h * 263 + c over pairs of letters.
+#: Four thousand keys of twelve characters with the same hash: h * 263 + c over pairs of characters.
 _KEYS = (
     "const parts = []; for (let n = 0; n < 16; n++) { let s = ''; for (let b = 0; b < 4; b++) "
     "s += (n >> b) & 1 ? String.fromCharCode(1, 1000 - 263) : String.fromCharCode(0, 1000); parts.push(s); } "

@@ -1,7 +1,7 @@
-"""Classes 23, 25 and 26: the heap and the stack, in every shape that an engine counts differently.
+"""Classes 23, 25 and 26: exhausting heap and stack by every kind of object that an engine counts differently.
 
-The store's limit is the wall for the heap; the kernel's limit on the worker's data stands behind it. Out of memory is told by the limit, never
-by the text of an error, which may be missing altogether.
+The store's limit is the wall for the heap, with the kernel's limit on the worker's data behind it. Memory exhaustion is recognised by the
+limit, not by the text of an error, which may be missing.
 """
 
 from lodger.escape.case import Case
@@ -213,7 +213,7 @@ HEAP = (
         "const a = []; try { for (;;) a.push('x'.repeat(1000) + a.length); } finally { for (;;) a.push(a.slice()); }",
     ),
 )
-#: Shapes that may first meet another wall, depending on the engine's version.
+#: Kinds that another wall may stop first, depending on the engine's version.
 _ALSO = {
     "atoms": (Outcome.CPU_LIMIT,),
     "string-rope": (Outcome.CPU_LIMIT,),
@@ -226,7 +226,7 @@ _ALSO = {
     "retry": (Outcome.CPU_LIMIT, Outcome.SCRIPT_ERROR),
     "retry-hold": (Outcome.CPU_LIMIT,),
     "finally": (Outcome.CPU_LIMIT,),
-    # What still has room ends as it says itself.
+    # With memory left, the script ends as usual.
     "retry-full-answer": (Outcome.OK,),
     "retry-full-error": (Outcome.SCRIPT_ERROR,),
     "retry-full-call": (Outcome.OK,),
@@ -237,7 +237,7 @@ _ALSO = {
     "buffer-resize": (Outcome.SCRIPT_ERROR,),
 }
 
-#: Shapes that use up the CPU time before they use up the memory.
+#: Kinds that exhaust the CPU time before the memory.
 _SLOW = (
     "array-from-async",
     "atoms",

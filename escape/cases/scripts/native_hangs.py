@@ -1,7 +1,7 @@
-"""Classes 15 to 17: code that runs for ever, where the engine looks at its clock and where it does not.
+"""Classes 15 to 17: endless code, with and without checks of the engine's interrupt hook.
 
-The built-ins of the second table never poll QuickJS's interrupt hook: whatever the engine's own time limit says, they hang. Only something
-outside the engine ends them, and each of the two things that do is tried alone.
+The built-ins of the second table never poll QuickJS's interrupt hook, so the engine's time limit cannot end them. Each of the two walls
+outside the engine that can is tested alone.
 """
 
 from lodger.escape.case import GUEST, SCRIPTS, Case
@@ -248,7 +248,7 @@ CASES = [
         POLLED[:6],
         "The same when the engine does not look: the kernel's timer ends it.",
         "-by-kernel",
-        GUEST,  # the native engine has no other stop: there the cases above are these
+        GUEST,  # the native engine has no soft stop: the cases above cover it
     ),
     *_cases(
         16,

@@ -1,6 +1,6 @@
 """Classes 5, 6 and 39: a script replaces built-ins before the glue uses them, and changes values between check and use.
 
-The glue captured what it needs when the realm was baked; the matrix bakes one that looks built-ins up when it uses them.
+The glue stored its built-ins when the realm was baked; the matrix bakes a realm that looks them up on use.
 """
 
 from lodger.escape.case import Case
@@ -9,7 +9,7 @@ from lodger.escape.evidence import answers, host_saw, leaves_nothing
 _STOLEN = "globalThis.stolen = (globalThis.stolen ?? 0) + 1;"
 _STORY = "A built-in is replaced by the script's own; then the glue works, and must not have met it."
 
-#: What is replaced, how the glue is made to work; the script answers how often its replacement met the glue.
+#: The replaced built-in and the call that uses the glue; the script returns how often its replacement was called by the glue.
 _POISONS = (
     (
         "json-stringify",
@@ -94,8 +94,8 @@ globalThis.stolen = 0;
 return stolen;
 """
 
-#: Accessors on shared prototypes that would catch the glue's temporaries: none may be met. The engine's own JSON.stringify assigns what it
-#: is writing, the script's own values, to a list of its own: those calls are not counted.
+#: Accessors on shared prototypes that would receive temporaries of the glue; none may be called. Calls by the engine's JSON.stringify, which
+#: assigns the script's own values to a list, are not counted.
 _FROM_GLUE = "if (!/^.*\\n.*stringify \\(native\\)/.test(new Error().stack)) { STEAL }"
 _TRAPS = (
     (

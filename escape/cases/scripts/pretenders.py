@@ -1,4 +1,4 @@
-"""Classes 10, 43, 46 and 49: what pretends to be the host's, texts that are none, answers twice, and formats in what is said."""
+"""Classes 10, 43, 46 and 49: objects that imitate the host's, invalid texts, repeated answers, and format strings in messages."""
 
 import json
 
@@ -9,7 +9,7 @@ from lodger.escape.modules import data
 from lodger.escape.owned_guest import guest
 from lodger.sandbox.outcome import Outcome
 
-#: An argument that turns into something else where somebody asks it what it is worth, and the text that must arrive.
+#: An argument that changes when it is converted, and the expected text.
 _PRETENDING = (
     ("tag", "an object with the host's own tag", "{ valueOf: () => ({ ok: true }), [Symbol.toStringTag]: 'Reply' }", "{}"),
     ("promise", "an object that can be waited for", "{ valueOf: () => 'mine', then(f) { f('mine'); } }", "{}"),
@@ -19,7 +19,7 @@ _PRETENDING = (
     ("error", "an error that is worth a permission", "Object.assign(new Error('x'), { code: 'ok', valueOf: () => true })", '{"code":"ok"}'),
     ("bridge", "the bridge itself, worth a name", "{ ...bridge, valueOf: () => 'hold' }", "{}"),
 )  # fmt: skip
-#: Texts that a binding, a file system or a normal form would change.
+#: Texts that a binding, a file system or a Unicode normal form would change.
 _TEXTS = (
     ("kelvin", "the sign of Kelvin, a twin of K", "'\\u212a'"),
     ("angstrom", "the sign of Ångström, a twin of Å", "'\\u212b'"),
@@ -40,7 +40,7 @@ _TEXTS = (
     ("halves", "two first halves", "'\\ud800\\ud800'"),
     ("half-after-pair", "a pair and a half", "'\\ud83d\\ude00\\ud83d'"),
 )
-#: Texts that are formats in the language that the host is written in.
+#: Texts that are format strings in Python.
 _FORMATS = (
     ("attribute", "an attribute of the host's", "{0._private}"),
     ("shown", "the host's own object", "{0!r}"),
@@ -52,7 +52,7 @@ _BACK = "const given = {0}; const back = await bridge.call('echo', given); retur
 
 
 def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
-    """An engine, taken over, that says one thing, twice as an answer is said, and then another."""
+    """Return a compromised engine that sends one answer, and then another."""
     texts = [text.encode() for _, text in (first, second)]
     after = "(global.get $after)"
     escaped = ["".join(f"\\{byte:02x}" for byte in text) for text in texts]

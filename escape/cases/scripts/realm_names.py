@@ -1,6 +1,6 @@
-"""Classes 3 and 13: what the global scope holds. The list is frozen here: a new name is a decision.
+"""Classes 3 and 13: the names of the global scope, pinned here.
 
-Shared memory and fine clocks are what timing attacks are made of; names that open doors in other hosts do not exist.
+Shared memory and precise clocks, which timing attacks need, do not exist, nor do names of host objects elsewhere.
 """
 
 import json
@@ -8,7 +8,7 @@ import json
 from lodger.escape.case import Case
 from lodger.escape.evidence import answers, where
 
-#: What ECMAScript itself defines in this engine.
+#: Names that ECMAScript defines in this engine.
 LANGUAGE = [
     "AggregateError",
     "Array",
@@ -73,7 +73,7 @@ LANGUAGE = [
     "undefined",
     "unescape",
 ]
-#: What the standard library adds; ``fetch`` and its kind only where granted.
+#: Names that the standard library adds; ``fetch`` and related ones only if granted.
 LIBRARY = [
     "AbortController",
     "AbortSignal",
@@ -116,7 +116,7 @@ LIBRARY = [
     "now",
     "secrets",
 ]
-#: The suite's own capability.
+#: Names of the suite's capability.
 _OURS = {"bridge"}
 _ALLOWED = frozenset(LANGUAGE) | frozenset(LIBRARY) | _OURS
 
@@ -126,7 +126,7 @@ _ABSENT = (
     "SharedArrayBuffer",
     "performance",
 )
-#: Never there, in any realm: names that other hosts' scripts reach for.
+#: Names that exist in no realm but in other hosts.
 _FOREIGN = [
     "process",
     "require",
@@ -197,7 +197,7 @@ CASES = [
         seen=where("at most one value a millisecond", lambda count: count <= 200),
         story="The script's clock must not tell time finer than a millisecond.",
         behind=("removed_globals",),
-        on={"quickjs-native": {"behind": ()}},  # there the engine's own fine clock is behind that name
+        on={"quickjs-native": {"behind": ()}},  # there the engine has a precise clock of that name
         limits={"cpu_ms": 1000, "wall_ms": 3000},
     ),
     Case(
@@ -209,7 +209,7 @@ CASES = [
         seen=where("no step below a millisecond", lambda step: step > 0.9),
         story="How often one can look between two ticks tells how fine the clock is.",
         behind=("removed_globals",),
-        on={"quickjs-native": {"behind": ()}},  # there the engine's own fine clock is behind that name
+        on={"quickjs-native": {"behind": ()}},  # there the engine has a precise clock of that name
         limits={"cpu_ms": 1000, "wall_ms": 3000},
     ),
     Case(

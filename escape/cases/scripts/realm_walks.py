@@ -1,6 +1,6 @@
-"""Classes 3 and 7 to 9: ways from the script's global scope to something of ours.
+"""Classes 3 and 7 to 9: ways from the script's global scope to objects of the host.
 
-The realm holds no object of the host: a walk can only end in the script's own global scope.
+The realm has no object of the host: every way ends in the script's own global scope.
 """
 
 import json
@@ -14,7 +14,7 @@ from lodger.sandbox.outcome import Outcome
 
 _ALLOWED = (*LANGUAGE, *LIBRARY)
 
-#: Every way known to reach a Function constructor or a global object, each as an expression that gives a global object.
+#: Known ways to a Function constructor or global object, as expressions of a global object.
 WALKS = (
     ("object-constructor", "({}).constructor.constructor", "({}).constructor.constructor('return this')()"),
     ("array-constructor", "[].constructor.constructor", "[].constructor.constructor('return this')()"),
@@ -193,7 +193,7 @@ def _walk(expression: str) -> str:
 
 
 def _other(expression: str) -> dict[str, Any]:
-    """A second module, for walks by way of one: only on the runtime that has modules."""
+    """Return fields of a case with a second module, for the runtime with modules."""
     used = "./other.js" in expression
     return {"modules": {"other.js": "export const self = this;\n"}, "runtimes": GUEST} if used else {}
 

@@ -1,7 +1,6 @@
-"""Chapter E, from outside: while a script holds its worker, the kernel is asked which walls stand around it, wall by wall.
+"""Chapter E, from outside: the walls of a waiting worker, one by one, as the kernel reports them.
 
-Native code inside a locked worker is the other half of the chapter; it lives with the tests (tests/escape), because an installed Lodger
-carries no way to run it.
+Attacks by native code inside a worker are in tests/escape, because an installed Lodger cannot run them.
 """
 
 from lodger.escape.case import COMMANDS, GUEST, SCRIPTS, Case
@@ -11,7 +10,7 @@ from lodger.escape.modules import command
 from lodger.sandbox.outcome import Outcome
 
 ALL = (*SCRIPTS, *COMMANDS)
-#: class, wall, fact, right answers, what an attack would use otherwise, other walls that hold it too
+#: class, wall, fact, correct values, what an attack would use otherwise, other walls that stop it too
 _FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (73, "seccomp", "seccomp", ("filter",), "any system call", ()),
     (89, "seccomp", "filters", ("2",), "calls that only arming needs", ()),
@@ -41,7 +40,7 @@ _FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] 
     (74, "root", "root", ("empty",), "any file", ()),
     (74, "root", "mounts", ("one, read-only",), "a writable mount", ()),
 )
-#: Facts that no single wall makes: they come from how a worker is born.
+#: Facts that follow from how a worker is created, not from a single wall.
 _BIRTH: tuple[tuple[int, str, tuple[str, ...], str], ...] = (
     (79, "descriptors", ("one socket",), "a descriptor that was inherited"),
     (80, "arguments", ("no secret",), "a secret among the arguments"),
@@ -55,7 +54,7 @@ _HOLD = "await bridge.call('hold', null); return true;"
 _COMMAND = {"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}}
 _STORY = "While the script holds its worker, the kernel is asked from outside what an attack on it would meet."
 
-#: What a script leaves in its realm, for the next tenant to find.
+#: Traces that a script leaves in its realm.
 _LEFT = (
     ("global", "a global variable", "globalThis.left = 'secret of tenant one';"),
     ("symbol", "a registered symbol on Object.prototype", "Object.prototype[Symbol.for('left')] = 1;"),

@@ -1,4 +1,4 @@
 """Attacks on the engine behind the sandbox: another tenant's data, statements, mails, requests, rules.
 
-They ask the real host side of an attempt; what they attack is never told that it is attacked.
+They call the real host code of an attempt, which has no special mode for them.
 """

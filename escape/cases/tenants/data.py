@@ -1,4 +1,4 @@
-"""Chapter D, through the calls that a script has: rows, keys, columns and secrets of another tenant, and more of its own than allowed."""
+"""Chapter D, through host calls: rows, keys, columns and secrets of another tenant, and exceeding the tenant's own budgets."""
 
 import json
 
@@ -11,7 +11,7 @@ _LIMITS = {"wall_ms": 20_000, "cpu_ms": 1000, "host_calls": 10_000}
 
 
 def nothing_foreign(trial: Trial) -> str:
-    """No text of the other tenant's, and no more rows than the tenant has."""
+    """Check that there is no text of the other tenant and no more rows than the tenant has."""
     measured = within_limits(trial)
     result = trial.report.result or ""
     if CANARY in result:
@@ -20,7 +20,7 @@ def nothing_foreign(trial: Trial) -> str:
 
 
 def at_most(rows: int) -> Check:
-    """A number that counts nobody else's rows; null where the question was refused."""
+    """Return a check of a count: at most the tenant's rows, or null if the call was refused."""
 
     def check(trial: Trial) -> str:
         value = json.loads(trial.report.result or "null")
@@ -32,18 +32,18 @@ def at_most(rows: int) -> Check:
 
 
 def refused(trial: Trial) -> str:
-    """Every call was refused, with a code and nothing else."""
+    """Check that every call was refused with a code only."""
     if trial.facts.get("answered") != "0":
         raise Escaped(f"{trial.facts.get('answered')} calls were answered: {(trial.report.result or '')[:200]}")
     return f"refused: {(trial.report.result or '')[:120]}"
 
 
 def asking(call: str, arguments: str) -> str:
-    """A script that makes one call and answers with what it was told."""
+    """Return a script that makes one call and returns the reply."""
     return f"try {{ return await bridge.call('{call}', {arguments}); }} catch (e) {{ return {{ code: e.code ?? e.name }}; }}"
 
 
-#: How a question is asked for another tenant's rows.
+#: Calls for another tenant's rows.
 QUESTIONS = (
     ("all", "everything", "{}"),
     ("org", "its tenant column, by name", "{ org_id: 'victim' }"),
@@ -126,7 +126,7 @@ _FLOODS = (
 
 
 def spends(maximum: int) -> Check:
-    """Not one call more was answered than the budget has."""
+    """Return a check that no more calls were answered than the budget allows."""
 
     def check(trial: Trial) -> str:
         found = int(trial.facts.get("answered", "0"))
@@ -145,7 +145,7 @@ _CHANGES = (
 
 
 def unchanged(trial: Trial) -> str:
-    """Nothing was promised of a row that is not the tenant's: refused, or told that there is none."""
+    """Check that a change of another tenant's row was refused or found no row."""
     value = json.loads(trial.report.result or "null")
     if value is not False and not (isinstance(value, dict) and "code" in value):
         raise Escaped(f"the other's row was taken for its own: {trial.report.result}")
@@ -153,7 +153,7 @@ def unchanged(trial: Trial) -> str:
 
 
 def attack(name: str, wall: str, mechanism: str, script: str, seen: Check, story: str) -> Case:
-    """A script against the real host side of an attempt."""
+    """Return a case of a script with the real host of an attempt."""
     return Case(
         name,
         wall,

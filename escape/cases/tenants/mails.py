@@ -1,11 +1,11 @@
-"""Class 112: mails that are more than one mail, or somebody else's."""
+"""Class 112: mails that contain several mails, or imitate another sender."""
 
 from lodger.escape.cases.tenants.data import asking, attack, refused
 
 _STORY = "A mail is checked whole at the call: one line for the subject, plain addresses, a bound for each of them."
 _PLAIN = {"to": "['kim@example.com']", "subject": "'hello'", "text": "'hi'"}
 
-#: name, how, what is different from a plain mail
+#: name, mechanism, differences from a plain mail
 MAILS = (
     ("subject-line", "a second line in the subject", {"subject": "'hello\\nBcc: all@example.com'"}),
     ("subject-return", "a carriage return in the subject", {"subject": "'hello\\rBcc: all@example.com'"}),

@@ -1,6 +1,6 @@
-"""Classes 97 to 105: requests of a script that would reach this host, its network or its metadata.
+"""Classes 97 to 105: requests to this host, its network or its metadata service.
 
-The canary listens on loopback and must never be visited.
+The canary listens on the loopback address and must receive no connection.
 """
 
 from lodger.engine.core.execution import Answer
@@ -13,7 +13,7 @@ from lodger.sandbox.job import Host
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
-#: class, name, how, host as it is written; all of them are loopback to one reader or another.
+#: class, name, mechanism, host as written; some parser reads each as the loopback address
 HOSTS = (
     (97, "loopback", "the loopback address", "127.0.0.1"),
     (97, "any", "the address of every interface", "0.0.0.0"),  # noqa: S104 - asked for, not bound
@@ -31,12 +31,12 @@ HOSTS = (
     (104, "user", "an address behind a user's name", "example.com@127.0.0.1"),
     (104, "password", "an address behind a user's name and password", "example.com:443@127.0.0.1"),
 )
-#: Where the wall that stops it is the reading of the address itself, not the table of closed ones.
+#: Cases stopped by parsing the address, not by the table of closed addresses.
 _READING = {"user", "password"}
 
 
 async def by_the_rules(request: Request) -> Answer:
-    """Make a request as the engine does, with no address of this host open."""
+    """Make a request with the engine's rules, with no address of this host open."""
     import ssl
     import time
 
@@ -56,9 +56,9 @@ async def by_the_rules(request: Request) -> Answer:
 
 
 def requesting_host(limits: Limits) -> Host:
-    """Return the real host of an attempt that may ask any address, so that the address alone decides. Raises Unseen."""
+    """Return the real host of an attempt that may request any host name, so that the address decides. Raises Unseen."""
     try:
-        import lodger.engine.egress.client  # noqa: F401 - only to know whether it is there
+        import lodger.engine.egress.client  # noqa: F401 - a test whether it is installed
     except ImportError as missing:
         raise Unseen(f"the extra for requests is not installed: {missing.name}") from None
     return TenantHost(limits, granted=Everything(()), datasets=world().open, send=by_the_rules)

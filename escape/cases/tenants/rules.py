@@ -1,4 +1,4 @@
-"""Chapter G and class 21: rules, zones and texts made to keep their reader busy. No worker runs; the engine itself is asked."""
+"""Chapter G and class 21: rules, zones and texts that are costly to evaluate or parse. No worker runs; the engine is called."""
 
 import json
 import time
@@ -13,20 +13,20 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.outcome import Outcome
 
 _AFTER = "2026-11-21T12:00:01Z"
-#: Twenty times what a question may take.
+#: Twenty times the allowed time of a call.
 _MAX_MS = 1000.0
 
 
 def figures(**facts: Any) -> Report:
-    """Return a report of what was measured."""
+    """Return a report with measured values as its result."""
     return Report(Outcome.OK, result=json.dumps(facts))
 
 
 def _timed(ask: Callable[[], Any]) -> Report:
-    started = time.thread_time()  # of the processor: what else the host does is no matter
+    started = time.thread_time()  # CPU time, independent of other load on the host
     try:
         found = ask()
-    except Exception as problem:  # noqa: BLE001 - that anything is raised is the finding
+    except Exception as problem:  # noqa: BLE001 - any exception is a finding
         return figures(finished=False, why=type(problem).__name__)
     return figures(finished=True, ms=(time.thread_time() - started) * 1000, answer=found)
 
@@ -50,41 +50,41 @@ def _asked(rule: str, **more: str) -> Any:  # noqa: ANN401 - any JSON value
 
 @dataclass(frozen=True, slots=True)
 class AskRule:
-    """Ask for the next slot of a rule."""
+    """Computes the next slot of a rule."""
 
     text: str
 
     def __call__(self) -> Report:
-        """Return how long the answer took."""
+        """Return a report of the time taken."""
         return _timed(lambda: _asked(self.text))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """Read a text made for readers that try everything."""
+    """Parses a text that is costly for backtracking parsers."""
 
     text: str
     read: Callable[[str], Any]
 
     def __call__(self) -> Report:
-        """Return how long the reading took."""
+        """Return a report of the time taken."""
         return _timed(lambda: self.read(self.text))
 
 
 @dataclass(frozen=True, slots=True)
 class AskZone:
-    """Ask for a rule in a zone that is a path."""
+    """Evaluates a rule in a zone that is a path."""
 
     zone: str
 
     def __call__(self) -> Report:
-        """Return how it was refused."""
+        """Return a report of the refusal."""
         error = answer({"rule": "FREQ=DAILY", "after": _AFTER, "tz": self.zone}).get("error", {})
         return figures(read=0, code=error.get("code", ""))
 
 
 _ALL_MINUTES = ",".join(map(str, range(60)))
-#: class, name, how, rule
+#: class, name, mechanism, rule
 RULES = (
     (114, "february-30", "the thirtieth of February, every second", "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"),
     (114, "february-30-daily", "the thirtieth of February", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"),
@@ -137,7 +137,7 @@ RULES = (
         f"FREQ=DAILY;BYHOUR={','.join(map(str, range(24)))};BYMINUTE={_ALL_MINUTES};BYSECOND={_ALL_MINUTES};BYMONTH=2;BYMONTHDAY=30",
     ),
 )
-#: Texts made for readers that try everything: name, how, text, what reads it here.
+#: Texts that are costly for backtracking parsers: name, mechanism, text, parser.
 TEXTS: tuple[tuple[int, str, str, str, Callable[[str], Any]], ...] = (
     (117, "schyntax-nest", "groups in groups in groups", "{" * 2000 + "min(*)" + "}" * 2000, _asked),
     (117, "schyntax-ranges", "a thousand ranges", "min(" + ",".join("1..5%2" for _ in range(500)) + ")", _asked),

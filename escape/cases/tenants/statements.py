@@ -1,4 +1,4 @@
-"""Classes 59 to 61: words of a tenant that would become part of a statement. Identifiers come from a list, values are bound."""
+"""Classes 59 to 61: texts of a tenant that would become part of an SQL statement. Identifiers come from a list, values are bound."""
 
 from lodger.escape.cases.tenants.data import asking, attack, nothing_foreign
 from lodger.escape.evidence import Escaped, Trial, value_of
@@ -6,7 +6,7 @@ from lodger.escape.evidence import Escaped, Trial, value_of
 _STORY = "Nothing that a tenant says becomes part of a statement: names come from a list, values are bound."
 _ALL = "1=1 OR 1=1 OR"
 
-#: class, name, how, call, arguments
+#: class, name, mechanism, call, arguments
 INJECTIONS = (
     (59, "value", "a value that ends its quotes", "db.find", "{ set: 'orders', filter: { state: \"x' OR '1'='1\" } }"),
     (
@@ -76,7 +76,7 @@ INJECTIONS = (
         "{ set: 'things', filter: { id: \"x' OR 1=1 --\" } }",
     ),
 )
-#: Patterns that are text here: nobody's note holds them.
+#: Patterns that are plain text here, which no row contains.
 PATTERNS = (
     ("percent", "a sign that stands for anything", "%"),
     ("underscore", "a sign that stands for one letter", "_ine"),

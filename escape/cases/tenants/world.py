@@ -1,4 +1,4 @@
-"""Two tenants in one database in memory, and the real host side of an attempt of one of them."""
+"""Two tenants in an in-memory database, and the real host of an attempt of one of them."""
 
 import json
 from collections.abc import Collection
@@ -23,7 +23,7 @@ from lodger.sandbox.limits import Limits
 T = TypeVar("T")
 
 MINE, THEIRS = "escape", "victim"
-#: Stands in every text of the other tenant's.
+#: Part of every text of the other tenant.
 CANARY = "canary-of-the-other"
 NOW_US = 1_795_000_000_000_000
 ROWS = 5
@@ -43,16 +43,16 @@ _SHOWN, _WRITTEN = ["id", "state", "note", "total"], ["state", "note", "total"]
 
 
 class Everything(Grants):
-    """The grants of a platform that grants everything."""
+    """Grants that permit everything."""
 
-    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - whatever is asked, the answer is yes
+    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - every grant is given
         if name.startswith("of_") or name == "any_of":
             return True if name == "of_events" else lambda *_given, **_named: True
         return super().__getattribute__(name)
 
 
 class World:
-    """The database and what is exposed of it."""
+    """The database and its exposed tables."""
 
     def __init__(self) -> None:
         self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
@@ -82,14 +82,14 @@ class World:
             if key != "shared" or number < 2:
                 connection.execute(kv.insert().values(**values, **_defaults(kv)))
 
-    async def read(self, work: Any) -> Any:  # noqa: ANN401 - as the attempt's protocol has it
-        """Answer a question."""
+    async def read(self, work: Any) -> Any:  # noqa: ANN401 - as in the protocol of an attempt
+        """Run a read in a transaction."""
         with self.engine.connect() as connection:
             return work(connection)
 
 
 def _defaults(table: sa.Table) -> dict[str, Any]:
-    """Give what a row needs beside what matters here."""
+    """Return values for required columns of a table."""
     given = {"tenant_id", "collection", "id", "body", "scope", "key", "value"}
     return {
         column.name: NOW_US if "us" in column.name.split("_") else 1
@@ -100,7 +100,7 @@ def _defaults(table: sa.Table) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def world() -> World:
-    """Give the one world: nothing in it is ever changed, for journals are thrown away."""
+    """Return the shared world, which never changes because journals are discarded."""
     return World()
 
 
@@ -109,14 +109,14 @@ class TenantHost:
 
     Args:
         limits: of the attempt.
-        granted: what the script may use.
-        datasets: what the platform exposes.
-        budgets: what one attempt may have, where it is not the usual.
-        send: makes requests.
+        granted: grants of the script.
+        datasets: exposed tables.
+        budgets: budgets that differ from the defaults.
+        send: makes HTTP requests.
 
     Attributes:
-        asked: every call as it came.
-        facts: what the host knows at the end.
+        asked: all received calls.
+        facts: numbers of the host after the attempt.
     """
 
     def __init__(
@@ -143,10 +143,10 @@ class TenantHost:
         self.attempt.fetch_state.send = send
 
     def log(self, line: LogLine) -> None:
-        """Drop it."""
+        """Discard the line."""
 
     async def call(self, name: str, arguments: str) -> Reply:
-        """Answer one call."""
+        """Record and answer one call."""
         if len(self.asked) < 10_000:
             self.asked.append((name, arguments[:4096]))
         reply = await self.answer(name, arguments)
@@ -155,7 +155,7 @@ class TenantHost:
         return reply
 
     async def answer(self, name: str, arguments: str) -> Reply:
-        """Let the real attempt answer."""
+        """Answer a call with the real attempt."""
         return await self.attempt.call(name, arguments)
 
 
@@ -164,5 +164,5 @@ async def _opened(names: Collection[str]) -> dict[str, OpenSecret]:
 
 
 def context() -> str:
-    """Give the context of such an attempt, as the real host writes it."""
+    """Return the context JSON of the attempt, as written by the real host."""
     return TenantHost(Limits()).attempt.context()

@@ -1,4 +1,4 @@
-"""An engine and a linker that knows nothing but WASI: made once, held by the zygote, for one tenant's module in each fork."""
+"""A WebAssembly engine with a linker for WASI, created once in the zygote and used for one module in each fork."""
 
 from ctypes import byref, c_void_p
 
@@ -8,15 +8,15 @@ from lodger.sandbox.runtimes.libwasmtime import Callback, slots
 
 
 class Unsuitable(Exception):
-    """A module that is valid WebAssembly and no command."""
+    """A module is valid WebAssembly but not a WASI command."""
 
 
 class ModuleMachine:
-    """An engine, plain or metered, with our imports behind it.
+    """An engine, plain or metered, with the host functions of WASI.
 
     Attributes:
-        wasi: where the running attempt is put in.
-        fault: what an import raised; it travels around the native frames.
+        wasi: the WASI calls; the running attempt is assigned to its ``command``.
+        fault: exception of a host function, raised again after the native call returns.
     """
 
     def __init__(self, library: str, *, fuel: bool) -> None:
@@ -65,26 +65,26 @@ class ModuleMachine:
         return Callback(enter)
 
     def examine(self, module: c_void_p) -> None:
-        """Say why a module is no command. Raises Unsuitable; the text holds names of the tenant's."""
+        """Check that a module is a command. Raises Unsuitable; the text may contain names from the module."""
         missing = [
             f"{space}.{name}" for space, name in self.lib.imports(module) if space != SPACE or name not in SIGNATURES
         ]
         if missing:
             more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
             raise Unsuitable(
-                f"the module imports what does not exist here: {', '.join(missing[:8])}{more}; "
-                f"there is only {SPACE} (WASI preview 1)"
+                f"the module imports functions that do not exist here: {', '.join(missing[:8])}{more}; "
+                f"only {SPACE} (WASI preview 1) exists"
             )
         offered = self.lib.exports(module)
         if offered.get("_start") != (FUNCTION, "0:0"):
             raise Unsuitable(
-                "the module exports no function _start without parameters and results: build it as a WASI command"
+                "the module exports no function _start without parameters and results; build it as a WASI command"
             )
         if offered.get("memory", (-1, ""))[0] != MEMORY:
-            raise Unsuitable('the module exports no memory by the name "memory", which WASI needs')
+            raise Unsuitable('the module exports no memory named "memory", which WASI requires')
 
     def joined(self, module: c_void_p) -> c_void_p:
-        """Join module and imports. Raises WasmFault when a type differs."""
+        """Return the module linked with the imports. Raises WasmFault if a type differs."""
         pre = c_void_p()
         self.lib.check(self.lib.at["wasmtime_linker_instantiate_pre"](self.linker, module, byref(pre)))
         return pre

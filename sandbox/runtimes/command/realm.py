@@ -1,4 +1,4 @@
-"""One attempt of a tenant's WASI command: a store of its own, from the first instruction of its start function to its one answer."""
+"""The realm of a WASI command: runs one attempt in its own store, from the start function to the answer."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lodger.sandbox.runtime import Channel
     from lodger.sandbox.runtimes.command.machine import ModuleMachine
 
-#: What a trap is called (wasmtime/trap.h), for the author.
+#: Names of traps (wasmtime/trap.h) for the author.
 TRAPS = {
     1: "out of bounds memory access",
     2: "misaligned atomic access",
@@ -34,15 +34,15 @@ TRAPS = {
     9: "unreachable",
 }
 
-#: Elements of one table, and how many tables: function tables of large programs have tens of thousands.
+#: Maximum elements of a table, and number of tables; function tables of large programs have tens of thousands.
 TABLE_ELEMENTS = 100_000
 TABLES = 4
-_UNKNOWN = 1 << 32  # an offset from here on says that there is none
-_INFO = 1  # level of a line of standard error
+_UNKNOWN = 1 << 32  # offsets from here on mean that there is none
+_INFO = 1  # level of lines on standard error
 
 
 class Trapped(Exception):
-    """The run was torn down by WebAssembly itself: which trap, and where."""
+    """WebAssembly ended the run by a trap, with its code and stack frames."""
 
     def __init__(self, code: int, frames: "list[tuple[str, int, int]]") -> None:
         super().__init__(code)
@@ -51,7 +51,7 @@ class Trapped(Exception):
 
 
 class ModuleRealm:
-    """A store for one run; the command behind :class:`lodger.sandbox.runtimes.command.wasi.Wasi`."""
+    """A store for one run; the command that :class:`lodger.sandbox.runtimes.command.wasi.Wasi` serves."""
 
     def __init__(self, machine: "ModuleMachine", pre: c_void_p) -> None:
         self._machine = machine
@@ -70,7 +70,7 @@ class ModuleRealm:
         self._epoch = time.monotonic_ns()
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Make the store within the header's numbers: linear memory, tables, fuel."""
+        """Create the store with the header's limits: linear memory, tables, fuel."""
         at = self._machine.lib.at
         self._limits = limits
         self._store = at["wasmtime_store_new"](self._machine.engine, None, None)
@@ -82,7 +82,7 @@ class ModuleRealm:
         self._epoch = time.monotonic_ns()
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
-        """Run the command and answer by exactly one DONE or FAIL frame; an exception from here means a broken host."""
+        """Run the command and answer with exactly one DONE or FAIL frame; an exception is a bug of the host."""
         self._channel = channel
         self._machine.wasi.command = self
         name_size, size = BUNDLE_PART.unpack_from(bundle)
@@ -125,7 +125,7 @@ class ModuleRealm:
         return found
 
     def _look(self, error: "int | None", trap: c_void_p) -> None:
-        """Turn how a native call ended into an exception, the import's own first."""
+        """Raise the exception for the end of a native call: that of a host function, a trap, or an error."""
         fault, self._machine.fault = self._machine.fault, None
         if fault is not None:
             raise fault
@@ -134,24 +134,24 @@ class ModuleRealm:
             raise Trapped(lib.trap_code(trap.value), lib.frames(trap.value))
         try:
             self._machine.lib.check(error)
-        except WasmFault as refused:  # the store's limits, or no room for what the module begins with
+        except WasmFault as refused:  # the initial memory or tables exceed the limits
             raise Stopped(
                 "memory_limit",
                 "LimitExceeded",
-                f"the module begins with more than its limits: at most {self._limits['memory_bytes'] >> 20} MiB of memory "
+                f"the module's initial memory or tables exceed the limits: at most {self._limits['memory_bytes'] >> 20} MiB of memory "
                 f"and {TABLES} tables of {TABLE_ELEMENTS} elements ({refused})",
             ) from None
 
     # -- memory, as WASI sees it --
 
     def size(self) -> int:
-        """Give the size of the linear memory in bytes, 0 before there is one."""
+        """Return the size of the linear memory in bytes, 0 before it exists."""
         if self._memory is not None:
             self._size = self._machine.lib.at["wasmtime_memory_data_size"](self._context, self._memory)
         return self._size
 
     def peek(self, address: int, count: int) -> bytes:
-        """Copy bytes out of the guest. Raises OutOfMemoryBounds."""
+        """Return bytes copied from the guest. Raises OutOfMemoryBounds."""
         if address + count > self._size and address + count > self.size():
             raise OutOfMemoryBounds
         return string_at(self._base + address, count)
@@ -165,20 +165,20 @@ class ModuleRealm:
     # -- streams, clock, chance --
 
     def read_input(self, count: int) -> bytes:
-        """Take the next bytes of the input; empty at its end."""
+        """Return the next bytes of the input; empty at its end."""
         data = self._input[self._taken : self._taken + count]
         self._taken += len(data)
         return data
 
     def write_output(self, data: bytes) -> None:
-        """Add to the result. Raises Stopped when it grows too large."""
+        """Append to the result. Raises Stopped if it is too large."""
         self._output += data
         if len(self._output) > self._limits["result_bytes"]:
             maximum = self._limits["result_bytes"]
             raise Stopped("output_limit", "LimitExceeded", f"the result has more than {maximum} bytes of JSON")
 
     def write_log(self, data: bytes) -> None:
-        """Add to the log; each line leaves at its end, and its beginning at once: what was written before a limit is kept."""
+        """Append to the log. A line is sent at its end and its parts at once, so that they survive if the worker is stopped."""
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._extend(line)
@@ -191,8 +191,8 @@ class ModuleRealm:
             self._channel.send(LOG_PART, bytes((_INFO,)) + part)
 
     def _extend(self, data: bytes) -> bytes:
-        """Add to the unfinished line what it has room for, and return that."""
-        room = self._limits["log_line_bytes"] + 1 - len(self._line)  # one more byte shows that it was cut
+        """Append to the unfinished line as much as fits and return that part."""
+        room = self._limits["log_line_bytes"] + 1 - len(self._line)  # one byte more, to recognise a cut
         part = data[: max(room, 0)]
         self._line += part
         return part
@@ -212,19 +212,19 @@ class ModuleRealm:
         self._channel.send(LOG, bytes((_INFO,)) + line)
 
     def clock_us(self) -> int:
-        """Give the wall clock."""
+        """Return the script's clock, microseconds since 1970."""
         return self._epoch_us + self.elapsed_us()
 
     def elapsed_us(self) -> int:
-        """Give the time since the run was armed."""
+        """Return the time since the worker was armed, in microseconds."""
         return (time.monotonic_ns() - self._epoch) // 1000
 
     def random(self, count: int) -> bytes:
-        """Give the kernel's randomness."""
+        """Return random bytes of the kernel."""
         return os.urandom(count)
 
     def sleep_us(self, microseconds: int) -> None:
-        """Wait on the socket, where nothing comes: the parent's clock ends a sleep that is too long."""
+        """Sleep by polling the socket, where no frame arrives; the parent's deadline ends a sleep that is too long."""
         assert self._channel is not None
         wait_ms = min(-(-microseconds // 1000), 1 << 30)
         if self._channel.wait(wait_ms):
@@ -244,24 +244,24 @@ class ModuleRealm:
     def _of_exit(self, code: int) -> Stopped:
         if self._full():
             return self._out_of_memory()
-        return Stopped("script_error", "ExitCode", f"the module ended itself with exit code {code}")
+        return Stopped("script_error", "ExitCode", f"the module exited with code {code}")
 
     def _of_trap(self, trap: Trapped) -> Stopped:
-        about = self._place(trap.frames)
+        details = self._place(trap.frames)
         if trap.code == TRAP_STACK_OVERFLOW:
-            text = "the module's calls are nested too deeply: is there a recursion without end?"
-            return Stopped("stack_limit", "LimitExceeded", text, about)
+            text = "the module's calls are nested too deeply; check for infinite recursion"
+            return Stopped("stack_limit", "LimitExceeded", text, details)
         if trap.code == TRAP_OUT_OF_FUEL:
-            text = f"the module used its {self._limits['fuel']} units of fuel"
-            return Stopped("cpu_limit", "LimitExceeded", text, about)
+            text = f"the module used more than its {self._limits['fuel']} units of fuel"
+            return Stopped("cpu_limit", "LimitExceeded", text, details)
         if trap.code == TRAP_UNREACHABLE and self._full():
             return self._out_of_memory()
         name = TRAPS.get(trap.code, "trap")
-        where = f" in {_shown(*trap.frames[0])}" if trap.frames else ""
-        return Stopped("script_error", "Trap", name + where, about)
+        where = f" in {_describe_frame(*trap.frames[0])}" if trap.frames else ""
+        return Stopped("script_error", "Trap", name + where, details)
 
     def _full(self) -> bool:
-        """Whether the memory has no room for a growth by a quarter: allocators give up by a trap or an exit then."""
+        """Return whether the memory cannot grow by a quarter; allocators then end the module by a trap or an exit."""
         return self.size() * 5 // 4 > self._limits["memory_bytes"]
 
     def _out_of_memory(self) -> Stopped:
@@ -270,7 +270,7 @@ class ModuleRealm:
 
     @staticmethod
     def _place(frames: "list[tuple[str, int, int]]") -> bytes:
-        stack = "\n".join(f"at {_shown(*frame)}" for frame in frames)
+        stack = "\n".join(f"at {_describe_frame(*frame)}" for frame in frames)
         return f'{{"stack":{quoted(stack)},"file":null,"line":null,"column":null}}'.encode()
 
     def _finish_log(self) -> None:
@@ -284,12 +284,12 @@ class ModuleRealm:
     def _fail(self, stop: Stopped) -> None:
         self._finish_log()
         assert self._channel is not None
-        about = stop.about or self._place([])
-        body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)},'.encode() + about[1:]
+        details = stop.details or self._place([])
+        body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)},'.encode() + details[1:]
         outcome = stop.outcome.encode()
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body)
 
 
-def _shown(name: str, number: int, offset: int) -> str:
+def _describe_frame(name: str, number: int, offset: int) -> str:
     place = f" at byte 0x{offset:x}" if offset < _UNKNOWN else ""
     return f"{name or 'function'} (#{number}){place}"

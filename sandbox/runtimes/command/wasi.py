@@ -1,8 +1,8 @@
-"""WASI preview 1 as a command meets it where nothing exists: three streams, a coarse clock, randomness, sleep and an exit.
+"""WASI preview 1 for a command without files: three streams, a coarse clock, randomness, sleep and exit.
 
-All names of preview 1 are there, so that what any toolchain emits can be linked; what they would reach is not: no descriptor beyond the
-three streams (EBADF), no folder was opened beforehand, no argument, no environment. Pointers and lengths are a stranger's: each is compared
-with the memory's size, and a bad one is the guest's EFAULT, never our exception.
+All functions of preview 1 exist, so that the output of any toolchain can be linked, but there are no descriptors beyond the three streams
+(EBADF), no preopened folders, no arguments and no environment. Pointers and lengths are untrusted: each is checked against the memory's
+size, and a bad one returns EFAULT to the guest.
 """
 
 from struct import pack, unpack_from
@@ -13,45 +13,45 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Memory(Protocol):
-        """The guest's linear memory; both raise OutOfMemoryBounds."""
+        """The guest's linear memory; both methods raise OutOfMemoryBounds."""
 
         def peek(self, address: int, count: int) -> bytes:
-            """Copy bytes out."""
+            """Return bytes copied from the guest."""
             ...
 
         def poke(self, address: int, data: bytes) -> None:
-            """Copy bytes in."""
+            """Copy bytes into the guest."""
             ...
 
     class Command(Memory, Protocol):
-        """The attempt behind the calls."""
+        """The attempt that the calls act on."""
 
         def read_input(self, count: int) -> bytes:
-            """Take the next bytes of the input."""
+            """Return the next bytes of the input."""
             ...
 
         def write_output(self, data: bytes) -> None:
-            """Add to the result."""
+            """Append to the result."""
             ...
 
         def write_log(self, data: bytes) -> None:
-            """Add to the log."""
+            """Append to the log."""
             ...
 
         def clock_us(self) -> int:
-            """Microseconds since 1970."""
+            """Return the clock in microseconds since 1970."""
             ...
 
         def elapsed_us(self) -> int:
-            """Microseconds since the start."""
+            """Return the microseconds since the start."""
             ...
 
         def random(self, count: int) -> bytes:
-            """Fresh randomness."""
+            """Return random bytes."""
             ...
 
         def sleep_us(self, microseconds: int) -> None:
-            """Wait."""
+            """Sleep."""
             ...
 
 
@@ -68,7 +68,7 @@ _MILLISECOND_NS = 1_000_000
 _CLOCK, _READABLE, _WRITABLE = range(3)
 _ABSOLUTE = 1
 
-#: name: parameters (i is i32, I is i64), result
+#: Name to parameters (i is i32, I is i64) and result.
 SIGNATURES = {
     "args_get": ("ii", "i"),
     "args_sizes_get": ("ii", "i"),
@@ -120,7 +120,7 @@ SIGNATURES = {
 
 
 class OutOfMemoryBounds(Exception):
-    """The guest pointed outside its memory."""
+    """The guest passed an address outside its memory."""
 
 
 class Exited(Exception):
@@ -132,13 +132,13 @@ class Exited(Exception):
 
 
 class Wasi:
-    """Answers the calls of one attempt; ``command`` is put in before it starts."""
+    """The WASI calls of one attempt; ``command`` is assigned before it starts."""
 
     def __init__(self) -> None:
         self.command: Command | None = None
 
     def answer(self, name: str, arguments: "list[int]") -> int:
-        """Serve one call; only :class:`Exited` and the command's own stops come out."""
+        """Carry out one call and return its errno; raises only :class:`Exited` and exceptions of the command."""
         try:
             return int(_SERVED.get(name, Wasi._no_such_descriptor)(self, *arguments))
         except OutOfMemoryBounds:
@@ -181,7 +181,9 @@ class Wasi:
         if descriptor > 2:
             return BADF
         rights = _RIGHT_WRITE if descriptor else _RIGHT_READ
-        self._behind().poke(out, pack("<B7xQQ", 0, rights, 0))  # no known kind of file: buffered like a pipe
+        self._behind().poke(
+            out, pack("<B7xQQ", 0, rights, 0)
+        )  # unknown file type, so that C libraries buffer as for a pipe
         return SUCCESS
 
     def _filestat(self, descriptor: int, out: int) -> int:
@@ -204,7 +206,7 @@ class Wasi:
         total = 0
         for address, size in self._vectors(at, count):
             size = min(size, _MAX_AT_ONCE)
-            command.poke(address + size, b"")  # before anything is taken
+            command.poke(address + size, b"")  # check the bounds before reading
             data = command.read_input(size)
             command.poke(address, data)
             total += len(data)
@@ -240,7 +242,7 @@ class Wasi:
         return SUCCESS
 
     def _clock_time(self, clock: int, _precision: int, out: int) -> int:
-        if clock > 1:  # processor time would be a fine clock
+        if clock > 1:  # CPU clocks would be precise timers
             return INVAL
         self._behind().poke(out, pack("<Q", self._now_ms(clock) * _MILLISECOND_NS))
         return SUCCESS
@@ -259,7 +261,7 @@ class Wasi:
         return SUCCESS
 
     def _poll(self, given: int, out: int, count: int, found: int) -> int:
-        """Sleep until the first clock, or not at all when a stream is asked for: streams are always ready."""
+        """Sleep until the first clock; return at once if a stream is polled, because streams are always ready."""
         command = self._behind()
         if not 0 < count <= _MAX_SUBSCRIPTIONS:
             return INVAL
@@ -326,5 +328,5 @@ _SERVED: "dict[str, Callable[..., int]]" = {
 
 
 def unsigned(formats: str, values: "list[int]") -> "list[int]":
-    """Give raw slots as the unsigned numbers that WASI means."""
+    """Return raw values as unsigned numbers."""
     return [value & _MASKS[letter] for letter, value in zip(formats, values, strict=True)]

@@ -1,7 +1,7 @@
-"""Modules, exports and traps of tenants' own modules, on libwasmtime's C API; beside it what their engine can do and what not.
+"""Compilation, imports, exports and traps of tenants' modules through libwasmtime's C API, and the settings of their engine.
 
-Its switches stand apart from those of the engine for QuickJS (:data:`lodger.sandbox.runtimes.libwasmtime.GUEST`): strangers' modules
-need vectors, and nothing of them may be shared through a file or a thread.
+The settings differ from those for QuickJS (:data:`lodger.sandbox.runtimes.libwasmtime.GUEST`): tenants' modules need vector instructions,
+and must not share memory through a file or a thread.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: What every module starts with: the magic number and version 1 of the core format.
+#: First bytes of a module: magic number and version 1 of the core format.
 MAGIC = b"\0asm\1\0\0\0"
 
 _P = c_void_p
@@ -36,27 +36,27 @@ _MORE: "dict[str, tuple[Any, Any]]" = {
     "wasm_frame_vec_delete": (None, (_P,)),
 }
 
-#: Of the engine that runs tenants' modules.
+#: For the engine that runs tenants' modules.
 COMMANDS = Switches(
     (
         *UNNEEDED,
         "shared_memory",
         "parallel_compilation",  # a worker has no threads
-        "memory_init_cow",  # it would make a memfd
+        "memory_init_cow",  # it would create a memfd
         "memory_may_move",
     ),
-    # NaN bits are the same on every processor: nothing of the host shows, and two runs can be compared.
+    # NaN bits are the same on every processor: they reveal nothing of the host, and runs are reproducible.
     on=("cranelift_nan_canonicalization",),
 )
 
-#: How many frames of a trap are told.
+#: Maximum number of stack frames of a trap.
 _FRAMES = 20
 _NAME = 200
 FUNCTION, MEMORY = 0, 3  # wasm_externkind_t
 
 
 class ModuleLibrary(Library):
-    """libwasmtime with what a stranger's module needs beside."""
+    """libwasmtime with further functions for tenants' modules."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -67,25 +67,25 @@ class ModuleLibrary(Library):
             self.at[name] = function
 
     def module(self, engine: int, wasm: bytes) -> c_void_p:
-        """Compile a module. Raises WasmFault with the compiler's text, which names the tenant's things."""
+        """Return a compiled module. Raises WasmFault with the compiler's text, which may contain names from the module."""
         module = c_void_p()
         self.check(self.at["wasmtime_module_new"](engine, wasm, len(wasm), byref(module)))
         return module
 
     def machine_code(self, module: c_void_p) -> ByteVec:
-        """Give a module's compiled form, to be released by the process's end."""
+        """Return a module's machine code; released only when the process ends."""
         code = ByteVec()
         self.check(self.at["wasmtime_module_serialize"](module, byref(code)))
         return code
 
     def deserialize(self, engine: int, address: int, size: int) -> c_void_p:
-        """Make a module of compiled code that the caller knows to be ours."""
+        """Return the module of compiled code, which must be trusted."""
         module = c_void_p()
         self.check(self.at["wasmtime_module_deserialize"](engine, address, size, byref(module)))
         return module
 
     def imports(self, module: c_void_p) -> "list[tuple[str, str]]":
-        """Name what a module asks for: space and name."""
+        """Return the imports of a module: namespace and name."""
         found = self._vector("wasmtime_module_imports", module)
         at = self.at
         return [
@@ -94,7 +94,7 @@ class ModuleLibrary(Library):
         ]
 
     def exports(self, module: c_void_p) -> "dict[str, tuple[int, str]]":
-        """Name what a module offers: kind, and for a function the number of its parameters and results as ``0:0``."""
+        """Return the exports of a module: kind, and for a function its numbers of parameters and results, such as ``0:0``."""
         at = self.at
         offered = {}
         for one in self._vector("wasmtime_module_exports", module):
@@ -121,7 +121,7 @@ class ModuleLibrary(Library):
         return text.decode("utf-8", "replace")
 
     def frames(self, trap: int) -> "list[tuple[str, int, int]]":
-        """Give where a trap happened, innermost first: function name or "", its number, byte offset in the module."""
+        """Return the stack frames of a trap, innermost first: function name or "", function index, byte offset in the module."""
         vector = ByteVec()
         self.at["wasm_trap_trace"](trap, byref(vector))
         if not vector.size:

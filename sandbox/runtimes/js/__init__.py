@@ -1,1 +1,1 @@
-"""QuickJS inside WebAssembly: the guest, the realm baked from the standard library, one attempt. It must never open a file in a worker."""
+"""QuickJS inside WebAssembly: the guest, the baked realm with its library, and one attempt. It must never open a file in a worker."""

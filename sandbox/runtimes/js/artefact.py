@@ -1,7 +1,7 @@
-"""Where the baked realm lives: its key, its cache, and who may have written it. The parent's side; workers only get paths.
+"""Cache of the baked realm: its key, its folder and the check of its owner. For the parent process; workers only get paths.
 
-A compiled module is machine code: whoever writes it owns the worker. So it is read only from folders and files that belong to
-this user (or root) and that nobody else may write, and its SHA-256 must be the one noted beside it.
+A compiled module is machine code, so its author controls the worker. It is read only from folders and files that this user or root owns and
+that others cannot write, and its SHA-256 must match the stored one.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ GLOBALS = (
 )
 
 _BAKE_SECONDS = 120
-#: Realms that a cache keeps, the latest used: one for each state of the library that is in use somewhere, and those of the escape suite.
+#: Number of realms that the cache keeps, most recently used first: those of several versions, and of the escape suite.
 _KEPT = 48
 _FORMAT = "1"
 
@@ -58,7 +58,7 @@ class RealmUnavailable(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """A baked realm: the compiled module, where its entry points lie, and the library that can load it."""
+    """A baked realm: the compiled module, the addresses of its entry points, and the library that loads it."""
 
     libwasmtime: Path
     module: Path
@@ -66,19 +66,19 @@ class Artefact:
     metered: Path | None = None
 
     def settings(self) -> dict[str, str]:
-        """Give what :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs`` wants."""
+        """Return the settings for :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs``."""
         settings = {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
         return settings | ({"fuel_artefact": str(self.metered)} if self.metered else {})
 
 
 def find_library() -> Path:
-    """Find libwasmtime inside the wasmtime package, without importing the package."""
+    """Return the path of libwasmtime in the wasmtime package, without importing it."""
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
     return _package("wasmtime") / f"{sys.platform}-{machine}" / "_libwasmtime.so"
 
 
 def find_guest() -> Path:
-    """Find the guest inside the quickjs_rs package, without importing the package."""
+    """Return the path of the guest in the quickjs_rs package, without importing it."""
     return _package("quickjs_rs") / "_guest.wasm"
 
 
@@ -88,13 +88,13 @@ def _package(name: str) -> Path:
         raise RealmUnavailable(
             "package_missing",
             f"the package {name} is not installed",
-            fix="pip install lodger again, into the same environment",
+            fix="install lodger again with pip into the same environment",
         )
     return Path(next(iter(spec.submodule_search_locations)))
 
 
 def library_files() -> list[str]:
-    """Name the installed files of stdlib/js in the order of evaluation."""
+    """Return the names of the files of stdlib/js in the order of evaluation."""
     folder = files("lodger.stdlib") / "js"
     return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if _is_capability(each.name))]
 
@@ -104,14 +104,14 @@ def _is_capability(name: str) -> bool:
 
 
 def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-    """Read the standard library in the order of evaluation; ``capabilities`` replaces the installed cap-*.js files."""
+    """Return names and texts of the standard library in the order of evaluation; ``capabilities`` replaces the installed cap-*.js files."""
     folder = files("lodger.stdlib") / "js"
     names = library_files() if capabilities is None else GLOBALS
     return [(name, (folder / name).read_text("utf-8")) for name in names] + sorted((capabilities or {}).items())
 
 
 def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
-    """Name everything that the artefact depends on: guest, wasmtime, engine settings, host functions, standard library, CPU."""
+    """Return a hash of everything that the realm depends on: guest, wasmtime, engine settings, host functions, library, CPU."""
     parts = [
         _FORMAT,
         GUEST_SHA256,
@@ -128,7 +128,7 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
 
 
 def processor() -> str:
-    """Name what this CPU has: the compiler uses it, and a cache on a shared home must not carry AVX to a machine without it."""
+    """Return the features of this CPU, which the compiler uses: a cache in a shared home folder may serve several machines."""
     try:
         with Path("/proc/cpuinfo").open() as lines:
             return next(
@@ -140,7 +140,7 @@ def processor() -> str:
 
 
 def candidates(folder: Path | None = None) -> Iterator[Path]:
-    """Name the cache folders to try, best first."""
+    """Yield the cache folders to try, best first."""
     if folder is not None:
         yield folder
         return
@@ -153,7 +153,7 @@ def candidates(folder: Path | None = None) -> Iterator[Path]:
 
 
 def is_ours(path: Path) -> bool:
-    """Say whether only this user (or root) can have written there; a symbolic link is nobody's."""
+    """Return whether only this user or root can write to a path; False for a symbolic link."""
     try:
         about = path.lstat()
     except OSError:
@@ -169,16 +169,16 @@ def ensure(
     capabilities: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Artefact:
-    """Give the baked realm, from the cache or baked now (about a second; ``progress`` hears what is going on).
+    """Return the baked realm from the cache, or bake it, which takes about a second.
 
     Args:
         folder: the cache; by default ``lodger`` below XDG_CACHE_HOME or ~/.cache, then a private folder below the temporary one.
-        fuel: also bake the metered variant, for runs with a deterministic ceiling.
+        fuel: also bake the metered variant, for jobs with fuel.
         capabilities: sources by file name instead of the installed cap-*.js.
-        progress: hears one sentence when a bake begins.
+        progress: called with one sentence when baking begins.
 
     Raises:
-        RealmUnavailable: no folder can be written, or the baker failed.
+        RealmUnavailable: no folder is writable, or baking failed.
     """
     sources = read_sources(capabilities)
     plain = baked(sources, folder, progress, fuel=False)
@@ -187,7 +187,7 @@ def ensure(
     metered = baked(sources, folder, progress, fuel=True)
     if metered.numbers != plain.numbers:
         raise RealmUnavailable(
-            "bake_differs", "two bakes of one realm differ", fix="delete the cache folder and report this"
+            "bake_differs", "the plain and the metered realm differ", fix="delete the cache folder and report this"
         )
     return replace(plain, metered=metered.module)
 
@@ -199,7 +199,7 @@ def baked(
     *,
     fuel: bool = False,
 ) -> Artefact:
-    """Return the realm of these sources, from the cache or baked now; arguments and errors as of :func:`ensure`."""
+    """Return the realm of these sources, from the cache or newly baked; arguments and errors as for :func:`ensure`."""
     key = realm_key(sources, fuel=fuel)
     tried = []
     for cache in candidates(folder):
@@ -209,7 +209,7 @@ def baked(
             tried.append(f"{cache}: {error.strerror}")
             continue
         if not is_ours(cache):
-            tried.append(f"{cache}: belongs to somebody else, or others may write there")
+            tried.append(f"{cache}: belongs to another user, or others may write to it")
             continue
         found = read_baked(cache / key)
         if found is not None:
@@ -227,17 +227,17 @@ def baked(
         found = read_baked(cache / key)
         if found is not None:
             return found
-        tried.append(f"{cache}: what was baked could not be read back")
+        tried.append(f"{cache}: the baked realm could not be read back")
     raise RealmUnavailable(
         "no_cache_folder",
-        "there is no place for the baked realm",
+        "no folder is usable as the cache of the baked realm",
         why="; ".join(tried),
-        fix="set XDG_CACHE_HOME to a folder of yours",
+        fix="set XDG_CACHE_HOME to a folder that only you can write to",
     )
 
 
 def read_baked(place: Path) -> Artefact | None:
-    """Return the realm kept in a folder, or None if it is absent, torn, or writable by others."""
+    """Return the realm in a folder, or None if it is missing, incomplete, or writable by others."""
     module, numbers = place / "realm.cwasm", place / "realm.numbers"
     if not all(is_ours(path) for path in (place, module, numbers)):
         return None
@@ -251,7 +251,7 @@ def read_baked(place: Path) -> Artefact | None:
 
 
 def _prune(cache: Path) -> None:
-    """Throw away what was used longest ago; a worker that has one mapped keeps it."""
+    """Delete the least recently used realms; workers that have one mapped keep it."""
     realms = [place for place in cache.iterdir() if (place / "realm.numbers").exists() and is_ours(place)]
     realms.sort(key=lambda place: place.stat().st_mtime_ns, reverse=True)
     for place in realms[_KEPT:]:
@@ -290,11 +290,11 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
                 "bake_failed",
                 "the realm could not be baked",
                 why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
-                fix="check that wasmtime and quickjs-rs are the pinned versions",
+                fix="install the pinned versions of wasmtime and quickjs-rs",
             )
         place = cache / key
         if place.exists() and read_baked(place) is None and is_ours(place):
-            shutil.rmtree(place)  # torn or tampered: nothing in it is trusted
+            shutil.rmtree(place)  # incomplete or modified
         try:
             work.rename(place)
         except OSError:

@@ -1,8 +1,7 @@
-"""The baker: boots a realm with the standard library once and freezes its memory into a new module.
+"""The baker: boots a realm with the standard library and writes its memory into the data segment of a new module.
 
-Runs in a process of its own (the compiler's threads never end), with our code and the guest only: no tenant byte comes near.
-Tried and dropped: booting from source in each worker (6 to 13 ms), copying a snapshot of the memory (1.3 ms and 500 faults);
-mapping the frozen module costs 10 µs and the pages that a job touches.
+Runs in a separate process (the compiler's threads never end), without any tenant code. Booting from source in each worker takes 6 to
+13 ms, copying a snapshot of the memory 1.3 ms and 500 page faults; mapping the baked module takes 10 µs and the pages that a job uses.
 """
 
 import hashlib
@@ -31,7 +30,7 @@ class _BootHost(Host):
 
 
 def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tuple[Guest, dict[str, int]]:
-    """Make a realm and evaluate the sources in it; gives the guest and where its entry points lie."""
+    """Return a realm with the sources evaluated, and the addresses of its entry points."""
     guest = machine.instance(_BOOT_BYTES)
     guest.host = _BootHost(clock_us)
     scratch = guest.call("qjs_alloc", 64)
@@ -61,7 +60,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
     numbers = {name: guest.member(entry, name, scratch) for name in _MEMBERS}
     numbers["undefined"] = guest.undefined()
     numbers["scratch"] = scratch
-    for _ in range(3):  # what a first use builds is in the image
+    for _ in range(3):  # includes lazily created state in the image
         guest.apply(numbers["warm"], b"", numbers["undefined"], scratch)
         while guest.jobs():
             pass
@@ -86,21 +85,21 @@ def _segments(image: bytes) -> list[bytes]:
 
 
 def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
-    """Give the module with the memory image as its data and the stack pointer as its only global's start value."""
+    """Return the module with the memory image as its data and the stack pointer as the initial value of its only global."""
     tracker = Tracker(wasm)
     segments = _segments(tracker.set_in(image))
     out = bytearray(wasm[:8])
     for kind, body in sections(wasm):
         if kind == _CUSTOM:
-            continue  # names and producers: nobody reads them in a worker
+            continue  # names and producers, unused in a worker
         new = tracker.section(kind, body)
         if kind == _MEMORY:
             if body[0] != 1 or body[1] != 0:
-                raise RuntimeError("the guest's memory is not the single unbounded one that the baker knows")
+                raise RuntimeError("the guest's memory is not a single unbounded memory as expected")
             new = b"\x01\x00" + leb(len(image) // _WASM_PAGE)
         elif kind == _GLOBAL:
             if body[:4] != b"\x01\x7f\x01\x41":
-                raise RuntimeError("the guest has other globals than its stack pointer")
+                raise RuntimeError("the guest has globals other than its stack pointer")
             new = b"\x01\x7f\x01\x41" + leb(stack_pointer, signed=True) + b"\x0b"
         elif kind == _DATA_COUNT:
             new = leb(len(segments))
@@ -111,7 +110,7 @@ def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
 
 
 def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
-    # Of the words that depend on the clock at boot, the one that steers Math.random.
+    # The word of memory, among those that depend on the clock at boot, that seeds Math.random.
     def draw(address: int | None) -> bytes:
         guest = machine.instance(_BOOT_BYTES)
         if address is not None:
@@ -123,15 +122,15 @@ def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
     plain = draw(None)
     found = [address for address in differing if draw(address) != plain]
     if len(found) != 1:
-        raise RuntimeError(f"expected one word that steers Math.random, found {len(found)}")
+        raise RuntimeError(f"expected one word of memory that seeds Math.random, found {len(found)}")
     return found[0]
 
 
 def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: str, *, fuel: bool) -> None:
-    """Write ``realm.cwasm`` and ``realm.numbers`` into the folder."""
+    """Bake the realm into ``realm.cwasm`` and ``realm.numbers`` in the folder."""
     wasm = Path(guest_file).read_bytes()
     if hashlib.sha256(wasm).hexdigest() != GUEST_SHA256:
-        raise RuntimeError(f"{guest_file} is not the guest that this version was proved against")
+        raise RuntimeError(f"{guest_file} is not the guest that this version of Lodger was tested with")
     machine = Machine(library)
     machine.take(wasm)
     images = []
@@ -165,7 +164,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def main() -> None:
-    """Read paths from the command line and the sources, NUL-separated, from standard input."""
+    """Bake with paths from the command line and NUL-separated sources from standard input."""
     library, guest_file, folder, fuel = sys.argv[1:5]
     parts = sys.stdin.buffer.read().decode().split("\0")
     sources = list(zip(parts[0::2], parts[1::2], strict=True))

@@ -1,7 +1,7 @@
-"""The guest adapter: how this host talks to the QuickJS that quickjs-rs ships as WebAssembly.
+"""The guest adapter: calls to and from the QuickJS that quickjs-rs ships as WebAssembly.
 
-Another guest takes this one's place by another module with the same dozen methods. Everything crosses as flat text. Whatever
-the guest hands over (pointers, lengths, status) is hostile once its engine is owned: masked, and compared with the memory's size.
+Another guest can be used through a module with the same methods. All values are exchanged as text. Pointers, lengths and status from the
+guest are untrusted: they are masked and checked against the memory's size.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lodger.sandbox.runtimes.js.machine import Machine
     from lodger.sandbox.walls.libc import Call
 
-#: The file this adapter was proved against: quickjs-rs 0.2.6, quickjs-ng 0.15.
+#: The guest that this adapter was tested with: quickjs-rs 0.2.6, quickjs-ng 0.15.
 GUEST_SHA256 = "647ab11ae29cc6d39a6d17d3aa1e7a6a0b5fb9c44b4864475a18bc644f926050"
 
 _MASK = 0xFFFFFFFF
@@ -44,7 +44,7 @@ _EXPORTS = (
 
 
 class Trapped(Exception):
-    """The guest's run was torn down; the instance is spent."""
+    """The guest ended by a trap; the instance is unusable."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -52,39 +52,39 @@ class Trapped(Exception):
 
 
 class Thrown(Exception):
-    """A script evaluated by us threw: only while baking, the job's own errors are reported from inside the guest."""
+    """Code of the library threw an exception; a job's exceptions are reported from inside the guest."""
 
 
 class Host:
-    """What the guest may ask of us; this one knows nothing, the realm's own overrides it. Every method is total."""
+    """Host functions of the guest; the defaults do nothing, and a realm overrides them. No method raises for bad arguments."""
 
     def clock_us(self) -> int:
-        """Give the wall clock in microseconds."""
+        """Return the clock in microseconds since 1970."""
         return 0
 
     def random(self, count: int) -> bytes:
-        """Give that many random bytes."""
+        """Return random bytes."""
         return bytes(count)
 
     def interrupted(self) -> bool:
-        """Say whether the guest must stop now."""
+        """Return whether the guest must stop now."""
         return False
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
-        """Name the module that ``wanted`` means inside ``base``."""
+        """Return the name of the module that ``base`` imports as ``wanted``."""
         return None
 
     def source(self, name: bytes) -> bytes | None:
-        """Give a module's text."""
+        """Return a module's text, None if there is none."""
         return None
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
-        """Serve one call of the bootstrap; a text of None was longer than ``Guest.most``; an answer of None becomes undefined."""
+        """Carry out a call of the bootstrap. A text longer than ``Guest.maximum`` is None; an answer of None becomes undefined."""
         return None
 
 
 class Guest:
-    """One instance: one global scope of JavaScript."""
+    """An instance of the guest, with one global scope of JavaScript."""
 
     def __init__(self, machine: "Machine", pre: c_void_p, memory_bytes: int) -> None:
         self.machine = machine
@@ -111,7 +111,7 @@ class Guest:
         self._undefined = self._export("new_undefined")
         self._memory = self._export("memory")
         self._base: int = ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
-        # All that the memory may ever be: it is reserved, and never moves.
+        # The whole reserved range: the memory never moves.
         self._bytes = memoryview((ctypes.c_ubyte * (1 << 32)).from_address(self._base)).cast("B")
         self._size = self.size()
 
@@ -132,40 +132,40 @@ class Guest:
             self._store = None
 
     def fuel(self, units: int) -> None:
-        """Set what is left of a metered guest's fuel."""
+        """Set the remaining fuel of a metered guest."""
         lib = self.machine.lib
         lib.check(lib.at["wasmtime_context_set_fuel"](self._context, units))
 
     def limit(self, memory_bytes: int) -> None:
-        """Bound the linear memory; what it already holds stays."""
+        """Limit the growth of the linear memory."""
         self.machine.lib.at["wasmtime_store_limiter"](self._store, memory_bytes, 20_000, 1, 4, 1)
 
     # -- memory --
 
     def size(self) -> int:
-        """Give the size of the linear memory in bytes."""
+        """Return the size of the linear memory in bytes."""
         self._size = self._size_of(self._context, self._memory)
         return self._size
 
     def peek(self, address: int, count: int) -> bytes:
-        """Copy bytes out of the guest."""
+        """Return bytes copied from the guest. Raises WasmFault."""
         if address + count > self._size and address + count > self.size():
             raise WasmFault("the guest pointed outside its memory")
         return self._bytes[address : address + count].tobytes()
 
     def poke(self, address: int, data: bytes) -> None:
-        """Copy bytes into the guest."""
+        """Copy bytes into the guest. Raises WasmFault."""
         end = address + len(data)
         if end > self._size and end > self.size():
             raise WasmFault("the guest pointed outside its memory")
         self._bytes[address:end] = data
 
-    def copying(self, rehearse: "Callable[[], None]") -> "tuple[Call, ...]":
-        """Give the system calls by which a fork makes its own what a rehearsal writes into this memory."""
-        return written.copying(rehearse, self._base, self._base + self.size())
+    def copy_calls(self, rehearse: "Callable[[], None]") -> "tuple[Call, ...]":
+        """Return the system calls by which a fork copies the pages of this memory that a rehearsal writes."""
+        return written.copy_calls(rehearse, self._base, self._base + self.size())
 
     def stack_pointer(self) -> int:
-        """Read the guest's only mutable global; the baker carries it over."""
+        """Return the guest's only mutable global, which the baker copies."""
         value = (ctypes.c_int64 * 4)()
         self.machine.lib.at["wasmtime_global_get"](self._context, self._export("__stack_pointer"), value)
         return value[1] & _MASK
@@ -173,7 +173,7 @@ class Guest:
     # -- calls --
 
     def call(self, name: str, *arguments: int) -> int:
-        """Call an export of i32s and give its i32."""
+        """Call an export with i32 arguments and return its i32."""
         return self._call(self._functions[name], arguments)
 
     def _call(self, function: "ctypes.Array[ctypes.c_uint64]", arguments: tuple[int, ...] = ()) -> int:
@@ -187,10 +187,10 @@ class Guest:
         error = self._enter(self._context, function, values, 8, self._trap_at)
         machine.guest = before
         if error or self._trap.value:
-            self._stopped(error)
+            self._raise_stop(error)
         return values[0] & _MASK
 
-    def _stopped(self, error: int | None) -> None:
+    def _raise_stop(self, error: int | None) -> None:
         fault, self.machine.fault = self.machine.fault, None
         trap, self._trap.value = self._trap.value, None
         if fault is not None:
@@ -205,11 +205,11 @@ class Guest:
             raise Trapped(code, message)
 
     def undefined(self) -> int:
-        """Make a handle of undefined."""
+        """Return a new handle of undefined."""
         return self._call(self._undefined)
 
     def string(self, text: bytes) -> int:
-        """Make a handle of a string; the text is UTF-8."""
+        """Return a new handle of a string; the text is UTF-8."""
         address = self.give(text, 0)
         handle = self.call("new_string", address, len(text))
         if text:
@@ -219,7 +219,7 @@ class Guest:
         return handle
 
     def give(self, data: bytes | None, size_at: int) -> int:
-        """Put bytes into memory that the guest owns and say where, 0 for none; their length goes to ``size_at``."""
+        """Copy bytes into memory allocated by the guest and return its address, 0 for None; store the length at ``size_at``."""
         if data is None:
             return 0
         address = self.call("qjs_alloc", len(data))
@@ -232,20 +232,20 @@ class Guest:
         return address
 
     def text_size(self, handle: int) -> int:
-        """Put a string into the result slot and give its length in bytes of UTF-8; lone surrogates are refused."""
+        """Copy a string to the result slot and return its length in bytes of UTF-8. Raises WasmFault for lone surrogates."""
         if self.call("get_string", handle):
             raise WasmFault("the guest handed over something that is not text")
         return self.call("qjs_last_len")
 
     def text(self, handle: int) -> bytes | None:
-        """Read a string; None when it is longer than ``most``: it is never copied then."""
+        """Return a string; None, without copying it, if it is longer than ``maximum``."""
         size = self.text_size(handle)
         data = None if size > self.maximum else self.peek(self.call("qjs_last_ptr"), size) if size else b""
         self.call("qjs_result_free")
         return data
 
     def apply(self, function: int, text: bytes, undefined: int, scratch: int) -> None:
-        """Call a function with one string; ``scratch`` is the address of 16 bytes of ours inside the guest."""
+        """Call a function with one string; ``scratch`` is the address of 16 reserved bytes inside the guest."""
         handle = self.string(text)
         self.poke(scratch, handle.to_bytes(4, "little"))
         status = self.call("call_function", function, undefined, scratch, 1, scratch + 8)
@@ -257,11 +257,11 @@ class Guest:
         self.call("free_value", handle)
 
     def jobs(self) -> int:
-        """Run promise jobs, at most 100 000 of them, and say how many ran."""
+        """Run up to 100 000 promise jobs and return their number."""
         return self.call("execute_pending_jobs")
 
     def evaluate(self, source: bytes, scratch: int) -> int:
-        """Evaluate a script of ours and give the handle of its value."""
+        """Evaluate a script of the library and return the handle of its value."""
         address = self.give(source, 0)
         status = self.call("eval_code", address, len(source), scratch)
         self.call("qjs_free", address, len(source))
@@ -270,7 +270,7 @@ class Guest:
         return int.from_bytes(self.peek(scratch, 4), "little")
 
     def member(self, handle: int, name: str, scratch: int) -> int:
-        """Read a property of an object of ours."""
+        """Return the handle of a property of a library object."""
         text = name.encode()
         address = self.give(text, 0)
         status = self.call("get_prop", handle, address, len(text), scratch)
@@ -280,7 +280,7 @@ class Guest:
         return int.from_bytes(self.peek(scratch, 4), "little")
 
     def exception(self, scratch: int) -> str:
-        """Give the text of the pending exception: name, message and stack."""
+        """Return the text of the pending exception: name, message and stack."""
         if self.call("last_exception", scratch):
             return "no exception"
         thrown = int.from_bytes(self.peek(scratch, 4), "little")

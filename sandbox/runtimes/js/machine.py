@@ -1,4 +1,4 @@
-"""An engine with the guest's compiled module and our imports behind it: thirteen functions, no WASI, nothing of the host to name."""
+"""A WebAssembly engine with the guest's compiled module and its thirteen host functions, without access to host resources."""
 
 from ctypes import byref, c_void_p
 
@@ -34,7 +34,7 @@ _IMPORTS = (
 
 
 class Machine:
-    """An engine with the guest's compiled module and our imports: made once, held by the zygote."""
+    """An engine with the guest's compiled module and host functions, created once in the zygote."""
 
     def __init__(self, library: str, *, fuel: bool = False) -> None:
         self.lib = Library(library)
@@ -46,14 +46,14 @@ class Machine:
         self.fault: BaseException | None = None
 
     def load(self, artefact: str) -> None:
-        """Map a compiled module from a file that the caller knows to be ours."""
+        """Map a compiled module from a trusted file."""
         module = c_void_p()
         name = artefact.encode("utf-8", "surrogateescape")
         self.lib.check(self.lib.at["wasmtime_module_deserialize_file"](self.engine, name, byref(module)))
         self._link(module)
 
     def take(self, wasm: bytes) -> None:
-        """Compile a module from its bytes; only the baker does this."""
+        """Compile a module from its bytes; used by the baker only."""
         module = c_void_p()
         self.lib.check(self.lib.at["wasmtime_module_new"](self.engine, wasm, len(wasm), byref(module)))
         self._link(module)
@@ -75,11 +75,11 @@ class Machine:
         self.lib.check(at["wasmtime_linker_instantiate_pre"](linker, module, byref(self._pre)))
 
     def instance(self, memory_bytes: int) -> "Guest":
-        """Make a fresh guest whose memory cannot grow past that bound; a metered one starts with fuel for our own calls."""
+        """Return a new guest with a memory limit; a metered one starts with fuel for calls of the host."""
         return Guest(self, self._pre, memory_bytes)
 
     def _callback(self, function: "Callable[[Words], int | None]", count: int, answers: bool) -> object:
-        # The hottest path between the two worlds: no inner function and no list is made in it, each would be pages of a fork's own.
+        # The most frequent call between guest and host: creates no function and no list, which would cost page faults in a fork.
         trap = self.lib.at["wasmtime_trap_new"]
         kind = slots(count)
 
@@ -97,7 +97,7 @@ class Machine:
 
         return Callback(enter)
 
-    # -- the imports, one method each; argument i is word 2*i --
+    # -- the host functions, one method each; argument i is word 2*i --
 
     def _refuse(self, _words: "Words") -> int:
         return _BAD_DESCRIPTOR

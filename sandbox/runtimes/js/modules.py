@@ -1,14 +1,14 @@
-"""An attempt's modules: out of the bundle's bytes, resolved by name, and wrapped when the entry is a snippet."""
+"""The modules of an attempt: decoded from the bundle, resolved by name, and wrapped in a function if the entry is a snippet."""
 
 from struct import unpack_from
 
 from lodger.sandbox.frames import BUNDLE_PART
 
-#: A snippet's first line begins inside this; the second brace is a block, so that a snippet may declare any name anew.
+#: Precedes a snippet's first line; the second brace opens a block, so that a snippet may declare any name again.
 WRAP = b"export default async function(){{"
 _WRAP_END = b"\n}}"
 
-# The bootstrap enters by one of these; importing a missing default export fails before any line of the tenant runs.
+# The bootstrap imports one of these; a missing default export fails before any line of the tenant runs.
 _GLUE = {
     b"lodger:begin": b"$begin()",
     b"lodger:module": b'import "lodger:begin"; import run from "ENTRY"; export default run',
@@ -21,25 +21,25 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class SourceRefused(Exception):
-    """A module is no text."""
+    """A module is not text."""
 
 
 def _is_quoted(lines: list[bytes]) -> bool:
-    """Whether what follows these lines seems to stand inside a template literal or a comment."""
+    """Return whether the text after these lines seems to be inside a template literal or a comment."""
     before = b"\n".join(lines)
     return before.count(b"`") % 2 == 1 or before.rfind(b"/*") > before.rfind(b"*/")
 
 
 class Modules:
-    """The sources of one attempt by name; the first is the entry."""
+    """The sources of one attempt by name; the first module is the entry."""
 
-    #: What begins a snippet's first line.
+    #: Precedes a snippet's first line.
     wrap = WRAP
 
     def __init__(self, bundle: bytes) -> None:
         self.entry = b"main.js"
         self.context = b"{}"
-        self.missing: tuple[bytes, int] | None = None  # file and line of an import that found nothing
+        self.missing: tuple[bytes, int] | None = None  # file and line of an import of a missing module
         self._sources: dict[bytes, bytes] = {}
         self._way = b""
         self._asked = (b"", b"")
@@ -57,7 +57,7 @@ class Modules:
             self._sources[name] = source.removeprefix(_MARK)
 
     def check(self) -> None:
-        """Raise SourceRefused for what is no text: the guest would only say that something is wrong somewhere."""
+        """Raise SourceRefused with the position if a module is not text; the guest's own error would not name it."""
         for name, source in self._sources.items():
             shown = name.decode("utf-8", "replace")
             try:
@@ -69,14 +69,14 @@ class Modules:
                 raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
 
     def facts(self) -> tuple[list[int], bytes]:
-        """What the bootstrap must know, and all names.
+        """Return facts about the entry for the bootstrap, and the names of all modules.
 
-        May it have a default export, our columns, its lines, has it declarations, on which line is its first export (0 for none).
+        The facts: may have a default export, columns of the wrapper, lines, has declarations, line of the first export (0 for none).
         """
         source = self._sources.get(self.entry, b"")
         lines = source.split(b"\n")
         declares = exports = 0
-        looks = 20 if b"export" in source else 0  # at what seems to be an export
+        looks = 20 if b"export" in source else 0  # candidates for an export that are checked
         for number, line in enumerate(lines, 1):
             if line.lstrip().startswith(_DECLARATIONS):
                 declares = 1
@@ -89,7 +89,7 @@ class Modules:
         return [int(b"export" in source), len(self.wrap), len(lines), declares, exports], names
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
-        """Name a module: relative to its importer, inside the bundle only; what is not there stays as it was written."""
+        """Return the name of a module relative to its importer; unchanged if the bundle does not have it."""
         self._asked = (base, wanted)
         if not wanted.startswith((b"./", b"../", b"/")):
             return wanted
@@ -105,7 +105,7 @@ class Modules:
         return name if name in self._sources else wanted
 
     def source(self, name: bytes) -> bytes | None:
-        """Give a module's text; an empty one becomes a newline, which the guest can load."""
+        """Return a module's text; a newline for an empty one, which the guest could not load."""
         if name in _GLUE:
             self._way = name if name != b"lodger:begin" else self._way
             return _GLUE[name].replace(b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"'))

@@ -1,10 +1,10 @@
-"""One global scope of the ``quickjs`` runtime: drives an attempt from its first byte to its one answer."""
+"""The realm of runtime ``quickjs``: runs one attempt in one global scope, from the bundle to the answer."""
 
 import os
 import time
 
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
-from lodger.sandbox.runtimes.answer import Over, Stopped, cut, quoted
+from lodger.sandbox.runtimes.answer import Answered, Stopped, cut, quoted
 from lodger.sandbox.runtimes.js.guest import Guest, Host, Thrown, Trapped
 from lodger.sandbox.runtimes.js.modules import Modules, SourceRefused
 from lodger.sandbox.runtimes.libwasmtime import (
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from lodger.sandbox.runtime import Channel
 
 _WASM_PAGE = 65536
-_ROOM = 16384  # what describing an error and crossing with it takes, with something to spare
+_ROOM = 16384  # enough memory to describe an error and send it
 
 
 class QuickRealm(Host):
-    """One global scope, for one attempt."""
+    """A global scope for one attempt."""
 
     modules_type = Modules
-    #: How much of its memory a script holds at least when the engine throws a bare null for want of it.
+    #: Share of its memory limit from which a thrown null means that memory is exhausted.
     tight_percent = 90
 
     def __init__(self, numbers: dict[str, int], guest: Guest, metered: Guest | None) -> None:
@@ -45,17 +45,17 @@ class QuickRealm(Host):
         self._wake_at_us: int | None = None
         self._last_call = ""
         self._halting = False
-        self._waited = 0
+        self._sync_calls = 0
         self._returned = False
         self._dropped = b"0"
 
     def reseed(self) -> None:
-        """Give Math.random its own state: forked twins would draw the same numbers."""
+        """Seed Math.random: otherwise all forks would draw the same numbers."""
         seed = os.urandom(8)
         self.guest.poke(self._numbers["seed"], seed if any(seed) else b"\x01" * 8)
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Apply the header: memory, fuel, the soft CPU stop (counted from here) and the clock's start."""
+        """Apply the header: memory, fuel, the soft CPU limit (from now) and the initial clock."""
         self._limits = limits
         if limits["fuel"]:
             if self._metered is None:
@@ -71,7 +71,7 @@ class QuickRealm(Host):
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
-        """Run the bundle and answer by exactly one DONE or FAIL frame; an exception from here means a broken guest."""
+        """Run the bundle and answer with exactly one DONE or FAIL frame; an exception means a broken guest."""
         self._channel = channel
         try:
             self._modules = self.modules_type(bundle)
@@ -79,7 +79,7 @@ class QuickRealm(Host):
             self._drive(self._message(self._modules))
         except SourceRefused as refused:
             self._fail(Stopped("compile_error", "SyntaxError", str(refused)))
-        except Over:
+        except Answered:
             pass
         except Stopped as stop:
             self._fail(stop)
@@ -114,18 +114,18 @@ class QuickRealm(Host):
             if self._backlog:
                 self._apply("settle", self._backlog.pop(0))
             elif not (over := self._returned and not self._pending) and self._full():
-                raise self._out_of_memory()  # whatever failed for want of memory could not even say so
+                raise self._out_of_memory()  # a failed allocation could not be reported
             elif not over and self._wake_at_us is not None:
                 self._sleep()
             elif self._pending:
                 self._receive()
-            else:  # it has returned, or never will: the bootstrap looks at what nothing handled, and says how it ended
+            else:  # it has returned or is stuck: the bootstrap checks unhandled rejections and sends the answer
                 self._apply("stuck", b"")
                 if not guest.jobs():
                     raise self._broken()
 
     def _full(self) -> bool:
-        """Say whether the guest, with nothing to run now, has no room left for its next turn."""
+        """Return whether the idle guest has no memory for its next turn."""
         guest = self.guest
         if guest.size() + _WASM_PAGE <= self._limits["memory_bytes"]:
             return False
@@ -138,7 +138,7 @@ class QuickRealm(Host):
         self.guest.apply(self._numbers[function], message, self._numbers["undefined"], self._numbers["scratch"])
 
     def _sleep(self) -> None:
-        # A timer is set: wait for it, or for an answer, whichever comes first.
+        # Wait for the timer or a reply, whichever comes first.
         wait_ms = max(0, -(-((self._wake_at_us or 0) - self._now_us()) // 1000))
         assert self._channel is not None
         if self._channel.wait(wait_ms):
@@ -158,31 +158,32 @@ class QuickRealm(Host):
         self._pending.discard(number)
         self._backlog.append(b"%d %d %s" % (number, payload[4], payload[5:]))
 
-    # -- what the guest asks of us --
+    # -- host functions --
 
     def clock_us(self) -> int:
-        """Give the script's clock, in whole milliseconds: no fine timer for side channels."""
+        """Return the script's clock in whole milliseconds, too coarse for side channels."""
         return self._now_us() // 1000 * 1000
 
     def _now_us(self) -> int:
         return self._epoch_us + (time.monotonic_ns() - self._epoch) // 1000
 
     def random(self, count: int) -> bytes:
-        """Give the kernel's randomness; the same bytes to every metered run: the guest seeds its own tables with them, and their
-        collisions would cost fuel that differs from run to run. What scripts draw comes another way."""
+        """Return random bytes of the kernel; constant bytes in a metered run.
+
+        The guest seeds its hash tables with them, and collisions would make the fuel differ between runs. Scripts draw elsewhere."""
         return bytes(count) if self._limits.get("fuel") else os.urandom(count)
 
     def interrupted(self) -> bool:
-        """Stop the script when its CPU time is over: the one stop that can still say where it was."""
+        """Stop the script at the soft CPU limit, which can still report the location."""
         if self._halting or time.process_time_ns() < self._deadline:
             return False
         self._halting = True
         spent = self._limits.get("cpu_ms", 0)
-        text = f"the script used its {spent} ms of CPU time"
+        text = f"the script used more than its {spent} ms of CPU time"
         try:
             self._apply("halted", b"")
         except Stopped as place:
-            raise Stopped("cpu_limit", "LimitExceeded", text + self._hint(), place.about) from None
+            raise Stopped("cpu_limit", "LimitExceeded", text + self._hint(), place.details) from None
         except (Thrown, Trapped, MemoryError):
             pass
         raise Stopped("cpu_limit", "LimitExceeded", text + self._hint())
@@ -191,24 +192,24 @@ class QuickRealm(Host):
         return f"; its last call was {self._last_call}" if self._last_call else ""
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
-        """Name a module of this attempt."""
+        """Return the name of a module of this attempt."""
         return self._modules.resolve(base, wanted)
 
     def source(self, name: bytes) -> bytes | None:
-        """Give a module's text."""
+        """Return a module's text."""
         return self._modules.source(name)
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
-        """Serve the bootstrap: one letter names what it wants."""
+        """Carry out a call of the bootstrap; one character names the operation."""
         return _OPERATIONS[operation](self, text)
 
     def _async(self, text: bytes | None) -> None:
-        self._send_call(*self._parted(text, 2))
+        self._send_call(*self._split(text, 2))
 
     def _sync(self, text: bytes | None) -> bytes:
-        name, json = self._parted(text, 1)
-        self._waited += 1
-        number = 0x80000000 + self._waited  # out of the way of the guest's own numbers
+        name, json = self._split(text, 1)
+        self._sync_calls += 1
+        number = 0x80000000 + self._sync_calls  # distinct from the guest's own numbers
         self._send_call(b"%d" % number, name, json)
         start = b"%d " % number
         while True:
@@ -216,7 +217,7 @@ class QuickRealm(Host):
             if self._backlog[-1].startswith(start):
                 return self._backlog.pop()[len(start) :].replace(b" ", b"", 1)
 
-    def _parted(self, text: bytes | None, cuts: int) -> list[bytes]:
+    def _split(self, text: bytes | None, cuts: int) -> list[bytes]:
         if text is None:
             raise Stopped(
                 "output_limit",
@@ -234,7 +235,7 @@ class QuickRealm(Host):
                 f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
             )
         if not 0 < len(name) < 256:
-            raise Stopped("bad_request", "TypeError", "a call is named by 1 to 255 bytes")
+            raise Stopped("bad_request", "TypeError", "the name of a call must have 1 to 255 bytes")
         self._last_call = name.decode("utf-8", "replace")
         self._pending.add(int(number))
         self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
@@ -242,9 +243,7 @@ class QuickRealm(Host):
     def _log(self, text: bytes | None) -> None:
         if text is None or self._channel is None:
             return
-        if (
-            text.startswith(b"9") and text[1:10].isdigit()
-        ):  # how many lines were dropped so far, should no later word come
+        if text.startswith(b"9") and text[1:10].isdigit():  # number of dropped lines, in case the worker is stopped
             self._dropped = text[1:10]
             return
         self._channel.send(LOG, bytes((text[0] - 48,)) + cut(text[1:], self._limits["log_line_bytes"]))
@@ -257,15 +256,15 @@ class QuickRealm(Host):
                 "LimitExceeded",
                 f"the result has more than {self._limits['result_bytes']} bytes of JSON",
             )
-        if not self._returned:  # the script has: what it left in the queue runs before its answer leaves
+        if not self._returned:  # jobs in the queue run before the answer is sent
             self._returned = True
             return
-        self._say(dropped, DONE, json)
+        self._send_answer(dropped, DONE, json)
 
     def _failed(self, text: bytes | None) -> None:
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
-            # What running out of memory throws when there is no room for an error (a bare null) or for its message.
+            # Thrown without memory for an error (a bare null) or for its message.
             if self.guest.size() >= self._limits["memory_bytes"] * self.tight_percent // 100:
                 raise self._out_of_memory()
             outcome = b"script_error"
@@ -273,7 +272,7 @@ class QuickRealm(Host):
             file, line = self._modules.missing
             found = b'"file":%s,"line":%d' % (quoted(file.decode("utf-8", "replace")).encode(), line)
             json = json.replace(b'"file":null,"line":null', found, 1)
-        self._say(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
+        self._send_answer(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
 
     def _timer(self, text: bytes | None) -> None:
         if text is None or text == b"-":
@@ -282,9 +281,9 @@ class QuickRealm(Host):
             self._wake_at_us = self._now_us() // 1000 * 1000 + int(text) * 1000
 
     def _halt(self, text: bytes | None) -> None:
-        dropped, _, about = (text or b"0 ").partition(b" ")
+        dropped, _, details = (text or b"0 ").partition(b" ")
         self._count_dropped(dropped)
-        raise Stopped("", "", "", about)
+        raise Stopped("", "", "", details)
 
     def _random(self, text: bytes | None) -> bytes:
         return os.urandom(min(int(text or b"0"), 65536)).hex().encode()
@@ -297,16 +296,18 @@ class QuickRealm(Host):
         if dropped != b"0":
             self._channel.send(DROPPED, CALL_ID.pack(min(int(dropped), 0xFFFFFFFF)))
 
-    def _say(self, dropped: bytes, kind: int, payload: bytes) -> None:
+    def _send_answer(self, dropped: bytes, kind: int, payload: bytes) -> None:
         assert self._channel is not None
         self._count_dropped(dropped)
         self._channel.answer(kind, payload)
-        raise Over
+        raise Answered
 
     def _fail(self, stop: Stopped) -> None:
         assert self._channel is not None
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)}'.encode()
-        body += b"," + stop.about[1:-1] if len(stop.about) > 2 else b',"stack":"","file":null,"line":null,"column":null'
+        body += (
+            b"," + stop.details[1:-1] if len(stop.details) > 2 else b',"stack":"","file":null,"line":null,"column":null'
+        )
         outcome = stop.outcome.encode()
         self._count_dropped(self._dropped)
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
@@ -320,27 +321,27 @@ class QuickRealm(Host):
         )
 
     def _broken(self) -> Stopped:
-        # The bootstrap itself threw or fell silent: out of memory, or built-ins bent so far that nothing can run.
+        # The bootstrap threw or did not answer: out of memory, or the script replaced built-ins that it needs.
         if self.guest.size() >= self._limits["memory_bytes"] // 2:
             return self._out_of_memory()
-        return Stopped("script_error", "Error", "the script changed built-ins that its own run needs")
+        return Stopped("script_error", "Error", "the script changed built-in objects that the runtime needs")
 
     def _verdict(self, trap: Trapped) -> Stopped:
         if trap.code == TRAP_STACK_OVERFLOW or (trap.code == TRAP_OUT_OF_BOUNDS and self._below_stack()):
             return Stopped(
                 "stack_limit",
                 "LimitExceeded",
-                "the script's calls are nested too deeply: is there a recursion without end?",
+                "the script's calls are nested too deeply; check for infinite recursion",
             )
         if trap.code == TRAP_OUT_OF_FUEL:
             return Stopped(
                 "cpu_limit",
                 "LimitExceeded",
-                f"the script used its {self._limits['fuel']} units of fuel" + self._hint(),
+                f"the script used more than its {self._limits['fuel']} units of fuel" + self._hint(),
             )
         size, maximum = self.guest.size(), self._limits["memory_bytes"]
-        # The guest's allocator gives up by a trap; and the engine has paths that use what could not be allocated (quickjs-ng 0.15:
-        # promises), which ends outside of a memory that is full.
+        # The guest's allocator traps when memory is exhausted, and quickjs-ng 0.15 uses some failed allocations (promises), which reads
+        # outside of the full memory.
         if trap.code == TRAP_UNREACHABLE and size >= maximum // 4:
             return self._out_of_memory()
         if trap.code == TRAP_OUT_OF_BOUNDS and size + _WASM_PAGE > maximum:
@@ -348,7 +349,7 @@ class QuickRealm(Host):
         raise trap
 
     def _below_stack(self) -> bool:
-        # The guest's own stack lies at the bottom of its memory and grows down: one frame too many wraps below zero.
+        # The guest's stack is at the bottom of its memory and grows down: an overflow wraps below zero.
         return self.guest.stack_pointer() >= self.guest.size()
 
 

@@ -1,31 +1,31 @@
-"""Unhandled promise rejections of the guest: the engine's tracker, which the guest as built leaves unset, is set while baking.
+"""Tracker of unhandled promise rejections for the guest, which is built without one: added while baking.
 
-The engine calls a tracker when a promise is rejected without a handler, and again when it is given one. No export sets it, so the baker
-appends one function to the module and writes its place into the engine's memory. That function keeps the unhandled rejections in an
-array of the bootstrap, where JavaScript reads them as ordinary values; it calls nothing and knows nothing of the host.
+The engine calls a tracker when a promise is rejected without a handler, and again when a handler is added. No export sets it, so the baker
+appends a function to the module and writes its table index into the engine's memory. The function keeps unhandled rejections in an array of
+the bootstrap, where JavaScript reads them as ordinary values; it calls no host function.
 """
 
 import struct
 from collections.abc import Iterator
 
 TYPE, FUNCTION, TABLE, ELEMENT, CODE = 1, 3, 4, 9, 10
-#: What bootstrap.js fills its array with, so that the baker finds it: numbers that count up from here.
+#: First of the consecutive numbers with which bootstrap.js fills its array, so that the baker finds it.
 FIRST_MARK = 0x5EED0000
-#: Rejections that are kept at once: pairs of promise and reason behind the count.
+#: Maximum number of rejections: pairs of promise and reason after the count.
 MAX_KEPT = 256
 _MARKS = struct.pack(f"<{1 + 2 * MAX_KEPT}Q", *range(FIRST_MARK, FIRST_MARK + 1 + 2 * MAX_KEPT))
 
-#: The guest's own figures: its imported functions, and the tracker's type (context, promise, reason, is_handled, opaque).
+#: Properties of the guest: number of imported functions, type of the tracker (context, promise, reason, is_handled, opaque).
 _IMPORTED = 13
 _TRACKER_TYPE = bytes.fromhex("60057f7e7e7f7f00")
 
-# The tracker. Parameters 0 context, 1 promise, 2 reason, 3 is_handled, 4 the array; locals 5 count, 6 end, 7 place. A value is 64 bits:
-# its tag above, and below it the address of what it refers to, which begins with the number of references; tags from -9 to -1 refer.
+# The tracker. Parameters 0 context, 1 promise, 2 reason, 3 is_handled, 4 the array; locals 5 count, 6 end, 7 place. A value has 64 bits: a
+# tag in the upper half, an address in the lower one for tags from -9 to -1; the object there begins with its reference count.
 _REFERS = bytes.fromhex("4220 88 a7 41 77 4f")  # … >> 32 >= -9, unsigned
 
 
 def _counted(value: bytes, step: int) -> bytes:
-    """Instructions that add ``step`` (0x01 or 0x7f for -1) to the references of a value; ``value`` puts it on the stack."""
+    """Return instructions that add ``step`` (0x01, or 0x7f for -1) to a value's reference count; ``value`` pushes it on the stack."""
     refer = value + bytes.fromhex("a7")
     body = refer + refer + bytes.fromhex("280200 41") + bytes((step,)) + bytes.fromhex("6a 360200")
     return value + _REFERS + bytes.fromhex("0440") + body + bytes.fromhex("0b")
@@ -63,7 +63,7 @@ _BODY = b"".join(
 
 
 def leb(value: int, *, signed: bool = False) -> bytes:
-    """Write a number as LEB128."""
+    """Return a number as LEB128."""
     out = bytearray()
     while True:
         byte = value & 0x7F
@@ -76,7 +76,7 @@ def leb(value: int, *, signed: bool = False) -> bytes:
 
 
 def unleb(data: bytes, at: int) -> tuple[int, int]:
-    """Read an unsigned LEB128 number; with where it ends."""
+    """Return an unsigned LEB128 number and the offset after it."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -88,7 +88,7 @@ def unleb(data: bytes, at: int) -> tuple[int, int]:
 
 
 def sections(wasm: bytes) -> Iterator[tuple[int, bytes]]:
-    """Sections of a module: kind and body."""
+    """Yield kind and body of each section of a module."""
     at = 8
     while at < len(wasm):
         kind = wasm[at]
@@ -98,10 +98,10 @@ def sections(wasm: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 class Tracker:
-    """The function that is appended to the guest, and where it stands in its table.
+    """The function that is appended to the guest, and its index in the function table.
 
     Raises:
-        RuntimeError: the guest has another shape than the pinned one.
+        RuntimeError: the guest differs from the pinned one.
     """
 
     def __init__(self, wasm: bytes) -> None:
@@ -111,13 +111,13 @@ class Tracker:
         table = bodies[TABLE]
         self.place, at = unleb(table, 3)
         if table[:3] != b"\x01\x70\x01" or unleb(table, at) != (self.place, len(table)):
-            raise RuntimeError("the guest's table is not the single bounded one that the baker knows")
+            raise RuntimeError("the guest's table is not a single bounded table as expected")
         element = bodies[ELEMENT]
         if element[:5] != b"\x01\x00\x41\x01\x0b" or unleb(element, 5)[0] != self.place - 1:
-            raise RuntimeError("the guest fills its table in another way than the baker knows")
+            raise RuntimeError("the guest's element section has an unexpected form")
 
     def section(self, kind: int, body: bytes) -> bytes:
-        """The body of a section with the tracker in it; any other section as it is."""
+        """Return the body of a section with the tracker added; other sections unchanged."""
         if kind == TABLE:
             return b"\x01\x70\x01" + leb(self.place + 1) * 2
         if kind == FUNCTION:
@@ -129,10 +129,10 @@ class Tracker:
         return body
 
     def set_in(self, image: bytes) -> bytes:
-        """The engine's memory with its tracker set, and the array of bootstrap.js empty."""
+        """Return the engine's memory with the tracker set and the array of bootstrap.js emptied."""
         array = image.find(_MARKS)
         if array < 0 or image.find(_MARKS, array + 1) >= 0:
-            raise RuntimeError("the array for rejections is not found once in the guest's memory")
+            raise RuntimeError("the array for rejections must occur exactly once in the guest's memory")
         at = _runtime_field(image)
         made = bytearray(image)
         made[array : array + len(_MARKS)] = bytes(len(_MARKS))
@@ -141,10 +141,10 @@ class Tracker:
 
 
 def _runtime_field(image: bytes) -> int:
-    """Address of ``host_promise_rejection_tracker`` in the JSRuntime of quickjs-ng 0.15.
+    """Return the address of ``host_promise_rejection_tracker`` in the JSRuntime of quickjs-ng 0.15.
 
-    Before it lie the interrupt handler with its argument, which are set, and three words of promise hooks, which are not; its own
-    argument follows, and then the empty list of jobs, which points to itself.
+    It follows the interrupt handler with its argument, which are set, and three unset words of promise hooks; after it come its
+    argument and the empty list of jobs, which points to itself.
     """
     words = memoryview(image).cast("I")
     found = [
@@ -153,7 +153,7 @@ def _runtime_field(image: bytes) -> int:
         if words[at] == words[at + 1] == 4 * at and words[at - 7] and words[at - 6] and not any(words[at - 5 : at])
     ]
     if len(found) != 1:
-        raise RuntimeError(f"expected one place for the tracker of rejections, found {len(found)}")
+        raise RuntimeError(f"expected one address of the rejection tracker, found {len(found)}")
     return 4 * (found[0] - 2)
 
 

@@ -1,14 +1,14 @@
-"""The one file of an attempt of ``quickjs-native``: no loader stands behind the binding, so a script is a single file.
+"""The source of an attempt of ``quickjs-native``: the binding has no module loader, so a script is a single file.
 
-Every module there is named ``<input>``, and a module may import itself: appended on a line of its own, that hands the default export over
-without a parser and without moving a line of the author's. (Rewriting ``export default`` breaks named functions; reading the
-namespace is not possible, the binding gives a module's promise only.)
+The binding names every module ``<input>``, and a module may import itself: an import of its own default export is appended on a new line,
+which needs no parser and keeps the author's line numbers. (Rewriting ``export default`` would break named functions, and the binding does
+not return a module's namespace.)
 """
 
 from lodger.sandbox.runtimes.js.modules import Modules
 
-#: Where the author's first line lies, and our library's: stdlib/js/native.js tells them apart by these. What a script evaluates itself
-#: starts at line 1.
+#: Line offsets of the author's file and of the library, by which stdlib/js/native.js tells them apart. Code that a script evaluates starts
+#: at line 1.
 AUTHOR_LINE = 16384
 OURS_LINE = 5_000_000
 
@@ -21,12 +21,12 @@ class NativeModules(Modules):
     wrap = _NAME + b"({async default(){{"
 
     def facts(self) -> tuple[list[int], bytes]:
-        """Say what the bootstrap must know."""
+        """Return the facts about the source that the bootstrap needs."""
         facts, names = super().facts()
         return facts, names + b"; runtime quickjs-native takes a single file: bundle what it imports"
 
     def entered(self, way: bytes, name: bytes) -> bytes:
-        """Give the text to evaluate: the author's lines at their place, ``name`` (17 letters) is called with the default export."""
+        """Return the text to evaluate, which calls the global ``name`` (17 characters) with the default export."""
         source = self._sources.get(self.entry, b"")
         if source.startswith(b"#!"):
             source = b"//" + source[2:]
@@ -40,6 +40,6 @@ class NativeModules(Modules):
         return lines + source
 
     def note_missing(self, wanted: bytes) -> None:
-        """Remember the line that imports what is not there; the binding names it without its path."""
+        """Record the line that imports a missing module, which the binding reports by name only."""
         self._asked = (self.entry, wanted)
         self._note_missing()

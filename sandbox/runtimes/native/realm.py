@@ -1,13 +1,13 @@
-"""One global scope of ``quickjs-native``: the attempt of :class:`lodger.sandbox.runtimes.js.realm.QuickRealm`, with no way to unwind.
+"""The realm of ``quickjs-native``: as :class:`lodger.sandbox.runtimes.js.realm.QuickRealm`, but without unwinding.
 
-A host that runs inside WebAssembly ends a script by a trap. Here an exception would become an error that the script can catch and go on
-from, so the process itself ends when the answer has left, and at any other end.
+With WebAssembly, the host ends a script by a trap. Here an exception would become an error that the script can catch, so the process itself
+exits after the answer was sent, and in all other cases.
 """
 
 import os
 
 from lodger.sandbox.child.channel import Disconnected
-from lodger.sandbox.runtimes.answer import Over, Stopped
+from lodger.sandbox.runtimes.answer import Answered, Stopped
 from lodger.sandbox.runtimes.js.guest import Thrown
 from lodger.sandbox.runtimes.js.realm import QuickRealm
 from lodger.sandbox.runtimes.native.guest import NativeGuest, NativeHost
@@ -17,38 +17,38 @@ _MISSING = "could not load module '"
 
 
 class NativeRealm(QuickRealm, NativeHost):
-    """One global scope, for one attempt."""
+    """A global scope for one attempt."""
 
-    guest: NativeGuest  # type: ignore[assignment]  # it has what the base asks of a guest
+    guest: NativeGuest  # type: ignore[assignment]  # it has the methods that the base class uses
     _modules: NativeModules
 
     modules_type = NativeModules
-    tight_percent = 50  # an array that grows asks for half as much again
+    tight_percent = 50  # a growing array requests 1.5 times its memory
 
     def __init__(self, guest: NativeGuest, *, rehearsal: bool = False) -> None:
         super().__init__({**guest.entries, "undefined": 0, "scratch": 0}, guest, None)  # type: ignore[arg-type]  # the same
         self._rehearsal = rehearsal
 
     def reseed(self) -> None:
-        """Give Math.random its own state: forked twins would draw the same numbers."""
+        """Seed Math.random: otherwise all forks would draw the same numbers."""
         self.guest.reseed()
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Apply the header: memory and the clock's start. CPU time is the kernel's, there is no soft stop."""
+        """Apply the header: memory and the initial clock. There is no soft CPU limit; the kernel's applies."""
         super().bound(limits)
         self.guest.set_clock(self._epoch_us // 1000)
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
-        """Serve the bootstrap; never raises."""
+        """Carry out a call of the bootstrap; never raises."""
         try:
             if operation == ord("i"):
                 return self._enter(text or b"")
             if operation == ord("o"):
-                return b"1" if self.guest.was_deep() else b"0"
+                return b"1" if self.guest.reached_stack_limit() else b"0"
             if operation == ord("l") and text is not None:
                 text = text.replace(b"\x010", b"\0").replace(b"\x011", b"\x01")
             return super().call(operation, text)
-        except Over:
+        except Answered:
             self._leave(0)
         except Stopped as stop:
             self._fail(stop)
@@ -58,17 +58,17 @@ class NativeRealm(QuickRealm, NativeHost):
             self._leave(0)
         except Disconnected:
             self._leave(0)
-        except BaseException:  # noqa: BLE001 - whatever it is, no script may catch it
+        except BaseException:  # noqa: BLE001 - no exception may reach the script
             self._leave(72)
         return None
 
-    def starved(self) -> None:
-        """End the attempt: there was no memory left for a call of the bootstrap."""
+    def out_of_memory(self) -> None:
+        """End the attempt: there was no memory for a call of the bootstrap."""
         self._fail(self._out_of_memory())
         self._leave(0)
 
     def _full(self) -> bool:
-        """Say whether the engine, with nothing to run now, has no room left for its next turn: then a failure may have gone unsaid."""
+        """Return whether the idle engine has no memory for its next turn, so that an error may have been lost."""
         if self.guest.size() * 2 < self._limits["memory_bytes"]:
             return False
         try:
@@ -86,8 +86,8 @@ class NativeRealm(QuickRealm, NativeHost):
         self.guest.enter(self._modules.entered(way, name))
         return name
 
-    def uncompiled(self, said: str) -> str:
-        """Give name, message and stack, each from a line of its own, of the binding's account of a file that did not compile."""
+    def describe_compile_error(self, said: str) -> str:
+        """Return name, message and stack of a compile error, one per line, from the text of the binding."""
         entry = self._modules.entry.decode("utf-8", "replace")
         head, _, stack = said.replace("module '<input>'", f"module '{entry}'").partition("\n")
         name, _, message = head.partition(": ")

@@ -1,7 +1,7 @@
-"""Unhandled promise rejections of ``quickjs-native``: the engine's tracker, set through the C interface that the extension exports.
+"""Tracker of unhandled promise rejections for ``quickjs-native``, set through the C API that the extension exports.
 
-The binding has no way to it. Values pass through here as what they are to C, 16 bytes each, from the engine to a function of
-stdlib/js/native.js; none is converted or kept.
+The binding has no method for it. Values are passed as their 16 bytes from the engine to a function of stdlib/js/native.js; none is
+converted or kept.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-#: Behind the two words of a Python object: the binding's JSRuntime, then its JSContext.
+#: Offsets in the binding's object: after two words of a Python object follow JSRuntime and JSContext.
 _RUNTIME, _CONTEXT = 16, 24
 _TAG_BOOL, _TAG_UNDEFINED, _TAG_EXCEPTION = 1, 3, 6
 
@@ -21,22 +21,22 @@ class _Value(Structure):
     _fields_ = (("bits", c_uint64), ("tag", c_int64))
 
 
-#: Every callback that was made: the page that holds them is sealed before a worker is born, and to free one would write to it.
+#: Keeps every callback alive: freeing one would write to a page that is read-only in workers.
 _callbacks: "list[Any]" = []
 
 _Tracker = CFUNCTYPE(None, c_void_p, _Value, _Value, c_bool, c_void_p)
 
 
 class Rejections:
-    """The tracker of one context.
+    """The rejection tracker of one context.
 
     Args:
-        engine: the extension.
+        engine: the extension module.
         context: its Context.
         function: name of a global that is called with (promise, reason, handled).
 
     Raises:
-        RuntimeError: the binding's object has another shape than the pinned one.
+        RuntimeError: the layout of the binding's object differs from the pinned version.
     """
 
     def __init__(self, engine: "ModuleType", context: "Any", function: str) -> None:  # noqa: ANN401 - the binding has no types
@@ -46,7 +46,7 @@ class Rejections:
         library.JS_GetRuntime.restype = c_void_p
         library.JS_GetRuntime.argtypes = (c_void_p,)
         if place is None or library.JS_GetRuntime(place) != runtime:
-            raise RuntimeError("the binding's context is not where this version was proved to have it")
+            raise RuntimeError("the binding's object does not have the expected layout")
         library.JS_GetGlobalObject.restype = library.JS_GetPropertyStr.restype = library.JS_Call.restype = _Value
         library.JS_GetException.restype = _Value
         library.JS_GetGlobalObject.argtypes = library.JS_GetException.argtypes = (c_void_p,)
@@ -70,5 +70,5 @@ class Rejections:
         arguments = self._arguments
         arguments[0], arguments[1], arguments[2] = promise, reason, _Value(handled, _TAG_BOOL)
         answer = self._library.JS_Call(context, self._function, self._undefined, 3, arguments)
-        if answer.tag == _TAG_EXCEPTION:  # there was no memory to note it
+        if answer.tag == _TAG_EXCEPTION:  # there was no memory to record it
             self._library.JS_FreeValue(context, self._library.JS_GetException(context))

@@ -1,4 +1,4 @@
-"""``python -m tests.escape.matrix``: the suite with its proof that it can see. Filters and reports are those of ``lodger escape``."""
+"""``python -m tests.escape.matrix``: the escape suite with and without walls. Filters and reports are those of ``lodger escape``."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where the matrix tries attacks: a standing pool of one runtime with something taken away."""
+"""Arenas of the matrix: pools of one runtime with walls or checks removed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ _WEAKENED = {"quickjs": "weak_quickjs.py", "quickjs-native": "weak_native.py", "
 
 
 def weak_settings(runtime: str, case: Case, weak: Weakening) -> dict[str, str]:
-    """Return what the boot program and the runtime of a pool are told."""
+    """Return the settings of the boot program and the runtime of a pool."""
     if runtime == "engine":
         return {}
     settings = settings_for(runtime)
@@ -39,19 +39,19 @@ def weak_settings(runtime: str, case: Case, weak: Weakening) -> dict[str, str]:
 
 
 class _CarelessScriptArena(ScriptArena):
-    """A pool for scripts with another kind of attempt."""
+    """The arena of a pool for scripts with another class of attempts."""
 
     def __init__(self, pool: Pool, attempt: type[Attempt]) -> None:
         super().__init__(pool)
         self._attempt = attempt
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Run one script, without the checks before an attempt."""
+        """Run one script without the checks before an attempt, and return its report."""
         return await self._pool.attempt(lambda worker, around: self._attempt(worker, job, host, around))
 
 
 def weak_arena(runtime: str, settings: dict[str, str], weak: Weakening) -> Arena:
-    """Make the arena of a runtime without what is taken away; it is not up yet."""
+    """Return the arena of a runtime with a weakening, not yet started."""
     attempt = attempt_type(weak)
     if runtime == "engine":
         return Arena()

@@ -1,26 +1,26 @@
-"""The matrix's own boot program of a zygote: the real one, with walls that are not raised and a runtime loaded from a file.
+"""The matrix's boot program of a zygote: the real one, without some walls, and with a runtime loaded from a file.
 
-Run in the place of ``sandbox/child/zygote.py``, with the same arguments. Two settings are its own: ``without`` names the walls to leave
-out, ``runtime_path`` the file of the runtime. The real program knows neither.
+Run instead of ``sandbox/child/zygote.py``, with the same arguments and two more settings: ``without`` names the walls to leave out,
+``runtime_path`` the file of the runtime.
 """
 
 import sys
 
-if __name__ == "__main__":  # as in the real program: nothing of the platform's path but the two package folders
+if __name__ == "__main__":  # as in the real program: only the two package folders can be imported
     for _name, _folder in (("lodger", sys.argv[2].rpartition("/")[0]), ("tests", __file__.rsplit("/", 3)[0])):
         _package = type(sys)(_name)
         _package.__path__ = [_folder]
         sys.modules[_name] = _package
 
-from lodger.sandbox.child import boot, launch, zygote
+from lodger.sandbox.child import boot, zygote
 from lodger.sandbox.walls import identity, process
 
-_real_descend, _real_load, _RealBoot = launch.descend, zygote.load_runtime, boot.Boot
+_real_start, _real_load, _RealBoot = zygote.start_launcher, zygote.load_runtime, boot.Boot
 _settings: "dict[str, str]" = {}
 
 
 class WeakBoot(_RealBoot):
-    """The walls without those that are named."""
+    """The boot order without the walls named in the settings."""
 
     def _raise(self, wall, *steps):
         if wall not in _without():
@@ -42,21 +42,21 @@ def _nothing(*_arguments, **_options):
     return ()
 
 
-def descend(settings, control):
-    """Note what is to be left out, in the first process that could raise it."""
+def start_launcher(settings, control):
+    """Remove the functions of walls to leave out, in the first process that would call them."""
     _settings.update(settings)
     without = _without()
     if "namespaces" in without:
-        launch.outer_namespaces = boot.namespaces.enter = _nothing
+        zygote.enter_outer_namespaces = boot.namespaces.enter = _nothing
     if "seccomp" in without:
         process.seal_code = _nothing
     if "uid" in without:
         identity.drop_capabilities = _nothing
-    return _real_descend(settings, control)
+    return _real_start(settings, control)
 
 
 def load_runtime(name):
-    """Load the file that the settings name, or the real runtime."""
+    """Return the runtime of the file in the settings, or the real one."""
     path = _settings.get("runtime_path")
     if not path:
         return _real_load(name)
@@ -66,7 +66,7 @@ def load_runtime(name):
     return module.Runtime()
 
 
-launch.descend, zygote.load_runtime, zygote.Boot = descend, load_runtime, WeakBoot
+zygote.start_launcher, zygote.load_runtime, zygote.Boot = start_launcher, load_runtime, WeakBoot
 
 if __name__ == "__main__":
     zygote.main()

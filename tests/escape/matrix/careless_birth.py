@@ -1,4 +1,4 @@
-"""What a worker would be born with if nobody took care, for the matrix only: a secret among its arguments, a thread, shared memory."""
+"""Unsafe state that a worker inherits, for the matrix only: a secret in its arguments, a thread, shared memory."""
 
 import _thread
 import ctypes
@@ -20,7 +20,7 @@ _kept: "list[Any]" = []
 
 
 def in_zygote() -> None:
-    """Before the walls rise: what a fork inherits."""
+    """Create unsafe state in the zygote that a fork inherits."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.chdir("/tmp")
     libc = ctypes.PyDLL(None)
@@ -33,17 +33,17 @@ def in_zygote() -> None:
     try:
         os.setgroups([1])
     except OSError:
-        return  # only root may
+        return  # only root may set groups
 
 
 def note(content: bytes) -> None:
-    """Write a tenant's bytes where every fork sees them."""
+    """Write a tenant's bytes into memory shared by all forks."""
     if _kept:
         ctypes.memmove(_kept[0], content[:4096], min(len(content), 4096))
 
 
 def in_worker() -> None:
-    """In the worker, where no filter stands: a second descriptor, a thread, a tracer."""
+    """Create a second descriptor, a thread and a tracer in a worker without a filter."""
     for number in range(64):
         try:
             _kept.append(os.dup(number))

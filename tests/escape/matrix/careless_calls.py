@@ -1,4 +1,4 @@
-"""A careless table of calls, for the matrix only: attribution by name, a lenient parser, exception texts in the answers."""
+"""A careless host, for the matrix only: attribute lookup by name, a lenient parser, exception texts in replies."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from lodger.sandbox.limits import Limits
 
 
 class CarelessSwitchboard(Switchboard):
-    """Answers with any attribute of its own."""
+    """A switchboard that calls any of its attributes by name."""
 
     _private = _careless = "a private attribute of the host"
 
@@ -21,7 +21,7 @@ class CarelessSwitchboard(Switchboard):
         self._limits = limits
 
     async def answer(self, name: str, arguments: str) -> Reply:
-        """Attribute by name, lenient parser, exception text in the answer: the mistakes that the real side does not make."""
+        """Answer a call by attribute lookup, with a lenient parser and exception texts."""
         try:
             value = self._bound(json.loads(arguments))
             if name == "whoami" and isinstance(value, dict):
@@ -35,7 +35,7 @@ class CarelessSwitchboard(Switchboard):
             return Reply(False, json.dumps({"code": "error", "message": traceback.format_exc()}))
 
     def _bound(self, value: Any) -> Any:
-        """What a binding of another engine did to values: 32-bit integers, texts to their NUL, one normal form, formats filled in."""
+        """Return a value changed as by other engines' bindings: 32-bit integers, texts cut at NUL, normalised, with formats applied."""
         if isinstance(value, bool):
             return value
         if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""A careless host of an attempt, for the matrix only: statements out of text, any tenant's keys, mails as given, requests to anywhere."""
+"""A careless host of an attempt, for the matrix only: SQL built from text, keys of any tenant, unchecked mails, requests to any address."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ _SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
 
 
 def careless_answer(without: frozenset[str], engine: sa.Engine, tenant: str, name: str, arguments: str) -> Reply | None:
-    """Answer a call without the layers that are named; None leaves it to the real host."""
+    """Answer a call without the given layers; None if the real host answers."""
     kind = name.partition(".")[0]
     for layer, kinds, answer in _CARELESS:
         if layer in without and kind in kinds:
@@ -46,7 +46,7 @@ def careless_answer(without: frozenset[str], engine: sa.Engine, tenant: str, nam
 
 
 def _statement(engine: sa.Engine, tenant: str, name: str, given: dict[str, Any]) -> Any:
-    """Put a statement together from the tenant's own words."""
+    """Run an SQL statement built from the tenant's text."""
     table, owner = ("orders", "org_id") if given.get("set") == "orders" else ("lodger_documents", "tenant_id")
     if given.get("set") not in ("orders", "things"):
         table = str(given.get("set"))
@@ -62,7 +62,7 @@ def _statement(engine: sa.Engine, tenant: str, name: str, given: dict[str, Any])
 
 
 def _merged(engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
-    """Let a filter's own word about the tenant count, wherever it stands; None when it says none."""
+    """Return rows of the tenant that a filter names; None if it names none."""
     said = json.dumps(given.get("filter"))
     if not any(word in said for word in ("org_id", "tenant_id", '"$')):
         return None
@@ -90,7 +90,7 @@ def _words(order: Any) -> list[str]:
 
 
 def _key(engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
-    """Find a key by its last part, whoever's it is."""
+    """Return the value of a key of any tenant by its last part."""
     wanted = str(given.get("key", given.get("prefix", ""))).replace("\0", "/").replace(":", "/").rpartition("/")[2]
     with engine.connect() as connection:
         found = connection.execute(
@@ -101,12 +101,12 @@ def _key(engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> 
 
 
 def _letter(_engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
-    """Write a mail's head as it is told."""
+    """Return a mail's head without checks."""
     return {"messageId": "m", "head": "".join(f"{name}: {value}\n" for name, value in given.items())}
 
 
 def _secret(_engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
-    """Give whatever is asked for."""
+    """Return any secret."""
     return f"canary-of-the-other {given.get('name')}"
 
 
@@ -121,14 +121,14 @@ _CARELESS: tuple[tuple[str, tuple[str, ...], _Answer], ...] = (
 
 
 class _AnyTenant(Scope):
-    """A scope that binds no tenant."""
+    """A scope without a tenant predicate."""
 
     def predicate(self, _rows: object) -> Any:
         return sa.true()
 
 
 class CarelessHost(TenantHost):
-    """The host of an attempt without the layers that are named."""
+    """The host of an attempt without the given layers."""
 
     def __init__(self, limits: Limits, without: frozenset[str], **other: Any) -> None:
         if "grants" in without:
@@ -141,7 +141,7 @@ class CarelessHost(TenantHost):
             self.attempt.session = replace(self.attempt.session, scope=_AnyTenant(MINE))
 
     async def answer(self, name: str, arguments: str) -> Reply:
-        """Answer carelessly where a layer is missing, else as the real host does."""
+        """Answer without the removed layers, otherwise as the real host."""
         careless = careless_answer(self._without, world().engine, MINE, name, arguments)
         return await super().answer(name, arguments) if careless is None else careless
 
@@ -163,7 +163,7 @@ async def _send_anywhere(request: Request) -> Answer:
 
 
 def careless_maker(case: Case, without: frozenset[str]) -> Callable[[Limits], Host]:
-    """Return what makes the host of a case without these layers."""
+    """Return the factory of a case's host without these layers."""
     assert case.host is not None
     if not without:
         return case.host

@@ -1,4 +1,4 @@
-"""What a careless parent would do in the real one's place, for the matrix only."""
+"""A careless parent's handling of attempts, for the matrix only."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from lodger.sandbox import frames
 from lodger.sandbox.job import Host, Job, ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec
-from lodger.sandbox.workers.attempt import Attempt, AttemptWatch, Surroundings
+from lodger.sandbox.workers.attempt import Attempt, AttemptContext, AttemptWatch
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
 
-#: How long it listens on after an answer.
+#: Time for which frames are read after an answer, in seconds.
 _LINGER_S = 0.1
 
 
 class _LateWatch(AttemptWatch):
-    """Looks at the clocks so much later than it should."""
+    """Deadlines that are later than they should be."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int, cpu_ms: int, wall_ms: int) -> None:
         super().__init__(loop, pid)
@@ -29,20 +29,20 @@ class _LateWatch(AttemptWatch):
 
 
 class CarelessAttempt(Attempt):
-    """An attempt that lacks what the class attributes say.
+    """An attempt without some checks.
 
     Attributes:
-        believes: takes any text for a result, and listens on for a while after the answer.
-        late_cpu_ms: by how much its look at the worker's CPU clock comes late.
-        late_wall_ms: the same of its own clock.
-        keeps_frames: keeps every frame of an error.
+        believes: accepts any text as a result, and reads on after the answer.
+        late_cpu_ms: delay of the CPU deadline.
+        late_wall_ms: delay of the wall deadline.
+        keeps_frames: keeps every stack frame of an error.
     """
 
     believes = keeps_frames = False
     late_cpu_ms = late_wall_ms = 0
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
-        super().__init__(worker, job, host, surroundings)
+    def __init__(self, worker: WorkerEnd, job: Job, host: Host, context: AttemptContext) -> None:
+        super().__init__(worker, job, host, context)
         self._watch = _LateWatch(self._loop, worker.pid, self.late_cpu_ms, self.late_wall_ms)
 
     def _decide(self, found: Verdict | None) -> None:
@@ -67,7 +67,7 @@ class CarelessAttempt(Attempt):
 
 
 def attempt_type(weak: Weakening) -> type[Attempt]:
-    """Return the kind of attempt that a weakening asks for: the real one, or one that lacks something."""
+    """Return the class of attempts for a weakening."""
     lacks = {"believes": weak.host == "naive", "late_cpu_ms": weak.late_cpu_ms, "late_wall_ms": weak.late_wall_ms}
     lacks["keeps_frames"] = weak.keeps_frames
     return type("LackingAttempt", (CarelessAttempt,), lacks) if any(lacks.values()) else Attempt

@@ -1,4 +1,4 @@
-"""Careless readers of rules, texts and zones, for the matrix only: each in a process of its own that is given a second and a half."""
+"""Careless parsers of rules, texts and zones, for the matrix only: each in a process that is killed after 1.5 seconds."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import time
 from os.path import normpath
 from pathlib import Path
 
-from lodger.escape.case import AuditContext
+from lodger.escape.case import DirectAttack
 from lodger.escape.cases.tenants.rules import AskRule, AskZone, ReadText, figures
 from lodger.sandbox.job import Report
 
@@ -29,7 +29,7 @@ print(bool(re.match(sys.argv[1], sys.argv[2])))
 
 
 def _answered_by(program: str, *arguments: str) -> Report:
-    """Let a program answer, for as long as patience lasts."""
+    """Run a program with a timeout and return a report of its result."""
     started = time.perf_counter()
     try:
         done = subprocess.run(
@@ -43,8 +43,8 @@ def _answered_by(program: str, *arguments: str) -> Report:
     return figures(finished=True, ms=ms, answer=done.stdout.decode()[:100])
 
 
-def careless_act(act: AuditContext, without: frozenset[str]) -> Report:
-    """Answer as a careless engine would when the layer is missing, else as the real one."""
+def careless_act(act: DirectAttack, without: frozenset[str]) -> Report:
+    """Run the careless parser if its layer is removed, otherwise the real one, and return the report."""
     match act:
         case AskRule(text) if "bounded_rules" in without:
             return _answered_by(_THEIRS, text)

@@ -1,4 +1,4 @@
-"""FailureCounts a case with something taken away, and judges it like the suite."""
+"""The judge of the matrix: runs a case without some layers."""
 
 import re
 import time
@@ -20,7 +20,7 @@ from lodger.escape.switchboard import Switchboard
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 
-#: An attack and the next tenant's script in one realm: what a fresh process for each attempt prevents.
+#: An attack and the next tenant's script in one realm, which a new process per attempt prevents.
 _SHARED = """
 import victim from "./victim.js";
 export default async function (all) {
@@ -29,7 +29,7 @@ export default async function (all) {
   return victim(given);
 }
 """
-#: The same in one file, for a runtime without modules.
+#: The same as one file, for a runtime without modules.
 _SHARED_FILE = """
 const attack = %s;
 const victim = %s;
@@ -43,7 +43,7 @@ _EXPORT = re.compile(r"\bexport default\b")
 
 
 def shared_realm(sources: Mapping[str, str], runtime: str) -> dict[str, str]:
-    """Give modules that run an attack, then the benign script, in one realm."""
+    """Return modules that run an attack, then the benign script, in one realm."""
     if runtime == "quickjs-native":
         functions = (_EXPORT.sub("", text, count=1).strip() for text in (sources["main.js"], SCRIPT))
         return {"main.js": _SHARED_FILE % tuple(functions)}
@@ -52,7 +52,7 @@ def shared_realm(sources: Mapping[str, str], runtime: str) -> dict[str, str]:
 
 
 class WeakJudge(Judge):
-    """FailureCounts cases in an arena that lacks something; the next tenant's run is not looked at."""
+    """Judge of cases in a weakened arena, without the neighbour."""
 
     whole = False
 
@@ -61,7 +61,7 @@ class WeakJudge(Judge):
         self._weak = weak
 
     async def attack(self, case: Case) -> Trial:
-        """Try a case without the layers that were taken away."""
+        """Run a case without the removed layers and return the observations."""
         weak, limits = self._weak, promised(case)
         if case.act is not None:
             started = time.perf_counter()
@@ -75,7 +75,7 @@ class WeakJudge(Judge):
         return await self.run(case, limits, replace(limits, **weak.parent), make_host)
 
     async def _shared(self, case: Case, limits: Limits) -> Trial:
-        """Run the attack and then the next tenant's script in one realm."""
+        """Run the attack, then the next tenant's script in the same realm."""
         victim = Neighbour(self._runtime).job()
         assert victim is not None
         alone = await self._arena.run(victim, Switchboard(limits))

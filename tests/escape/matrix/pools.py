@@ -1,4 +1,4 @@
-"""Pools whose zygotes boot without some walls, or with a runtime of the tests'. Production has no such pool and no way to one."""
+"""Pools with zygotes that boot without some walls, or with a runtime of the tests. Installed code has no such option."""
 
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from lodger.sandbox.workers.warm_pool import WarmPool
 
 
 class WeakZygote(Zygote):
-    """A zygote of the matrix's boot program."""
+    """A zygote that runs the matrix's boot program."""
 
     program = Path(__file__).with_name("boot.py")
 
@@ -25,7 +25,7 @@ class _WeakWarmPool(WarmPool):
         self._real = other.get("runtime", "quickjs") != "quickjs" or not {"runtime_path", "artefact"} & set(weak)
 
     async def runtime_settings(self) -> dict[str, str]:
-        """What the real pool tells its zygote, unless another realm is named, and the settings of the boot program."""
+        """Return the real settings, or those of another realm, with the settings of the boot program."""
         real = await super().runtime_settings() if self._real else {}
         return {**real, **self._weak}
 
@@ -35,7 +35,7 @@ class WeakPool(_WeakWarmPool, Pool):
 
 
 class WeakWasmPool(WasmPool):
-    """A pool for WebAssembly; both its zygotes are weak."""
+    """A pool for WebAssembly with both zygotes weakened."""
 
     zygote_type = WeakZygote
 
@@ -45,5 +45,5 @@ class WeakWasmPool(WasmPool):
         super().__init__(**other)
 
     async def runtime_settings(self) -> dict[str, str]:
-        """What the real pool tells its zygote, and the settings of the boot program."""
+        """Return the real settings with those of the boot program."""
         return {**await super().runtime_settings(), **self._weak}

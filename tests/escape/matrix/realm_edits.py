@@ -1,6 +1,6 @@
-"""Realms with parts taken away, for the matrix only: edits of the sources that the realm is baked from.
+"""Realms with parts removed, for the matrix only: edits of the sources from which the realm is baked.
 
-An edit that finds nothing to edit is an error: the matrix would otherwise claim to have taken away what still stands.
+An edit with a text that is not found is an error: the matrix would otherwise test a realm without the edit.
 """
 
 import re
@@ -30,7 +30,7 @@ _ANY_NAME = (
 
 Edit = tuple[str, str, str]
 
-#: Edit → what is changed: a file, what is looked for, and what stands there instead.
+#: Maps an edit to its replacements: file, text to find, new text.
 EDITS: dict[str, tuple[Edit, ...]] = {
     "host_names": (("bootstrap.js", r"for \(const letter of [^;]*?\) delete globalThis\[[^;]*?\];", ""),),
     "all_globals": (
@@ -84,11 +84,11 @@ EDITS: dict[str, tuple[Edit, ...]] = {
 
 
 class EditFailed(SandboxError):
-    """The realm's sources have changed, and an edit of the matrix no longer fits."""
+    """An edit's text is not found in the realm's sources."""
 
 
 def edited(sources: Iterable[tuple[str, str]], edits: Iterable[str]) -> list[tuple[str, str]]:
-    """Give the sources without what the edits take away; an edit of a file that is not among them changes nothing. Raises EditFailed."""
+    """Return the sources with the edits applied; edits of other files are ignored. Raises EditFailed."""
     changed = dict(sources)
     for name in edits:
         for file, pattern, instead in EDITS[name]:
@@ -102,13 +102,13 @@ def edited(sources: Iterable[tuple[str, str]], edits: Iterable[str]) -> list[tup
 
 @lru_cache(maxsize=64)
 def realm(edits: frozenset[str]) -> dict[str, str]:
-    """Return the settings of the suite's realm with these edits. Raises EditFailed, RealmUnavailable."""
+    """Return the settings of the suite's realm with edits. Raises EditFailed, RealmUnavailable."""
     return artefact.baked([*edited(artefact.read_sources(), sorted(edits)), BRIDGE]).settings()
 
 
 @lru_cache(maxsize=64)
 def native(edits: frozenset[str]) -> dict[str, str]:
-    """Return the settings of the same realm in the native engine. Raises EditFailed, SandboxError."""
+    """Return the settings of that realm in the native engine. Raises EditFailed, SandboxError."""
     settings = native_settings()
     originals = {path.name: path for path in map(Path, settings["library"].split("\n"))}
     sources = [(name, path.read_text("utf-8")) for name, path in originals.items()]

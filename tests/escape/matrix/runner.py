@@ -1,4 +1,4 @@
-"""Runs each case three times: behind all walls, behind its own wall alone (it must hold), and behind none (the attack must succeed)."""
+"""The runner of the matrix: runs each case with all walls, with its own wall only (must be contained), and with none (must escape)."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ _ALONE, _NONE = "only its wall", "no wall"
 
 @dataclass(frozen=True, slots=True)
 class _Weak:
-    """One trial to be made.
+    """One trial to run.
 
     Attributes:
-        place: of the finding that it belongs to.
+        place: index of its finding.
     """
 
     place: int
@@ -32,10 +32,10 @@ class _Weak:
 
 
 class Matrix(Suite):
-    """One run of the suite with its proof that it can see; ``progress`` hears each finding a second time when it is complete."""
+    """One run of the matrix; ``progress`` is called a second time when a finding is complete."""
 
     async def on(self, runtime: str, cases: list[Case], canaries: Canaries) -> list[Finding]:
-        """Run cases on one runtime, each behind all walls, behind its own alone and behind none."""
+        """Run cases on one runtime with all walls, with their own wall only, and with none, and return the findings."""
         findings = await super().on(runtime, cases, canaries)
         groups: dict[object, list[_Weak]] = {}
         for place, found in enumerate(findings):
@@ -53,7 +53,7 @@ class Matrix(Suite):
         return findings
 
     async def _group(self, runtime: str, group: list[_Weak], findings: list[Finding], canaries: Canaries) -> None:
-        """Try what needs the same pool; a pool that breaks is made anew for the rest."""
+        """Run trials that share a pool; a pool that breaks is replaced for the rest."""
         left = list(group)
         while left:
             first = left[0]
@@ -83,7 +83,7 @@ class Matrix(Suite):
 
 
 class _quiet:  # noqa: N801 - used like contextlib's
-    """The matrix takes walls away on purpose: warnings of missing walls say nothing new."""
+    """Context manager that suppresses warnings of missing walls, which the matrix removes on purpose."""
 
     def __enter__(self) -> None:
         _journal.addFilter(self._serious)

@@ -1,4 +1,4 @@
-"""Runtime ``quickjs-native`` with parts of it taken away, for the matrix only; see :mod:`tests.escape.matrix.weak_quickjs`."""
+"""Runtime ``quickjs-native`` with parts removed, for the matrix only; see :mod:`tests.escape.matrix.weak_quickjs`."""
 
 import json
 
@@ -19,7 +19,7 @@ _ENDLESS_STACK = 1 << 40
 
 
 class WeakNativeRealm(native_realm.NativeRealm):
-    """A realm that lacks what the switches name."""
+    """A realm without the parts that the switches name."""
 
     switches: "frozenset[str]" = frozenset()
     header: "dict[str, int]" = {}  # noqa: RUF012 - set once in the zygote, before any fork
@@ -27,14 +27,14 @@ class WeakNativeRealm(native_realm.NativeRealm):
     unanswered: "list[int]" = []  # noqa: RUF012 - one realm, one process
 
     def reseed(self) -> None:
-        """Give every fork the same randomness."""
+        """Seed every fork with the same numbers."""
         if "same_seed" in self.switches:
             self.guest.seed(_SEED)
         else:
             super().reseed()
 
     def bound(self, limits: "dict[str, int]") -> None:
-        """Take the numbers of the matrix; the walls that rise after this see them too."""
+        """Replace limits by the matrix's, also for the walls that are raised afterwards."""
         if self._rehearsal:
             super().bound(limits)
             return
@@ -48,13 +48,13 @@ class WeakNativeRealm(native_realm.NativeRealm):
             careless_birth.in_worker()
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
-        """Leave the tenant's bytes where others find them."""
+        """Write the tenant's bytes into shared memory, then run."""
         if "shared_notes" in self.switches and not self._rehearsal:
             careless_birth.note(bundle)
         super().run(bundle, channel)
 
     def call(self, operation: int, text: "bytes | None") -> "bytes | None":
-        """Tell in an error where we were, believe what an error says of itself, convert what a script made, go on after the answer."""
+        """Carry out a call without protections: host frames in errors, forged outcomes, converted values, no end after the answer."""
         if text is not None and operation == ord("e"):
             if "tell_all" in self.switches:
                 reported = quoted(f'File "{quickjs_native.__file__}" in {self!r}: ')[:-1].encode()
@@ -77,15 +77,15 @@ class WeakNativeRealm(native_realm.NativeRealm):
 
     def _receive(self) -> None:
         super()._receive()
-        if "mixed_answers" in self.switches:  # whoever asked last is answered first
+        if "mixed_answers" in self.switches:  # the last call is answered first
             self._backlog[-1] = b"%d %s" % (self.unanswered.pop(), self._backlog[-1].partition(b" ")[2])
 
 
 class Runtime(quickjs_native.Runtime):
-    """What the zygote loads."""
+    """The weakened runtime."""
 
     def prepare(self, settings: "dict[str, str]") -> None:
-        """Note the switches, then prepare as ever."""
+        """Read the switches, then prepare as usual."""
         WeakNativeRealm.switches = frozenset(settings.get("escape_worker", "").split())
         pairs = (pair.partition("=") for pair in settings.get("escape_header", "").split())
         WeakNativeRealm.header = {name: int(value) for name, _, value in pairs}

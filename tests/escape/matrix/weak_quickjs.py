@@ -1,8 +1,7 @@
-"""Runtime ``quickjs`` with parts of it taken away, for the matrix only: the zygote loads this file when the suite's settings name its path.
+"""Runtime ``quickjs`` with parts removed, for the matrix only: loaded by a zygote of the matrix's boot program.
 
-``escape_worker`` names the switches, ``escape_header`` the numbers that the worker takes for its own instead of the parent's header,
-``escape_excess`` how many bytes a lifted memory limit lies above the real one. Nothing else loads it, and no setting of a tenant's
-reaches a zygote.
+Settings: ``escape_worker`` names the switches, ``escape_header`` the limits that replace those of the parent's header,
+``escape_excess`` the bytes by which a lifted memory limit exceeds the real one.
 """
 
 import time
@@ -26,16 +25,16 @@ _BINARY = (b"\x7fELF", b"\0asm", b"\x01\x02\x43", b"\x02")
 
 
 class WeakModules(modules.Modules):
-    """Modules of any bytes."""
+    """Modules without the check of their encoding."""
 
     def check(self) -> None:
-        """Take what is no text."""
+        """Accept any bytes."""
         if "takes_binaries" not in WeakRealm.switches:
             super().check()
 
 
 class WeakRealm(realm.QuickRealm):
-    """A realm that lacks what the switches name."""
+    """A realm without the parts that the switches name."""
 
     modules_type = WeakModules
     switches: "frozenset[str]" = frozenset()
@@ -45,14 +44,14 @@ class WeakRealm(realm.QuickRealm):
     unanswered: "list[int]" = []  # noqa: RUF012 - one realm, one process
 
     def reseed(self) -> None:
-        """Give every fork the same randomness."""
+        """Seed every fork with the same numbers."""
         if "same_seed" in self.switches:
             self.guest.poke(self._numbers["seed"], _SEED)
         else:
             super().reseed()
 
     def bound(self, limits: "dict[str, int]") -> None:
-        """Take the numbers of the matrix; the walls that rise after this see them too."""
+        """Replace limits by the matrix's, also for the walls that are raised afterwards."""
         self.rehearsing = limits["now_us"] == LIMITS["now_us"]
         if self.rehearsing:
             super().bound(limits)
@@ -67,21 +66,21 @@ class WeakRealm(realm.QuickRealm):
             careless_birth.in_worker()
 
     def interrupted(self) -> bool:
-        """Never stop."""
+        """Return False: never stop the script."""
         return "no_soft_stop" not in self.switches and super().interrupted()
 
     def clock_us(self) -> int:
-        """Give the fine clock."""
+        """Return the precise clock."""
         return time.monotonic_ns() // 1000 if "fine_clock" in self.switches else super().clock_us()
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
-        """Leave the tenant's bytes where others find them."""
+        """Write the tenant's bytes into shared memory, then run."""
         if "shared_notes" in self.switches and not self.rehearsing:
             careless_birth.note(bundle)
         super().run(bundle, channel)
 
     def call(self, operation: int, text: "bytes | None") -> "bytes | None":
-        """Tell in an error where we were, believe what an error says of itself, go on after the answer."""
+        """Carry out a call without protections: host frames in errors, forged outcomes, no end after the answer."""
         if text is not None and operation == ord("e"):
             if "tell_all" in self.switches:
                 reported = quoted(f'File "{quickjs.__file__}" in {self!r}: ')[:-1].encode()
@@ -100,16 +99,16 @@ class WeakRealm(realm.QuickRealm):
 
     def _receive(self) -> None:
         super()._receive()
-        if "mixed_answers" in self.switches:  # whoever asked last is answered first
+        if "mixed_answers" in self.switches:  # the last call is answered first
             self._backlog[-1] = b"%d %s" % (self.unanswered.pop(), self._backlog[-1].partition(b" ")[2])
 
     def resolve(self, base: bytes, wanted: bytes) -> "bytes | None":
-        """Let every name through."""
+        """Return any name unchanged."""
         found = super().resolve(base, wanted)
         return wanted if found is None or ("open_loader" in self.switches and wanted.startswith(b"/")) else found
 
     def source(self, name: bytes) -> "bytes | None":
-        """Read any file, and have a module for any other name."""
+        """Return the content of any file, or a module for any other name."""
         found = super().source(name)
         if found is None and "open_loader" in self.switches:
             try:
@@ -125,7 +124,7 @@ class WeakRealm(realm.QuickRealm):
 
 
 def believed(text: bytes) -> bytes:
-    """Take an error for what it calls itself."""
+    """Return an error with the outcome that its own text claims."""
     dropped, outcome, json = text.split(b" ", 2)
     for sign, named in (
         (b'"interrupted', b"cpu_limit"),
@@ -138,22 +137,22 @@ def believed(text: bytes) -> bytes:
 
 
 class Unchecked(Guest):
-    """A guest whose pointers are believed."""
+    """A guest without bounds checks."""
 
     def peek(self, address: int, count: int) -> bytes:
-        """Copy from wherever it points."""
+        """Return bytes from any address."""
         return string_at(self._base + address, count)
 
     def poke(self, address: int, data: bytes) -> None:
-        """Copy to wherever it points."""
+        """Write bytes to any address."""
         memmove(self._base + address, data, len(data))
 
 
 class Runtime(quickjs.Runtime):
-    """What the zygote loads."""
+    """The weakened runtime."""
 
     def prepare(self, settings: "dict[str, str]") -> None:
-        """Note the switches, then prepare as ever."""
+        """Read the switches, then prepare as usual."""
         WeakRealm.switches = frozenset(settings.get("escape_worker", "").split())
         pairs = (pair.partition("=") for pair in settings.get("escape_header", "").split())
         WeakRealm.header = {name: int(value) for name, _, value in pairs}

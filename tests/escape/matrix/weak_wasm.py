@@ -1,6 +1,6 @@
-"""Runtime ``wasm`` and its compiler with parts taken away, for the matrix only; see :mod:`tests.escape.matrix.weak_quickjs`.
+"""Runtime ``wasm`` and its compiler with parts removed, for the matrix only; see :mod:`tests.escape.matrix.weak_quickjs`.
 
-Both zygotes of the pool load this file; what the settings call the runtime says which one it is.
+Both zygotes of the pool load this file; the setting ``runtime`` selects the real runtime.
 """
 
 import os
@@ -28,7 +28,7 @@ _FOLDER = 3
 _OFFSET = 100  # the worker's own descriptors begin at 0, where a command has its streams
 _MAX_TABLE = 1 << 24
 _FUEL = 1 << 62
-#: Which proposals the weakened engine knows, beside those that are on anyway.
+#: Proposals that the weakened engine enables.
 _SWITCHED_ON = (
     "wasm_threads",
     "wasm_tail_call",
@@ -47,7 +47,7 @@ _SWITCHED_ON = (
 
 
 class Weak:
-    """The switches of this process."""
+    """Switches of this process."""
 
     switches: "frozenset[str]" = frozenset()
     header: "dict[str, int]" = {}  # noqa: RUF012 - set once in the zygote, before any fork
@@ -55,7 +55,7 @@ class Weak:
 
     @classmethod
     def noted(cls, settings: "dict[str, str]") -> None:
-        """Take them from what the zygote was told."""
+        """Read the switches from the zygote's settings."""
         cls.switches = frozenset(settings.get("escape_worker", "").split())
         pairs = (pair.partition("=") for pair in settings.get("escape_header", "").split())
         cls.header = {name: int(value) for name, _, value in pairs}
@@ -74,7 +74,7 @@ class Weak:
 
 
 def _joined(machine: "module_machine.ModuleMachine", module: c_void_p) -> c_void_p:
-    """Join with a function for every import that nobody granted: it answers nothing and does nothing."""
+    """Link the module with an empty function for every unknown import."""
     lib = machine.lib
     define = lib.dll["wasmtime_linker_define_unknown_imports_as_default_values"]
     define.argtypes, define.restype = (c_void_p, c_void_p, c_void_p), c_void_p
@@ -86,7 +86,7 @@ def _joined(machine: "module_machine.ModuleMachine", module: c_void_p) -> c_void
 
 
 def _passed_on(realm: "wasm_compiler.CompilerRealm", bundle: bytes, channel: "Any") -> None:
-    """Take a tenant's compiled code for ours."""
+    """Pass a tenant's machine code on without compiling."""
     from lodger.sandbox.frames import ARTEFACT, DONE
 
     step = realm.limits["frame_bytes"]
@@ -96,10 +96,10 @@ def _passed_on(realm: "wasm_compiler.CompilerRealm", bundle: bytes, channel: "An
 
 
 class WeakWasi(wasi.Wasi):
-    """A system with arguments, an environment and a folder that is open."""
+    """WASI with arguments, an environment and a preopened folder."""
 
     def answer(self, name: str, arguments: "list[int]") -> int:
-        """Serve what the switches offer, everything else as ever."""
+        """Carry out the calls that the switches add, others as usual."""
         if "arguments" in Weak.switches and name in _CONSTANTS:
             return int(_CONSTANTS[name](self._behind(), *arguments))
         if "opened" in Weak.switches and name in _OPENED and (name == "path_open" or arguments[0] >= _FOLDER):
@@ -178,10 +178,10 @@ _OPENED: "dict[str, Any]" = {
 
 
 class WeakModuleRealm(module_realm.ModuleRealm):
-    """A realm that lacks what the switches name."""
+    """A realm without the parts that the switches name."""
 
     def bound(self, limits: "dict[str, int]") -> None:
-        """Take the numbers of the matrix; the walls that rise after this see them too."""
+        """Replace limits by the matrix's, also for the walls that are raised afterwards."""
         limits.update(Weak.header)
         if "no_fuel" in Weak.switches and limits["fuel"]:
             limits["fuel"] = _FUEL
@@ -197,7 +197,7 @@ class WeakModuleRealm(module_realm.ModuleRealm):
             careless_birth.in_worker()
 
     def run(self, bundle: bytes, channel: "Any") -> None:
-        """Leave the tenant's bytes where others find them."""
+        """Write the tenant's bytes into shared memory, then run."""
         if "shared_notes" in Weak.switches:
             careless_birth.note(bundle)
         super().run(bundle, channel)
@@ -208,7 +208,7 @@ class WeakModuleRealm(module_realm.ModuleRealm):
         super()._fail(stop)
 
     def peek(self, address: int, count: int) -> bytes:
-        """Copy from wherever it points."""
+        """Return bytes from any address."""
         return (
             string_at(self._base + address, count)
             if "unchecked_pointers" in Weak.switches
@@ -216,7 +216,7 @@ class WeakModuleRealm(module_realm.ModuleRealm):
         )
 
     def poke(self, address: int, data: bytes) -> None:
-        """Copy to wherever it points."""
+        """Write bytes to any address."""
         if "unchecked_pointers" in Weak.switches:
             memmove(self._base + address, data, len(data))
         else:
@@ -224,13 +224,13 @@ class WeakModuleRealm(module_realm.ModuleRealm):
 
 
 class Runtime:
-    """What both zygotes load."""
+    """The weakened runtime or compiler."""
 
     def __init__(self) -> None:
         self._real: Any = None
 
     def prepare(self, settings: "dict[str, str]") -> None:
-        """Note the switches, then be the runtime that the settings name."""
+        """Read the switches, then prepare the runtime in the settings."""
         Weak.noted(settings)
         if settings["runtime"] == "wasm_compiler":
             self._real = wasm_compiler.Runtime()
@@ -243,9 +243,9 @@ class Runtime:
             careless_birth.in_zygote()
 
     def fresh(self) -> "Any":
-        """Give what the real one gives."""
+        """Return the real runtime's realm."""
         return self._real.fresh()
 
     def loaded(self, address: int, size: int, *, fuel: bool) -> "Any":
-        """Give what the real one gives."""
+        """Return the real runtime's realm for compiled code."""
         return self._real.loaded(address, size, fuel=fuel)

@@ -1,8 +1,8 @@
-"""What the matrix takes away for each layer that cases name, to prove that the suite can see.
+"""Weakenings: how the matrix removes each layer, to prove that the suite detects the escape.
 
-A process wall is not raised by the matrix's own boot program (:mod:`tests.escape.matrix.boot`), a part of the worker is replaced by the
-weakened runtimes, a part of the realm by baking it without, a limit is lifted on one side of the socket or on both. What is lifted is
-lifted far enough to be seen and no further: the attacks of the matrix must end.
+The matrix's boot program (:mod:`tests.escape.matrix.boot`) leaves out process walls, the weakened runtimes replace parts of the worker, a
+realm is baked without a part, and limits are raised on one side of the socket or both. Limits are raised only so far that the escape is
+visible, because the attacks must end.
 """
 
 from collections.abc import Mapping
@@ -13,28 +13,27 @@ from lodger.sandbox.doctor import WALLS
 from lodger.sandbox.limits import LIMITS, MIB
 
 MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
-#: What the memory of a weakened runtime may hold beyond the limit: more than evidence overlooks.
+#: Bytes beyond the memory limit that a weakened runtime may use: more than the evidence tolerates.
 EXCESS_BYTES = 96 * MIB
 
 
 @dataclass(frozen=True, slots=True)
 class Weakening:
-    """What to take away.
+    """Layers to remove.
 
     Attributes:
         without: process walls.
         worker: switches of the weakened runtimes.
         realm: edits of the realm's sources.
-        parent: limits as the parent holds them.
-        header: limits as the worker is told them.
-        late_cpu_ms: by how much the parent's look at the worker's CPU clock comes late.
-        late_wall_ms: the same of its own clock.
-        keeps_frames: the parent keeps every frame of an error.
+        parent: limits that the parent enforces.
+        header: limits that the worker enforces.
+        late_cpu_ms: delay of the parent's CPU deadline.
+        late_wall_ms: delay of the parent's wall deadline.
+        keeps_frames: whether the parent keeps every stack frame of an error.
         settings: other settings of the zygote.
         compiling: CPU milliseconds and bytes of one compilation.
-        engine: layers that the host of a case, or the engine that it asks, lacks.
-        host: "naive" answers calls, and takes results, the way a careless host would; "same_realm" runs the next tenant's script in the
-            same realm.
+        engine: layers removed from the host of a case or from the engine.
+        host: "naive" for a careless host and parent; "same_realm" to run the next tenant's script in the same realm.
     """
 
     without: frozenset[str] = frozenset()
@@ -90,7 +89,7 @@ def _realm(edit: str) -> Weakening:
 _LOG = ("log_lines", "log_bytes", "log_line_bytes")
 _OUTPUT = ("result_bytes", "frame_bytes")
 _NAIVE = Weakening(host="naive")
-_SHORT_STACK = Weakening(settings={"stack_bytes": str(1 << 20)})  # half of what a guest may use of it
+_SHORT_STACK = Weakening(settings={"stack_bytes": str(1 << 20)})  # half of what a guest may use
 _OF_THE_ENGINE = [
     "tenant_predicate",
     "tenant_keys",
@@ -105,7 +104,7 @@ _OF_THE_ENGINE = [
     "linear_patterns",
 ]
 
-#: Layer to how it is taken away.
+#: Maps a layer to its weakening.
 WEAKENINGS: dict[str, Weakening] = {
     **{wall.name: Weakening(without=frozenset({wall.name})) for wall in WALLS},
     # time
@@ -133,7 +132,7 @@ WEAKENINGS: dict[str, Weakening] = {
     "wasm_bytes": _both("wasm_bytes"),
     "input_bytes": _both("input_bytes"),
     "compile_limits": Weakening(compiling=(1200, 512 * MIB)),
-    # what crosses the wall
+    # data exchanged with scripts
     "strict_json": _NAIVE,
     "call_table": _NAIVE,
     "safe_errors": _NAIVE,
@@ -167,13 +166,13 @@ WEAKENINGS: dict[str, Weakening] = {
     "proposals_off": _worker("proposals"),
     "one_nan": _worker("any_nan"),
     "checked_code": _worker("takes_binaries"),
-    # a worker's birth
+    # creation of a worker
     "birth": Weakening(without=frozenset({"seccomp", "rlimits"}), worker=frozenset({"careless_birth"})),
     # the engine behind the sandbox
     **{name: Weakening(engine=frozenset({name})) for name in _OF_THE_ENGINE},
 }
 
-#: Beginning of a case's id to what takes its layer away, where the layer's own weakening does not fit.
+#: Maps the prefix of a case's id to a weakening that replaces that of its layer.
 BY_CASE = {
     "E91-groups": Weakening(without=frozenset({"uid"}), worker=frozenset({"careless_zygote"})),
     "D66-residue": _worker("shared_notes"),
@@ -182,13 +181,13 @@ BY_CASE = {
 
 
 def of(case: Case) -> Weakening:
-    """Return what takes the layer of a case away."""
+    """Return the weakening that removes the layer of a case."""
     own = next((weak for begin, weak in BY_CASE.items() if case.id.startswith(begin)), None)
     return own or WEAKENINGS[case.wall]
 
 
 def of_others(case: Case) -> Weakening:
-    """Return what takes away every other layer that would stop a case."""
+    """Return the weakening that removes the other layers that stop a case."""
     weak = Weakening()
     for name in case.behind:
         weak |= WEAKENINGS[name]

@@ -34,7 +34,7 @@ def test_examination_of_what_stands() -> None:
 
     walls = asyncio.run(go("landlock"))
     states = {finding.wall: finding.state for finding in Doctor.examine(walls)}
-    assert states["seccomp"] == "stands"
+    assert states["seccomp"] == "active"
     assert states["landlock"] == "missing"
     body = Doctor.as_json(Doctor.examine({**walls, "seccomp": "gone"}))
     assert body["ok"] is False

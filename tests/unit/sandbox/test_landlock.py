@@ -36,7 +36,7 @@ def test_every_right_that_a_kernel_knows_is_denied(
     kernel = Kernel(*rights)
     monkeypatch.setattr(landlock, "_create", kernel.create)
     monkeypatch.setattr(landlock.os, "close", lambda _descriptor: None)
-    assert tuple(landlock.widest().values()) == rights
+    assert tuple(landlock.supported_rights().values()) == rights
 
 
 def test_another_refusal_is_not_taken_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ def test_another_refusal_is_not_taken_for_an_answer(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(landlock, "_create", full)
     with pytest.raises(OSError) as refused:
-        landlock.widest()
+        landlock.supported_rights()
     assert refused.value.errno == errno.EMFILE
 
 
@@ -53,7 +53,7 @@ def test_this_kernel() -> None:
     abi = landlock.abi()
     if not abi:
         pytest.skip("NOT TESTED: no Landlock here")
-    found = tuple(landlock.widest().values())
+    found = tuple(landlock.supported_rights().values())
     known = KNOWN[min(abi, max(KNOWN))]
     assert all(got >= minimum for got, minimum in zip(found, known, strict=True))
     if abi in KNOWN:

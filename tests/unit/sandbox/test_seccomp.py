@@ -39,11 +39,11 @@ def walked(program: bytes, number: int, audit: int, arguments: tuple[int, ...] =
 def test_first_filter_over_every_number(machine: str) -> None:
     numbers = table(machine)
     names = {number: name for name, number in numbers.items()}
-    program = seccomp.first(machine)
+    program = seccomp.first_filter(machine)
     allowed = {names[n] for n in range(600) if run(program, n, AUDIT[machine]) == seccomp.ALLOW}
     lacking = {name for name, number in numbers.items() if number < 0}
     conditional = {"seccomp", "madvise", "futex"}  # all arguments zero is not how they are called
-    listed = {*seccomp.PLAIN, *seccomp.HALVES, *seccomp.NEVER_EXECUTABLE, "prlimit64", "timer_settime"}
+    listed = {*seccomp.PLAIN, *seccomp.PARTLY_ALLOWED, *seccomp.NEVER_EXECUTABLE, "prlimit64", "timer_settime"}
     assert allowed == listed - lacking - conditional
     assert len(allowed) <= 25
     refused = {names[n] for n in range(600) if run(program, n, AUDIT[machine]) == seccomp.EPERM}
@@ -54,14 +54,14 @@ def test_first_filter_over_every_number(machine: str) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_another_architecture_is_killed(machine: str) -> None:
-    for program in (seccomp.first(machine), seccomp.second(machine)):
+    for program in (seccomp.first_filter(machine), seccomp.second_filter(machine)):
         for audit in (0, 0x40000003, *(mark for name, mark in AUDIT.items() if name != machine)):
             assert run(program, table(machine)["read"], audit) == seccomp.KILL
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arguments(machine: str) -> None:
-    numbers, audit, program = table(machine), AUDIT[machine], seccomp.first(machine)
+    numbers, audit, program = table(machine), AUDIT[machine], seccomp.first_filter(machine)
     for name in ("mmap", "mprotect"):
         for protection in range(16):
             verdict = run(program, numbers[name], audit, (0, 0, protection, 0, 0, 0))
@@ -87,7 +87,7 @@ HALVES = {
 def test_only_the_harmless_half_passes(machine: str, name: str) -> None:
     index, right, tried = HALVES[name]
     for runtime in ("quickjs", "quickjs-native", "wasm", "wasm_compiler"):
-        program = seccomp.first(machine, runtime)
+        program = seccomp.first_filter(machine, runtime)
         for value in (*tried, 0x1, 0x22, 0x40022, 0x122, 0x20022, 0x4022):
             arguments = tuple(value if place == index else 0 for place in range(6))
             verdict = run(program, table(machine)[name], AUDIT[machine], arguments)
@@ -96,16 +96,16 @@ def test_only_the_harmless_half_passes(machine: str, name: str) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_second_filter_takes_back_arming_and_nothing_else(machine: str) -> None:
-    program, numbers = seccomp.second(machine), table(machine)
+    program, numbers = seccomp.second_filter(machine), table(machine)
     killed = {n for n in range(600) if run(program, n, AUDIT[machine]) == seccomp.KILL}
     assert killed == {numbers[name] for name, _ in seccomp.UNTIL_ARMED}
 
 
 def test_a_runtime_gets_what_stands_in_the_table_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     writev, audit = table("x86_64")["writev"], AUDIT["x86_64"]
-    monkeypatch.setattr(seccomp, "ADDED", {"other": ("writev",)})
-    assert run(seccomp.first("x86_64", "other"), writev, audit) == seccomp.ALLOW
-    assert run(seccomp.first("x86_64", "quickjs"), writev, audit) == seccomp.KILL
+    monkeypatch.setattr(seccomp, "RUNTIME_CALLS", {"other": ("writev",)})
+    assert run(seccomp.first_filter("x86_64", "other"), writev, audit) == seccomp.ALLOW
+    assert run(seccomp.first_filter("x86_64", "quickjs"), writev, audit) == seccomp.KILL
 
 
 RUNTIMES = {"quickjs": 25, "quickjs-native": 25, "wasm": 30, "wasm_compiler": 30}
@@ -113,7 +113,7 @@ RUNTIMES = {"quickjs": 25, "quickjs-native": 25, "wasm": 30, "wasm_compiler": 30
 
 def answered(machine: str, runtime: str) -> dict[str, int]:
     """Every call that some argument keeps from death, by name, with the best answer; ``seccomp`` is asked as it is called."""
-    program, audit = seccomp.first(machine, runtime), AUDIT[machine]
+    program, audit = seccomp.first_filter(machine, runtime), AUDIT[machine]
     names = {number: name for name, number in table(machine).items()}
     found = {}
     for number in range(600):
@@ -136,20 +136,20 @@ def test_the_list_is_short_and_each_call_has_its_reason(machine: str, runtime: s
     allowed = {name for name, verdict in found.items() if verdict == seccomp.ALLOW and name not in seccomp.REFUSED}
     assert len(allowed) <= RUNTIMES[runtime], sorted(allowed)
     for name in found:
-        assert len(seccomp.WHY[name]) > 5, f"{name} has no reason"
-        assert (name in seccomp.REFUSED) == seccomp.WHY[name].startswith("refused")
+        assert len(seccomp.REASONS[name]) > 5, f"{name} has no reason"
+        assert (name in seccomp.REFUSED) == seccomp.REASONS[name].startswith("refused")
 
 
 def test_no_reason_is_left_without_a_call() -> None:
     used = {name for machine in MACHINES for runtime in RUNTIMES for name in answered(machine, runtime)}
-    assert used == set(seccomp.WHY)
+    assert used == set(seccomp.REASONS)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_number_takes_a_long_way(machine: str) -> None:
     """The kernel tries each number of its table when a filter is raised: a list instead of a tree cost 60 µs of each worker."""
     for runtime in RUNTIMES:
-        for program in (seccomp.first(machine, runtime), seccomp.second(machine, runtime)):
+        for program in (seccomp.first_filter(machine, runtime), seccomp.second_filter(machine, runtime)):
             assert max(walked(program, number, AUDIT[machine])[1] for number in range(600)) <= 20
 
 

@@ -18,7 +18,7 @@ def protecting(program: bytes, machine: str, name: str, protection: int) -> int:
 @pytest.mark.parametrize("runtime", ["wasm", "wasm_compiler"])
 def test_list_is_short_and_adds_nothing_but_a_barrier(machine: str, runtime: str) -> None:
     def allowed(which: str) -> set[int]:
-        program = seccomp.first(machine, which)
+        program = seccomp.first_filter(machine, which)
         return {number for number in range(600) if run(program, number, AUDIT[machine]) == seccomp.ALLOW}
 
     more = allowed(runtime) - allowed("quickjs")
@@ -33,7 +33,7 @@ def test_protection_by_runtime_before_and_after_arming(machine: str) -> None:
         ("wasm", seccomp.ALLOW, seccomp.KILL),
         ("wasm_compiler", seccomp.ALLOW, seccomp.ALLOW),
     ):
-        first, second = seccomp.first(machine, runtime), seccomp.second(machine, runtime)
+        first, second = seccomp.first_filter(machine, runtime), seccomp.second_filter(machine, runtime)
         for protection in range(8):
             executable, both = bool(protection & EXECUTABLE), protection & BOTH == BOTH
             early = protecting(first, machine, "mprotect", protection)
@@ -54,7 +54,7 @@ def _rank(verdict: int) -> int:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_only_handlers_of_faults_can_be_given_back(machine: str) -> None:
-    number, program = table(machine)["rt_sigaction"], seccomp.first(machine, "wasm")
+    number, program = table(machine)["rt_sigaction"], seccomp.first_filter(machine, "wasm")
     for signal in range(70):
         verdict = run(program, number, AUDIT[machine], (signal, 0, 0, 0, 0, 0))
         assert verdict == (seccomp.ALLOW if signal in (4, 7, 8, 11) else seccomp.EPERM)

@@ -14,7 +14,6 @@ OURS = {
     "lodger.sandbox.child",
     "lodger.sandbox.child.boot",
     "lodger.sandbox.child.channel",
-    "lodger.sandbox.child.launch",
     "lodger.sandbox.child.settings",
     "lodger.sandbox.child.worker",
     "lodger.sandbox.frames",

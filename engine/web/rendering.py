@@ -1,0 +1,106 @@
+"""HTML from templates: the environment, and filters for instants, durations, JSON and small charts."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from lodger.engine.core.serialization import to_jsonable
+
+FOLDER = files("lodger.engine.web")
+#: Size of a sparkline, pixels.
+SPARK_WIDTH, SPARK_HEIGHT = 120, 24
+#: Lines of a script shown around an error.
+FRAME_LINES = 4
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def instant(value: datetime | None) -> str:
+    """Return an instant as UTC date and time to the second; a dash for None."""
+    return "–" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(milliseconds: float | None) -> str:
+    """Return a duration in at most two units; a dash for None."""
+    if milliseconds is None:
+        return "–"
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    seconds, words = int(milliseconds / 1000), list[str]()
+    for unit, size in _UNITS:
+        count, seconds = divmod(seconds, size)
+        if count and len(words) < 2:
+            words.append(f"{count} {unit}")
+    return " ".join(words)
+
+
+def took(action: Any) -> float | None:  # noqa: ANN401 - an action or an attempt
+    """Return the duration of an action or attempt in milliseconds; None unless it has ended."""
+    if action.started_at is None or action.finished_at is None:
+        return None
+    return float((action.finished_at - action.started_at).total_seconds() * 1000)
+
+
+def lateness(action: Any) -> float | None:  # noqa: ANN401 - an action
+    """Return start minus due time in milliseconds; None unless it has started."""
+    return None if action.started_at is None else max(0.0, (action.started_at - action.due_at).total_seconds() * 1000)
+
+
+def pretty(value: object) -> str:
+    """Return a value as indented JSON."""
+    return json.dumps(to_jsonable(value), indent=2, ensure_ascii=False)
+
+
+def sparkline(values: Sequence[float]) -> Markup:
+    """Return a line chart of values from old to new as inline SVG; nothing for fewer than two."""
+    if len(values) < 2:
+        return Markup("")
+    top, step = max(values) or 1.0, SPARK_WIDTH / (len(values) - 1)
+    points = " ".join(
+        f"{at * step:.1f},{SPARK_HEIGHT - 2 - value / top * (SPARK_HEIGHT - 4):.1f}" for at, value in enumerate(values)
+    )
+    label = f"{len(values)} values, the latest {duration(values[-1])}, the largest {duration(max(values))}"
+    return Markup(
+        '<svg class="spark" width="{w}" height="{h}" role="img" aria-label="{label}"><title>{label}</title>'
+        '<polyline points="{points}"/></svg>'
+    ).format(w=SPARK_WIDTH, h=SPARK_HEIGHT, label=label, points=points)
+
+
+def frame(source: str | None, line: int | None) -> list[tuple[int, str, bool]]:
+    """Return (number, text, whether it is the line) of the lines around a line of a source; none without it."""
+    lines = (source or "").split("\n")
+    if line is None or not 1 <= line <= len(lines):
+        return []
+    first = max(1, line - FRAME_LINES)
+    return [(at, lines[at - 1], at == line) for at in range(first, min(len(lines), line + 2) + 1)]
+
+
+@cache
+def environment() -> Environment:
+    """Return the template environment: everything is escaped, an undefined name is an error."""
+
+    def load(name: str) -> str:
+        return (FOLDER / "templates" / name).read_text(encoding="utf-8")
+
+    made = Environment(
+        loader=FunctionLoader(load), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {
+        "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
+        "sparkline": sparkline,
+    }  # fmt: skip
+    made.globals["frame"] = frame
+    return made
+
+
+@cache
+def static(name: str) -> bytes:
+    """Return the content of a static file."""
+    return (FOLDER / "static" / name).read_bytes()

@@ -1,0 +1,174 @@
+// Behaviour of the dashboard: changes go through the HTTP API, pages refresh themselves, rules and sources are checked as you type.
+"use strict";
+
+const api = "/api/v1";
+const notice = document.getElementById("notice");
+
+function tell(text, bad) {
+  notice.textContent = text;
+  notice.className = bad ? "warn" : "";
+}
+
+async function call(method, path, body) {
+  const headers = {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (path !== "/session" || method !== "POST") {
+    const session = await fetch(api + "/session");
+    if (session.status === 401) { location.assign("/sign-in"); throw new Error("signed out"); }
+    headers["X-CSRF-Token"] = (await session.json()).csrf;
+  }
+  const answer = await fetch(api + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const text = await answer.text();
+  const value = text ? JSON.parse(text) : null;
+  if (!answer.ok) {
+    const parts = [value.detail || value.title, value.why, value.fix && `To fix it: ${value.fix}`];
+    throw new Error(parts.filter(Boolean).join(". "));
+  }
+  return value;
+}
+
+async function change(element, body) {
+  const [method, path] = element.dataset.call.split(" ");
+  element.setAttribute("aria-busy", "true");
+  tell("");
+  try {
+    await call(method, path, method === "DELETE" ? undefined : body);
+    if (element.dataset.then) location.assign(element.dataset.then);
+    else { tell("Done."); await refresh(true); }
+  } catch (error) {
+    tell(error.message, true);
+  } finally {
+    element.removeAttribute("aria-busy");
+  }
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if ("signOut" in button.dataset) {
+    await call("DELETE", "/session");
+    location.assign("/sign-in");
+  } else if (button.dataset.dryRun) {
+    await dryRun(button);
+  } else if (button.type === "button" && button.dataset.call) {
+    if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
+    let body = button.dataset.body && JSON.parse(button.dataset.body);
+    if (button.dataset.ask) {
+      const text = prompt(button.dataset.label);
+      if (text === null) return;
+      body = text ? { [button.dataset.ask]: text } : {};
+    }
+    await change(button, body);
+  }
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if ("signIn" in form.dataset) {
+    event.preventDefault();
+    try {
+      await call("POST", "/session", { token: form.elements.token.value.trim() });
+      location.assign("/");
+    } catch (error) {
+      tell(error.message, true);
+    }
+  } else if (form.dataset.call) {
+    event.preventDefault();
+    const body = {};
+    for (const [name, value] of new FormData(form)) if (value !== "") body[name] = value;
+    if (form.dataset.version) body.after_version = Number(form.dataset.version);
+    await change(form, body);
+  }
+});
+
+// Input fields: a rule shows its sentence and next slots, a source its first problem.
+
+let waiting = 0;
+document.addEventListener("input", (event) => {
+  const field = event.target;
+  const work = field.closest("form")?.querySelector("[data-preview]") && (field.matches("[data-preview],[data-preview-tz]")) ? preview
+    : field.dataset.check ? check : null;
+  if (!work) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(() => work(field), 350);
+});
+
+async function preview(field) {
+  const form = field.closest("form");
+  const output = form.querySelector("[data-preview-of]");
+  const body = { rules: form.querySelector("[data-preview]").value, tz: form.querySelector("[data-preview-tz]").value, n: 5 };
+  if (!body.rules) { output.textContent = ""; return; }
+  try {
+    const found = await call("POST", "/preview", body);
+    const lines = [found.text, ...found.slots.map((slot) => "  " + slot + (found.shifted.includes(slot) ? "  shifted by daylight saving" : ""))];
+    if (output.dataset.whatIf) {
+      const difference = await call("POST", output.dataset.whatIf, { rules: body.rules, tz: body.tz, at_most: 5 });
+      for (const slot of difference.dropped) lines.push("- " + slot);
+      for (const slot of difference.added) lines.push("+ " + slot);
+    }
+    output.className = "";
+    output.textContent = lines.join("\n");
+  } catch (error) {
+    output.className = "warn";
+    output.textContent = error.message;
+  }
+}
+
+async function check(field) {
+  const output = field.form.querySelector("[data-check-of]");
+  try {
+    const found = await call("POST", field.dataset.check, { source: field.value });
+    output.className = found.ok ? "" : "warn";
+    output.textContent = found.ok ? "It compiles." : found.problems.map((each) => `line ${each.line}: ${each.message}`).join("\n");
+  } catch (error) {
+    output.className = "warn";
+    output.textContent = error.message;
+  }
+}
+
+async function dryRun(button) {
+  const form = button.form;
+  const output = form.querySelector("[data-dry-run-of]");
+  output.hidden = false;
+  output.textContent = "Running…";
+  try {
+    const found = await call("POST", button.dataset.dryRun, { source: form.elements.source.value });
+    const lines = [found.outcome, ...found.logs.map((line) => `${line.level}  ${line.text}`), ...found.diff];
+    if (found.error) lines.push(`${found.error.name}: ${found.error.message} (line ${found.error.line})`);
+    else lines.push("result " + JSON.stringify(found.result));
+    output.textContent = lines.join("\n");
+  } catch (error) {
+    output.textContent = error.message;
+  }
+}
+
+// Open pages refresh their content; a part with data-keep stays while it has the focus.
+
+async function refresh(once) {
+  const main = document.getElementById("main");
+  const busy = document.activeElement && document.activeElement.closest("form, [data-keep]");
+  if (busy && !once) return;
+  const answer = await fetch(location.href, { headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
+  if (answer.redirected) { location.assign("/sign-in"); return; }
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
+  if (!next) return;
+  const open = [...main.querySelectorAll("details")].map((each) => each.open);
+  const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
+  main.replaceChildren(...next.childNodes);
+  main.querySelectorAll("details").forEach((each, at) => { each.open = open[at] || false; });
+  if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
+  if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
+  else delete main.dataset.refresh;
+}
+
+async function keepFresh() {
+  for (;;) {
+    const seconds = Number(document.getElementById("main").dataset.refresh);
+    if (!seconds) return;
+    await new Promise((go) => setTimeout(go, seconds * 1000));
+    if (document.hidden) continue;
+    try { await refresh(false); } catch { tell("The server does not answer; trying again.", true); }
+  }
+}
+
+keepFresh();

@@ -1,0 +1,140 @@
+"""The dashboard's pages over HTTP: sign-in, roles, tenants, hostile text, and what many open pages cost."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import pytest
+from sqlalchemy import event
+from tests.api.house import House
+from tests.api.test_live import worked
+
+from lodger.engine.web import sign_in
+from lodger.engine.web.dashboard import POLICY, STATIC
+from lodger.sandbox.job import ScriptError
+
+SignIn = Callable[..., httpx2.Client]
+OF_PLATFORM = ("/", "/tenants", "/schedules", "/actions", "/audit")
+OF_TENANT = ("", "/schedules", "/schedules/s", "/actions", "/scripts", "/scripts/job", "/audit")
+HOSTILE = "<img src=x onerror=alert(1)>\"'&"
+
+
+def test_a_browser_without_a_session_is_sent_to_the_sign_in_page(lodge: House) -> None:
+    for path in (*OF_PLATFORM, "/t/acme"):
+        answer = lodge.http.get(lodge.url + path, headers={"accept": "text/html"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+        assert lodge.http.get(lodge.url + path).status_code == 401, "a program gets a problem document"
+    assert "<form data-sign-in>" in lodge.http.get(lodge.url + "/sign-in").text
+    for name, media in STATIC.items():
+        answer = lodge.http.get(f"{lodge.url}/static/{name}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, media)
+
+
+def test_a_link_signs_in_once(lodge: House) -> None:
+    assert sign_in.link(lodge.engine) is None, "there is no administrator yet"
+    lodge.token("admin")
+    path = sign_in.link(lodge.engine)
+    with httpx2.Client(base_url=lodge.url, trust_env=False, headers={"accept": "text/html"}) as browser:
+        answer = browser.get(str(path))
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert "HttpOnly" in answer.headers["set-cookie"]
+        assert "SameSite=strict" in answer.headers["set-cookie"]
+        assert browser.get("/tenants").status_code == 200
+    again = lodge.http.get(lodge.url + str(path))
+    assert again.status_code == 401
+    assert "set-cookie" not in again.headers
+    late = sign_in.link(lodge.engine)
+    lodge.clock.advance(sign_in.LINK_US / 1e6 + 1)
+    assert lodge.http.get(lodge.url + str(late)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("role", "tenant"), [("admin", None), ("operator", None), ("editor", "acme"), ("viewer", "acme")]
+)
+def test_every_page_is_shown_to_those_who_may_read_it(
+    lodge: House, signed_in: SignIn, role: str, tenant: str | None
+) -> None:
+    lodge.engine.actions.run_now("acme", "s")
+    worked(lodge, fails=True)
+    browser = signed_in(role, tenant)
+    action = lodge.engine.actions.list("acme")[0]
+    pages = [f"/t/acme{path}" for path in (*OF_TENANT, f"/actions/{action.id}")]
+    pages += OF_PLATFORM if tenant is None else ["/", "/schedules", "/actions", "/audit"]
+    for path in pages:
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-security-policy"] == POLICY
+        assert not re.search(r"<script(?! src=)|<style|\sstyle=|\son[a-z]+=|javascript:", answer.text), path
+        assert ("data-call" in answer.text) <= (role != "viewer"), "a viewer is offered no change"
+    if tenant is not None:
+        assert browser.get("/tenants").status_code == 403
+        refused = [browser.get(path) for path in ("/t/other", "/t/other/schedules/s", "/t/absent")]
+        assert [each.status_code for each in refused] == [404, 404, 404]
+        assert "other" not in browser.get("/schedules").text
+
+
+def test_an_error_page_says_what_happened_and_how_to_fix_it(signed_in: SignIn) -> None:
+    answer = signed_in("admin").get("/t/acme/schedules/absent")
+    assert answer.status_code == 404
+    assert "schedule_unknown" in answer.text
+    assert "To fix it:" in answer.text
+
+
+def test_an_action_shows_its_error_at_the_scripts_line(lodge: House, signed_in: SignIn) -> None:
+    lodge.engine.scripts.put("acme", "job", "export default () => {\n  lost\n}")
+    asked = lodge.engine.actions.run_now("acme", "s")
+    worked(lodge, fails=True, error=ScriptError("ReferenceError", "lost is not defined", file="main.js", line=2))
+    text = signed_in("viewer", "acme").get(f"/t/acme/actions/{asked.id}").text
+    assert "<b>ReferenceError</b>: lost is not defined" in text
+    assert '<span class="here"><i>2</i>   lost' in text
+
+
+def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> None:
+    lodge.engine.tenants.create("evil", name=HOSTILE)
+    lodge.engine.scripts.put("evil", "job", f"// {HOSTILE}\nexport default () => 1", why=HOSTILE)
+    lodge.engine.schedules.create("evil", "s", script="job", rules="every 60s")
+    lodge.engine.schedules.pause("evil", "s", note=HOSTILE)
+    asked = lodge.engine.run_in("evil", "job", 0, {"text": HOSTILE})
+    browser = signed_in("admin")
+    for path in ("/tenants", "/audit", *(f"/t/evil{each}" for each in OF_TENANT), f"/t/evil/actions/{asked.id}"):
+        text = browser.get(path).text
+        assert "<img" not in text, path
+    assert "&lt;img" in browser.get("/tenants").text
+
+
+def test_a_change_needs_the_sessions_csrf_token(signed_in: SignIn) -> None:
+    browser = signed_in("editor", "acme")
+    path = "/api/v1/tenants/acme/schedules/s/pause"
+    assert browser.post(path, json={}).status_code == 403
+    csrf = browser.get("/api/v1/session").json()["csrf"]
+    assert browser.post(path, json={}, headers={"x-csrf-token": csrf}).status_code == 200
+    assert 'class="state paused"' in browser.get("/t/acme/schedules/s").text
+
+
+def test_many_open_pages_are_rendered_once(lodge: House, signed_in: SignIn) -> None:
+    """A page is reused for a second: what sixty open pages ask of the ledger beyond sessions is what one asks."""
+    browser = signed_in("operator")
+    asked: list[str] = []
+
+    @event.listens_for(lodge.engine.context.database.engine, "before_cursor_execute")
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        if (
+            "FROM lodger_sessions" not in statement
+            and "lodger_tokens" not in statement
+            and "lodger_actions" in statement
+        ):
+            asked.append(statement)
+
+    try:
+        browser.get("/actions?state=done")
+        alone = len(asked)
+        assert alone > 0
+        asked.clear()
+        with ThreadPoolExecutor(20) as threads:
+            answers = list(threads.map(lambda _: browser.get("/actions?state=failed"), range(60)))
+    finally:
+        event.remove(lodge.engine.context.database.engine, "before_cursor_execute", note)
+    assert {each.status_code for each in answers} == {200}
+    # As many rounds as the answers took seconds, and not one for each.
+    assert len(asked) < 30 * alone
