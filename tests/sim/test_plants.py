@@ -44,7 +44,7 @@ def test_the_documentation_shows_each() -> None:
 
 
 def test_what_broke_a_law_is_told_by_few_happenings() -> None:
-    plant = replace(next(each for each in PLANTS if each.name == "nobody releases the next held action"))
+    plant = replace(next(each for each in PLANTS if each.name == "the next held action is not released"))
     plan = drawn(1, Shape(seconds=6, schedules=10))
     played = play(plan, tampered=plant.into)
     assert played.law is not None
