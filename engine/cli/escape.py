@@ -248,7 +248,12 @@ def _show(suite: "Suite") -> None:
         [(number, what, _counted(counts)) for number, what, counts in by_class(findings)],
     )
     for found in findings:
-        if found.status in ("escaped", "failed", "slow") or found.only_its_wall == "escaped":
+        # An attack that escapes behind no wall at all proves that the case can see; one that does not is shown, too.
+        if (
+            found.status in ("escaped", "failed", "slow")
+            or found.only_its_wall == "escaped"
+            or found.no_wall == "contained"
+        ):
             _show_one(found)
     variants = len({found.case.id for found in findings})
     what = f"{len(findings)} runs: {attacks(findings)} attacks in {variants} variants"

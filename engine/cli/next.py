@@ -148,10 +148,10 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> 
 
 
 def _away(slot: datetime, now: datetime) -> str:
-    from lodger.engine.cli.output.humanize import span
+    from lodger.engine.service.humanize import humanize_duration
 
     seconds = (slot - now).total_seconds()
-    return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"
+    return f"in {humanize_duration(seconds)}" if seconds >= 0 else f"{humanize_duration(-seconds)} ago"
 
 
 def _span(seconds: float) -> str:

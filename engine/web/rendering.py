@@ -11,13 +11,13 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.service.humanize import humanize_duration
 
 FOLDER = files("lodger.engine.web")
 #: Size of a sparkline, pixels.
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
-_UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 
 def instant(value: datetime | None) -> str:
@@ -27,18 +27,7 @@ def instant(value: datetime | None) -> str:
 
 def duration(milliseconds: float | None) -> str:
     """Return a duration in at most two units; a dash for None."""
-    if milliseconds is None:
-        return "–"
-    if milliseconds < 1000:
-        return f"{milliseconds:.0f} ms"
-    if milliseconds < 60_000:
-        return f"{milliseconds / 1000:.1f} s"
-    seconds, words = int(milliseconds / 1000), list[str]()
-    for unit, size in _UNITS:
-        count, seconds = divmod(seconds, size)
-        if count and len(words) < 2:
-            words.append(f"{count} {unit}")
-    return " ".join(words)
+    return "–" if milliseconds is None else humanize_duration(milliseconds / 1000)
 
 
 def took(action: Any) -> float | None:  # noqa: ANN401 - an action or an attempt

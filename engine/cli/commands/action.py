@@ -8,8 +8,8 @@ import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.humanize import span
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json, zulu
+from lodger.engine.service.humanize import humanize_duration
 
 app = typer.Typer(
     name="action", help="Actions: what ran, what is due, and why something did not run.", no_args_is_help=True
@@ -40,7 +40,7 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
         "started": found.started_at and zulu(found.started_at),
         "ended": found.finished_at and zulu(found.finished_at),
         "took": views.took(found),
-        "late by": None if found.lateness_ms is None else span(found.lateness_ms / 1000),
+        "late by": None if found.lateness_ms is None else humanize_duration(found.lateness_ms / 1000),
         "result": None if found.result is None else views.compact(found.result),
     }
     for name, text in lines.items():

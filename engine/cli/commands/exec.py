@@ -166,11 +166,11 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
 
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:
-    from lodger.engine.cli.output.code_frame import excerpt
+    from lodger.engine.cli.output.code_frame import code_frame
 
     place = f"{name}:{error['line']}" if error["line"] else name
     sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")
     if error["name"] == "NotText":
         return
-    for line in excerpt(source, error["line"], error["column"]):
+    for line in code_frame(source, error["line"], error["column"]):
         say(line)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lodger.engine.cli.demo_story import demo_words
 from lodger.engine.cli.demo_story.story import Missed, Run, Story, Upcoming
-from lodger.engine.cli.output.code_frame import excerpt
+from lodger.engine.cli.output.code_frame import code_frame
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.sandbox.limits import LIMITS
@@ -94,7 +94,7 @@ class Feed:
             missed=late_s > self._missed_s,
             outcome=outcome.value,
             said=demo_words.result(finished.result) if error is None else f"{error.name}: {error.message}",
-            place=() if error is None or stopped else tuple(excerpt(source, error.line, error.column, before=1)),
+            place=() if error is None or stopped else tuple(code_frame(source, error.line, error.column, before=1)),
             stopped_by=stopped,
         )
 

@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 
 from lodger.engine.cli.demo_story.story import Missed, Run, Upcoming
-from lodger.engine.cli.output.humanize import span
+from lodger.engine.service.humanize import humanize_duration
 
 _REASONS = {
     "missed": "missed while the engine was off",
@@ -17,7 +17,7 @@ def late(run: Run) -> str:
     if run.slot is None:
         return "asked for"
     if run.missed:
-        return f"missed {span(run.late_s)} ago"
+        return f"missed {humanize_duration(run.late_s)} ago"
     return f"{max(0.0, run.late_s) * 1000:.0f} ms late"
 
 
@@ -39,7 +39,7 @@ def soon(item: Upcoming, now: datetime) -> str:
     if item.next_at is None:
         return item.state if item.state != "armed" else "never again"
     seconds = (item.next_at - now).total_seconds()
-    return "now" if seconds <= 0 else f"in {span(seconds)}" if seconds >= 1 else "in 1 s"
+    return "now" if seconds <= 0 else f"in {humanize_duration(seconds)}" if seconds >= 1 else "in 1 s"
 
 
 def result(text: str | None) -> str:

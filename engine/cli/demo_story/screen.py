@@ -15,7 +15,7 @@ from rich.text import Text
 from lodger.engine.cli.demo_story import demo_words
 from lodger.engine.cli.demo_story.mailbox import Mail
 from lodger.engine.cli.demo_story.story import Missed, Run, Story
-from lodger.engine.cli.output.humanize import span
+from lodger.engine.service.humanize import humanize_duration
 
 
 class Screen:
@@ -66,8 +66,12 @@ class Screen:
         text.append(f"  {now:%H:%M:%S} UTC   ran {story.ran}   ")
         text.append(f"failed {story.failed}", style="red" if story.failed else "")
         text.append(f"   mails {story.mailed}   ")
-        left = f"{span(max(0.0, (story.ends - now).total_seconds()))} left" if story.ends else "Ctrl-C ends it"
-        text.append(f"up {span((now - story.begun).total_seconds())}, {left}", style="dim")
+        left = (
+            f"{humanize_duration(max(0.0, (story.ends - now).total_seconds()))} left"
+            if story.ends
+            else "Ctrl-C ends it"
+        )
+        text.append(f"up {humanize_duration((now - story.begun).total_seconds())}, {left}", style="dim")
         return text
 
     def _due(self, rows: int) -> Table:

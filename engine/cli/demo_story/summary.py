@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.output.humanize import span
+from lodger.engine.service.humanize import humanize_duration
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
@@ -127,7 +127,7 @@ def _mails(engine: "Engine") -> dict[str, int]:
 def shown(summary: Summary, write: Callable[[str], None]) -> None:
     """Write the summary for people."""
     seconds = (summary.ended - summary.began).total_seconds()
-    write(f"The ledger after {span(seconds)}:")
+    write(f"The ledger after {humanize_duration(seconds)}:")
     width = max((len(f"{line.tenant}/{line.name}") for line in summary.lines), default=0)
     for line in summary.lines:
         parts = [f"{line.ran} ran" if line.ran else "", f"{line.failed} failed" if line.failed else ""]

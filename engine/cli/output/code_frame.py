@@ -3,7 +3,7 @@
 _WIDTH = 100
 
 
-def excerpt(source: str, line: int | None, column: int | None = None, *, before: int = 2) -> list[str]:
+def code_frame(source: str, line: int | None, column: int | None = None, *, before: int = 2) -> list[str]:
     """Return the code frame of a place in a source.
 
     Args:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.humanize import span
 from lodger.engine.cli.output.result_output import zulu
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Finished
+from lodger.engine.service.humanize import humanize_duration
 
 #: Kinds that are written; a tick that found nothing due is not.
 KINDS = frozenset({"skipped", "finished", "lost", "rescued", "paused", "node_lost", "lease_lost", "retimed", "fault"})
@@ -55,7 +55,7 @@ def _attempt(details: dict[str, Any]) -> list[str]:
             f"slot {_instant(slot)}" if slot is not None else "",
             ", ".join(ended),
             ", ".join(numbers),
-            span(took_ms / 1000) if took_ms is not None else "",
+            humanize_duration(took_ms / 1000) if took_ms is not None else "",
             error,
             f"id {views.short(details.pop('action_id', None))}",
         )

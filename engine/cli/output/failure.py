@@ -98,9 +98,9 @@ def under(text: str, index: int) -> str:
 
 
 def _place(text: str, line: int, column: int | None) -> list[str]:
-    from lodger.engine.cli.output.code_frame import excerpt
+    from lodger.engine.cli.output.code_frame import code_frame
 
-    shown = excerpt("\n" * (line - 1) + text, line, column, before=0)
+    shown = code_frame("\n" * (line - 1) + text, line, column, before=0)
     # What is far to the right is shown without what stands before it: nothing can point there.
     return shown if column is None or column <= len(text) + 1 else shown[:1]
 

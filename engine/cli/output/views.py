@@ -7,9 +7,9 @@ from datetime import datetime
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from lodger.engine.cli.output.humanize import span
 from lodger.engine.cli.output.result_output import say, table, visible, zulu
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.service.humanize import humanize_duration
 from lodger.engine.store.records import Action
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def took(each: Any) -> str:  # noqa: ANN401 - an action or an attempt
     """Return an action's duration; empty while it has not ended."""
     if each.started_at is None or each.finished_at is None:
         return ""
-    return span(max(0.0, (each.finished_at - each.started_at).total_seconds()))
+    return humanize_duration(max(0.0, (each.finished_at - each.started_at).total_seconds()))
 
 
 def slots(each: Any) -> str:  # noqa: ANN401 - an action
@@ -130,7 +130,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("waits", lambda each: f"{each.waits_ms / 1000:.1f} s"), ("why", "why"),
     ),
     "Compared": (
-        ("step", _step), ("attempt", "attempt"), ("took", lambda each: span(each.took_ms / 1000)),
+        ("step", _step), ("attempt", "attempt"), ("took", lambda each: humanize_duration(each.took_ms / 1000)),
         ("times the median", lambda each: "" if each.times is None else f"{each.times:.1f}"),
         ("", lambda each: "slow" if each.slow else ""),
     ),

@@ -3,7 +3,7 @@
 _UNITS = ((31_556_952, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-def span(seconds: float) -> str:
+def humanize_duration(seconds: float) -> str:
     """Return a duration in its two largest units, truncated: ``2 h 5 min``, ``350 ms``."""
     if seconds < 1:
         return f"{max(0, int(seconds * 1000))} ms"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lodger.engine.cli.output.humanize import span
+from lodger.engine.service.humanize import humanize_duration
 
 
 @pytest.mark.parametrize(
@@ -14,4 +14,4 @@ from lodger.engine.cli.output.humanize import span
     ],
 )  # fmt: skip
 def test_two_largest_units(seconds: float, words: str) -> None:
-    assert span(seconds) == words
+    assert humanize_duration(seconds) == words
