@@ -110,18 +110,18 @@ IN_THE_SQL = [
     PlantedBug(
         "turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"
     ),
-    PlantedBug("a turn forgets the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 1, "turns are"),
+    PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 1, "turns are"),
     PlantedBug(
-        "a turn forgets retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"
+        "a turn ignores retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"
     ),
     PlantedBug(
-        "a turn forgets the tenant's state",
+        "a turn ignores the tenant's state",
         rf"({_REFRESH}.*)(\(SELECT lodger_tenants.state .*lodger_turns.tenant_id\) = \?)",
         r"\1(\2 OR 1)",
         2,
     ),
     PlantedBug(
-        "a claim forgets what runs",
+        "a claim ignores running actions",
         r"(count\(\*\) AS number \nFROM lodger_actions .*'running') GROUP",
         r"\1 AND 0 GROUP",
         2,
@@ -129,7 +129,7 @@ IN_THE_SQL = [
         first=2,
     ),
     PlantedBug(
-        "a claim takes what is held",
+        "a claim takes held actions",
         _FIRST,
         lambda first: first[0].replace("held = 0 AND ", ""),
         1,
@@ -137,7 +137,7 @@ IN_THE_SQL = [
         shape=CROWDED,
     ),
     PlantedBug(
-        "a claim does not ask what is due",
+        "a claim ignores due times",
         _FIRST,
         lambda first: first[0].replace("lodger_actions.due_at <= ?", "(lodger_actions.due_at <= ? OR 1)"),
         2,
@@ -151,7 +151,7 @@ IN_THE_SQL = [
         "an attempt has one",
     ),
     PlantedBug(
-        "tenants are served by their names",
+        "tenants are served in the order of their names",
         r"ORDER BY lodger_turns.served_us, lodger_turns.tenant_id",
         "ORDER BY lodger_turns.tenant_id",
         4,
@@ -159,7 +159,7 @@ IN_THE_SQL = [
         shape=CROWDED,
     ),
     PlantedBug(
-        "nobody goes to the end of the line",
+        "a served tenant keeps its turn",
         r"UPDATE lodger_turns SET served_us=\?, ",
         "UPDATE lodger_turns SET served_us=served_us + 0 * ?, ",
         4,
@@ -167,23 +167,23 @@ IN_THE_SQL = [
         shape=CROWDED,
     ),
     PlantedBug(
-        "what has expired starts",
+        "expired actions start",
         r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at <= \?)",
         r"\1 AND 0",
         3,
         "nothing starts after",
     ),
     PlantedBug(
-        "what has not expired expires",
+        "actions expire too early",
         r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at) <= \?",
         r"\1 - 900000 <= ?",
         3,
         "nothing expires",
         first=2,
     ),
-    PlantedBug("a tick accounts a second too far", rf"({_MOVE}\?, accounted_us=)\?", r"\1? + 1000000", 1),
-    PlantedBug("a tick accounts and forgets it", rf"({_MOVE}\?, accounted_us=)\?", r"\1min(?, accounted_us)", 1),
-    PlantedBug("the next slot is armed a second late", rf"({_MOVE})\?", r"\1? + 1000000", 1, "an enabled schedule"),
+    PlantedBug("a tick accounts for a second too much", rf"({_MOVE}\?, accounted_us=)\?", r"\1? + 1000000", 1),
+    PlantedBug("a tick does not store its progress", rf"({_MOVE}\?, accounted_us=)\?", r"\1min(?, accounted_us)", 1),
+    PlantedBug("the next slot is set a second late", rf"({_MOVE})\?", r"\1? + 1000000", 1, "an enabled schedule"),
     PlantedBug(
         "gaps are not written",
         r"INSERT INTO lodger_actions \(([^)]*)\) VALUES .*ON CONFLICT DO NOTHING",
@@ -192,13 +192,13 @@ IN_THE_SQL = [
         "each slot",
     ),
     PlantedBug(
-        "a tick does not see what runs",
+        "a tick ignores running actions",
         r"(WHERE lodger_actions.schedule_id IN .*) AND state IN \('ready', 'running', 'sealed'",
         r"\1 AND state IN ('ready', 'sealed'",
         2,
     ),
     PlantedBug(
-        "held actions do not wait for what is ahead",
+        "held actions do not wait for their predecessors",
         rf"({_RELEASE}.*)NOT \(EXISTS \((.*ahead.held = \?)\)\)",
         r"\1(EXISTS (\2) OR 1)",
         2,
@@ -206,13 +206,13 @@ IN_THE_SQL = [
         shape=CROWDED,
     ),
     PlantedBug(
-        "the latest held action goes first",
+        "the newest held action starts first",
         rf"({_RELEASE}.*ELSE \? END, lodger_actions.due_at)",
         r"\1 DESC",
         4,
         "a serial schedule",
     ),
-    PlantedBug("nobody releases the next held action", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
+    PlantedBug("the next held action is not released", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
     PlantedBug(
         "the end of an attempt has no row",
         r"(INSERT INTO lodger_attempts .*) VALUES \((.*)\)$",
@@ -221,25 +221,25 @@ IN_THE_SQL = [
         "an attempt that ended",
     ),
     PlantedBug(
-        "what ran is charged twice",
+        "a run is charged twice",
         r"lodger_usage_days.runs \+ excluded.runs",
         "lodger_usage_days.runs + 2 * excluded.runs",
         1,
-        "what ran",
+        "a run is charged",
     ),
     PlantedBug(
-        "a step is begun twice",
+        "a step is started twice",
         r"(SET script_id=\?, script_version=\?, step=\(lodger_actions.step \+ )\?",
         r"\g<1>0 * ?",
         2,
     ),
     PlantedBug(
-        "cancelling reaches what is over",
+        "cancelling changes finished actions",
         rf"({_CANCEL}.*schedule_id = \?.*) AND state IN \(.*?\)",
         r"\1",
         2,
     ),
-    PlantedBug("a suspended tenant's attempts run on", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
+    PlantedBug("a suspended tenant's attempts continue", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
     PlantedBug(
         "a lease is taken two seconds early",
         r"lodger_nodes.lease_until_us < \?",
@@ -248,14 +248,14 @@ IN_THE_SQL = [
         "a lease",
     ),
     PlantedBug(
-        "what lost nodes ran is not taken back",
+        "actions of lost nodes are not recovered",
         r"(state = 'running' AND lodger_actions.node_id IN )",
         r"0 AND \1",
         4,
-        "what runs is leased",
+        "a running action is leased",
     ),
     PlantedBug(
-        "silent attempts are left alone",
+        "silent attempts are not ended",
         r"(state = 'running' AND lodger_actions.deadline_us < \?)",
         r"\1 AND 0",
         4,
@@ -263,22 +263,22 @@ IN_THE_SQL = [
         shape=CALM,
     ),
     PlantedBug(
-        "a backfill runs what has run",
+        "a backfill repeats slots that have run",
         r"(SELECT lodger_actions.slot, lodger_actions.state, lodger_actions.origin .* IS NULL)",
         r"\1 AND 0",
         6,
         shape=replace(CROWDED, focus="backfill"),
     ),
-    PlantedBug("a refused effect stays", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4, first=4),
+    PlantedBug("a refused effect is kept", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4, first=4),
     PlantedBug(
-        "retention forgets what is open",
+        "retention deletes unfinished actions",
         r"(AND lodger_actions.state) IN \(\?, \?, \?, \?, \?\)",
         r"\1 NOT IN (?, ?, ?, ?, ?)",
         6,
-        "what is not over",
+        "an unfinished action",
     ),
     PlantedBug(
-        "a deleted schedule keeps what waits",
+        "a deleted schedule keeps its waiting actions",
         rf"({_CANCEL}.*lodger_actions.state IN .*)$",
         r"\1 AND 0",
         6,
@@ -287,23 +287,27 @@ IN_THE_SQL = [
 ]
 
 IN_THE_ORDER = [
-    PlantedBug("slots are committed before their clock moves", rf"{_MOVE}\?, accounted_us=\?, wake", None, 2),
-    PlantedBug("slots are written before they are decided to be", _SLOTS, None, 2, first=2),
+    PlantedBug("slots are committed before their schedule's position", rf"{_MOVE}\?, accounted_us=\?, wake", None, 2),
+    PlantedBug("slots are committed before they are planned", _SLOTS, None, 2, first=2),
     PlantedBug("turns are refreshed in a transaction of their own", _REFRESH, None, 1, "turns are"),
     PlantedBug("effects are committed before the outcome", _ENDED, None, 1, "effects come"),
     PlantedBug("the outcome is committed before its attempt's row", r"INSERT INTO lodger_attempts .* VALUES", None, 1),
-    PlantedBug("the outcome is committed before it is charged", r"INSERT INTO lodger_usage_days", None, 1, "what ran"),
-    PlantedBug("the next one is released later", _RELEASE, None, 3),
-    PlantedBug("an edit is committed before its clock", rf"{_MOVE}\?, accounted_us=\?, revision=", None, 6),
     PlantedBug(
-        "a lease is lost before its actions are taken",
+        "the outcome is committed before its charge", r"INSERT INTO lodger_usage_days", None, 1, "a run is charged"
+    ),
+    PlantedBug("the next held action is released later", _RELEASE, None, 3),
+    PlantedBug(
+        "an edit is committed before its schedule's position", rf"{_MOVE}\?, accounted_us=\?, revision=", None, 6
+    ),
+    PlantedBug(
+        "a lease is lost before its actions are recovered",
         r"state = 'running' AND lodger_actions.node_id IN ",
         None,
         4,
-        "what runs is leased",
+        "a running action is leased",
     ),
-    PlantedBug("a suspension is committed before what runs is stopped", _SUSPEND, None, 6),
-    PlantedBug("a step goes on before it is known to be done", _STEP, None, 3),
+    PlantedBug("a suspension is committed before its attempts are stopped", _SUSPEND, None, 6),
+    PlantedBug("the next step starts before the step is recorded as done", _STEP, None, 3),
 ]
 
 PLANTS = [*IN_THE_SQL, *IN_THE_ORDER]

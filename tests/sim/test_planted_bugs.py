@@ -44,7 +44,7 @@ def test_the_documentation_shows_each() -> None:
 
 
 def test_what_broke_a_law_is_reduced_to_few_events() -> None:
-    plant = replace(next(each for each in PLANTS if each.name == "nobody releases the next held action"))
+    plant = replace(next(each for each in PLANTS if each.name == "the next held action is not released"))
     plan = draw_plan(1, Shape(seconds=6, schedules=10))
     played = play(plan, prepare=plant.install)
     assert played.law is not None

@@ -54,7 +54,9 @@ def actions_move_as_they_may(mirror: Mirror, transaction: Transaction) -> None:
         if new.state == "running":
             node = mirror.nodes.get(new.node or "")
             if node is None or node.state != "alive" or node.epoch != new.epoch:
-                raise Broken("what runs is leased by a living epoch", f"{key} runs on {new.node} under {new.epoch}")
+                raise Broken(
+                    "a running action is leased by a living epoch", f"{key} runs on {new.node} under {new.epoch}"
+                )
             home = mirror.turns.get((new.tenant, ""))
             if not set(node.labels.split()).issuperset(new.requires.split() + (home.bound.split() if home else [])):
                 raise Broken("what runs is where its labels are", f"{key} requires {new.requires!r} on {node.labels!r}")
@@ -66,7 +68,7 @@ def _forgotten(mirror: Mirror, old: Action | None) -> None:
     if old is not None and old.state not in OVER:
         tenant = mirror.tenants.get(old.tenant)
         if tenant is not None and tenant.state == "active" and (tenant.id, "") in mirror.turns:
-            raise Broken("what is not over is not forgotten", f"{old.id} was {old.state}")
+            raise Broken("an unfinished action is not deleted", f"{old.id} was {old.state}")
 
 
 def _started(mirror: Mirror, old: Action | None, new: Action) -> None:
@@ -108,7 +110,7 @@ def attempts_leave_a_row(mirror: Mirror, transaction: Transaction) -> None:
         if not handed_back and new.state != "sealed" and (key, old.step, old.attempt) not in transaction.attempts:
             raise Broken("an attempt that ended has its row", f"{key} step {old.step} attempt {old.attempt}")
     if {tenant: more for tenant, more in transaction.runs.items() if more} != charged:
-        raise Broken("what ran is charged once", f"{transaction.runs} for {charged}")
+        raise Broken("a run is charged once", f"{transaction.runs} for {charged}")
 
 
 def effects_happen_once(mirror: Mirror, transaction: Transaction) -> None:
@@ -289,7 +291,8 @@ def epochs_are_used_once(mirror: Mirror, transaction: Transaction) -> None:
         for action in mirror.running_on[node]:
             if new.state != "alive" or mirror.actions[action].epoch != new.epoch:
                 raise Broken(
-                    "what runs is leased by a living epoch", f"{action} under {mirror.actions[action].epoch} of {node}"
+                    "a running action is leased by a living epoch",
+                    f"{action} under {mirror.actions[action].epoch} of {node}",
                 )
 
 
