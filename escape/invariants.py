@@ -55,16 +55,16 @@ class Canaries:
         port: int = self._tcp.getsockname()[1]
         return port
 
-    def named(self, text: str) -> str:
+    def fill_in(self, text: str) -> str:
         """Return an attack's text with the placeholders for path and port replaced."""
         return text.replace("CANARY_PATH", self.path).replace("CANARY_PORT", str(self.port))
 
-    def settled(self, worker_uids: range) -> None:
+    def record_reference(self, worker_uids: range) -> None:
         """Record the current resources of this process, and the user ids of workers, as the reference."""
         self._uids = worker_uids
         self._own = _belongings(worker_uids)
 
-    def touched(self) -> list[str]:
+    def changes(self) -> list[str]:
         """Return what was changed since the reference, in words."""
         found = []
         after = self._file.stat()
@@ -204,7 +204,7 @@ def resident_bytes() -> int:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def gone(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
+def remaining_processes(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
     """Return which processes still exist after a time, in words; "" if none."""
     deadline = time.monotonic() + patience_s
     while left := [pid for pid in pids if Path(f"/proc/{pid}").exists() and _state(pid) != "Z"]:

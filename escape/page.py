@@ -6,7 +6,7 @@ from html import escape
 from lodger.escape.catalogue import CHAPTERS, title
 from lodger.escape.judge import Finding
 from lodger.escape.report import by_wall, passed, xml_text
-from lodger.escape.runner import host, sees, summary
+from lodger.escape.runner import host, matrix_counts, summary
 
 _STYLE = """
 :root { color-scheme: light dark; --ground: #fbfaf8; --card: #fff; --ink: #1d1f23; --faint: #686d76; --line: #e3e0da; --good: #1b7a45;
@@ -94,7 +94,7 @@ def _about(made: str) -> str:
 
 
 def _tiles(counts: dict[str, int], findings: Sequence[Finding]) -> str:
-    alone, seen, tried = sees(findings)
+    alone, seen, tried = matrix_counts(findings)
     tiles = [(name, str(count), name) for name, count in counts.items()]
     if tried:
         tiles.append(("contained by their own wall alone", f"{alone} / {tried}", ""))

@@ -130,10 +130,10 @@ def test_cases_are_distinct_and_name_walls_that_exist() -> None:
 def test_canaries_notice() -> None:
     canaries = invariants.Canaries()
     try:
-        assert canaries.touched() == []
+        assert canaries.changes() == []
         Path(canaries.path).write_text("other")
         with socket.create_connection(("127.0.0.1", canaries.port)), socket.socket():
-            found = canaries.touched()
+            found = canaries.changes()
         assert any("file" in text for text in found)
         assert any("TCP" in text for text in found)
         assert any("descriptors" in text for text in found)

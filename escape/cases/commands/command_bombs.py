@@ -6,7 +6,7 @@ from functools import lru_cache
 from lodger.escape.arena import COMPILE_LIMITS
 from lodger.escape.case import COMMANDS, Case
 from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
-from lodger.escape.modules import assembled, command, compiled, functions, leb, section
+from lodger.escape.modules import assemble, command, compile_module, functions, leb, section
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
 
@@ -103,7 +103,7 @@ _MEMORY = '(memory (export "memory") 1)'
 
 
 def _text(items: str, body: str = "", memory: str = _MEMORY) -> Callable[[], bytes]:
-    return lambda: assembled(f'(module {memory} {items} (func (export "_start") {body}))')
+    return lambda: assemble(f'(module {memory} {items} (func (export "_start") {body}))')
 
 
 PROPOSALS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
@@ -157,7 +157,7 @@ PROPOSALS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
 
 @lru_cache(maxsize=1)
 def _machine_code() -> bytes:
-    return compiled(command("(call $say (i32.const 1))"))
+    return compile_module(command("(call $say (i32.const 1))"))
 
 
 #: Inputs that are not modules; a careless compiler would pass them to the loader of machine code.

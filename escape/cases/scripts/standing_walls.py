@@ -5,8 +5,8 @@ Attacks by native code inside a worker are in tests/escape, because an installed
 
 from lodger.escape.case import COMMANDS, GUEST, SCRIPTS, Case
 from lodger.escape.evidence import fact, leaves_nothing
-from lodger.escape.look import NEEDLE, look, residue
 from lodger.escape.modules import command
+from lodger.escape.worker_facts import NEEDLE, inspect_worker, residue
 from lodger.sandbox.outcome import Outcome
 
 ALL = (*SCRIPTS, *COMMANDS)
@@ -104,7 +104,7 @@ CASES = [
             seen=fact(name, *wanted),
             story=_STORY,
             behind=behind,
-            inspect=look,
+            inspect=inspect_worker,
             limits={"wall_ms": 5000},
             runtimes=ALL,
             on=_COMMAND,
@@ -119,7 +119,7 @@ CASES = [
             _HOLD,
             seen=fact(name, *wanted),
             story=_STORY,
-            inspect=look,
+            inspect=inspect_worker,
             behind=("root", "namespaces"),
             limits={"wall_ms": 5000},
             runtimes=ALL,
@@ -135,7 +135,7 @@ CASES = [
         seen=fact("groups", "none"),
         story=_STORY,
         behind=("namespaces",),
-        inspect=look,
+        inspect=inspect_worker,
         limits={"wall_ms": 5000},
         runtimes=ALL,
         on=_COMMAND,
@@ -160,7 +160,7 @@ CASES = [
         _HOLD,
         seen=fact("writable code", "none"),
         story=_STORY,
-        inspect=look,
+        inspect=inspect_worker,
         limits={"wall_ms": 5000},
         runtimes=("quickjs", "wasm"),
         on=_COMMAND,
