@@ -13,9 +13,7 @@ from lodger.sandbox.outcome import Outcome
 #: CPU time of a stopped compilation, as a multiple of its limit.
 MAX_CPU_RATIO = 2
 
-_STORY = (
-    "A module small enough to be taken is slow to compile: it is compiled in a worker of its own, under its own clocks."
-)
+_STORY = "A small module is slow to compile: it is compiled in a separate worker with its own limits."
 
 
 def _compiled_in_time(trial: Trial) -> str:
@@ -188,7 +186,7 @@ CASES = [
         "a module one byte too large",
         expect=(Outcome.SOURCE_TOO_LARGE,),
         seen=ends_as(Outcome.SOURCE_TOO_LARGE),
-        story="A module that is too large is refused before a compiler sees it.",
+        story="A module that is too large is refused before it reaches a compiler.",
         limits={"wasm_bytes": 65_536},
         runtimes=COMMANDS,
         wasm=lambda: (
@@ -215,7 +213,7 @@ CASES = [
             mechanism,
             expect=(Outcome.COMPILE_ERROR,),
             seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
-            story="Machine code is never taken from a tenant: what is compiled is compiled here.",
+            story="Machine code from a tenant is not accepted; modules are compiled here.",
             runtimes=COMMANDS,
             wasm=binary,
         )

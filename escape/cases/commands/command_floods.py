@@ -53,7 +53,7 @@ CASES = [
             f"standard error: {mechanism}",
             expect=(Outcome.OK, *CPU),
             seen=marked,
-            story="The log is cut where the limit is, and says so.",
+            story="The log is cut at its limit, with a note.",
             behind=(other,),
             limits=_LOG_LIMITS,
             runtimes=COMMANDS,

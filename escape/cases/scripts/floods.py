@@ -185,7 +185,7 @@ CASES = [
             mechanism,
             script,
             (Outcome.OUTPUT_LIMIT,),
-            story="A worker that forgot its cap meets the parent's.",
+            story="A worker that ignores its limit is stopped by the parent's.",
             behind=("worker_output",),
             limits=_RESULT,
         )
@@ -199,7 +199,7 @@ CASES = [
             script,
             _LOGGED,
             seen=marked,
-            story="The log is cut where the limit is, and says so.",
+            story="The log is cut at its limit, with a note.",
             behind=("worker_log",),
             limits=_LOG,
         )
@@ -213,7 +213,7 @@ CASES = [
             script,
             _LOGGED,
             seen=marked,
-            story="The worker itself stops a flood where it is cheap.",
+            story="The worker stops a flood before it is sent.",
             behind=("parent_log",),
             limits=_LOG,
         )
@@ -239,7 +239,7 @@ CASES = [
             script,
             (Outcome.WALL_LIMIT,),
             seen=in_time,
-            story="A script that only waits uses no CPU time; the parent's clock ends it.",
+            story="A script that only waits uses no CPU time; the parent's deadline ends it.",
             limits=_WAIT,
         )
         for name, mechanism, script in WAITS

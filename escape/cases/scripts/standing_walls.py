@@ -52,7 +52,7 @@ _BIRTH: tuple[tuple[int, str, tuple[str, ...], str], ...] = (
 )
 _HOLD = "await bridge.call('hold', null); return true;"
 _COMMAND = {"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}}
-_STORY = "While the script holds its worker, the kernel is asked from outside what an attack on it would meet."
+_STORY = "While the script waits, the kernel's view of the worker shows its walls."
 
 #: Traces that a script leaves in its realm.
 _LEFT = (
@@ -146,7 +146,7 @@ CASES = [
         "a tenant's bytes in the memory of the zygote and of other workers",
         f"const kept = '{NEEDLE.decode()}'; await bridge.call('hold', null); return kept.length;",
         seen=fact("residue", "none"),
-        story="While a script holds its worker, the zygote's memory and every other worker's are searched for a word of it.",
+        story="While a script waits, the memory of the zygote and of other workers is searched for its text.",
         inspect=residue,
         context=f'{{"action":{{"id":"escape"}},"word":"{NEEDLE.decode()}"}}',
         limits={"wall_ms": 8000},
@@ -174,7 +174,7 @@ CASES = [
             (Outcome.OK, Outcome.SCRIPT_ERROR),
             seen=leaves_nothing(),
             runtimes=GUEST if name == "module" else SCRIPTS,
-            story="What one attempt leaves behind is looked for by the next tenant's.",
+            story="The next tenant's script searches for traces of the attempt.",
         )
         for name, mechanism, script in _LEFT
     ),

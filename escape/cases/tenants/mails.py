@@ -2,7 +2,7 @@
 
 from lodger.escape.cases.tenants.data import asking, attack, refused
 
-_STORY = "A mail is checked whole at the call: one line for the subject, plain addresses, a bound for each of them."
+_STORY = "A mail is checked completely at the call: one-line subject, plain addresses, bounded sizes."
 _PLAIN = {"to": "['kim@example.com']", "subject": "'hello'", "text": "'hi'"}
 
 #: name, mechanism, differences from a plain mail

@@ -216,7 +216,7 @@ CASES = [
             mechanism,
             AskRule(text),
             _in_time,
-            "A rule is answered by seeking, never by walking: what it costs does not depend on what it says.",
+            "The next slot of a rule is computed directly: its cost does not depend on the rule.",
         )
         for number, name, mechanism, text in RULES
     ),
@@ -228,7 +228,7 @@ CASES = [
             mechanism,
             ReadText(text, read),
             _in_time,
-            "Whatever reads a tenant's text looks at each letter once.",
+            "Parsers of tenants' texts read each character once.",
         )
         for number, name, mechanism, text, read in TEXTS
     ),
@@ -240,7 +240,7 @@ CASES = [
             f"the zone {zone}",
             AskZone(zone),
             _not_read,
-            "A zone is a name out of a list; no file is opened by it.",
+            "A zone is a name from a list; no file is opened by it.",
         )
         for name, zone in ZONES
     ),

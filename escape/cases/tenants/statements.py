@@ -3,7 +3,7 @@
 from lodger.escape.cases.tenants.data import asking, attack, nothing_foreign
 from lodger.escape.evidence import Escaped, Trial, value_of
 
-_STORY = "Nothing that a tenant says becomes part of a statement: names come from a list, values are bound."
+_STORY = "No text of a tenant becomes part of a statement: names come from a list, values are bound."
 _ALL = "1=1 OR 1=1 OR"
 
 #: class, name, mechanism, call, arguments
@@ -104,7 +104,7 @@ CASES = [
             mechanism,
             asking("db.find", f"{{ set: 'orders', filter: {{ note: {{ contains: '{sign}' }} }} }}"),
             _matches_nothing,
-            "What is looked for is text, sign by sign.",
+            "Search text is matched literally.",
         )
         for name, mechanism, sign in PATTERNS
     ),
