@@ -173,11 +173,13 @@ def leaks(trial: Trial, secret: str) -> list[str]:
             texts["the error"] = f"{error.name}\n{error.message}\n{error.stack}\n{error.file}"
         for where, text in texts.items():
             if secret in text:
-                found.append(f"{where} holds the host's secret")
-            found += [f"{where} holds a path of the host: {path}" for path in host_paths() if path in text]
+                found.append(f"{where} contains the host's secret")
+            found += [f"{where} contains a path of the host: {path}" for path in host_paths() if path in text]
             leak = LEAKS.search(text)
             if leak is not None and where != "the result":
-                found.append(f"{where} says {leak.group()!r}: {text[max(0, leak.start() - 60) : leak.end() + 60]!r}")
+                found.append(
+                    f"{where} contains {leak.group()!r}: {text[max(0, leak.start() - 60) : leak.end() + 60]!r}"
+                )
     return found
 
 
@@ -186,13 +188,13 @@ def verdict(trial: Trial) -> list[str]:
     found = []
     for report in trial.reports:
         if not isinstance(report.outcome, Outcome):
-            found.append("the outcome is not a documented one")
+            found.append("the outcome is not documented")
         elif report.outcome.blames is Blame.ENGINE:
-            found.append(f"the script's doing was reported as the engine's: {report.outcome}")
+            found.append(f"a fault of the script was reported as the engine's: {report.outcome}")
         if (report.outcome is Outcome.OK) is (report.error is not None):
-            found.append("an outcome other than ok carries an error, ok carries none")
+            found.append("only an outcome other than ok may have an error")
         if report.outcome is not Outcome.OK and report.result is not None:
-            found.append("a result came with a verdict that is not ok")
+            found.append("an outcome other than ok has a result")
     return found
 
 

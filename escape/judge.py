@@ -90,7 +90,7 @@ class Judge:
         """Run one case and return the finding."""
         started = time.perf_counter()
         if self.whole and not self._arena.walls.get(case.wall, True):
-            why = f"the wall {case.wall} does not stand on this host: see lodger doctor"
+            why = f"the wall {case.wall} is missing on this host; run lodger doctor to see how to get it"
             return Finding(case, self._runtime, "skipped", "", why)
         try:
             trial = await self.attack(case)
@@ -105,7 +105,7 @@ class Judge:
         except SandboxError:
             raise
         except Exception as problem:  # noqa: BLE001 - a tester's own code: other cases continue
-            return Finding(case, self._runtime, "failed", "", f"the case itself is broken: {problem!r}")
+            return Finding(case, self._runtime, "failed", "", f"the case raised an exception: {problem!r}")
         try:
             broken = [] if self._neighbour is None else await self._after(trial)
         except Escaped as what:

@@ -202,7 +202,7 @@ CASES = [
             mechanism,
             expect=(Outcome.COMPILE_ERROR,),
             seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
-            story="Each part of WebAssembly that a command does not need is compiler and runtime code that a stranger could reach.",
+            story="Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach.",
             runtimes=COMMANDS,
             wasm=module,
         )

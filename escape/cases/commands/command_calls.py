@@ -283,7 +283,7 @@ CASES = [
             f"the import {name}",
             expect=(Outcome.COMPILE_ERROR,),
             seen=ends_as(Outcome.COMPILE_ERROR, says="imports functions that do not exist"),
-            story="A module imports what nobody granted: it is refused by name, before any of it runs.",
+            story="A module imports functions that do not exist: it is refused with their names before it runs.",
             runtimes=COMMANDS,
             wasm=_wasm(_SAY, imports=text),
         )
@@ -334,7 +334,7 @@ CASES = [
             "checked_pointers",
             mechanism,
             seen=both(survives, answers(FAULT)),
-            story="Every pointer and length that a command hands over is a stranger's: it is compared with the memory's size.",
+            story="Every pointer and length from a command is checked against the memory's size.",
             runtimes=COMMANDS,
             wasm=_wasm(
                 f"(call $say {call})",

@@ -16,8 +16,8 @@ OUTPUTS = (
 )
 LOGS = (
     ("lines", "ten thousand lines", "x\\n", 2, 10_000),
-    ("long", "a line of a million letters", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 32, 30_000),
-    ("binary", "lines of control characters and halves of letters", "\\1b[2J\\ff\\fe\\00\\n", 8, 2000),
+    ("long", "a line of a million characters", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 32, 30_000),
+    ("binary", "lines of control characters and invalid UTF-8", "\\1b[2J\\ff\\fe\\00\\n", 8, 2000),
 )
 _LOG_LIMITS = {"log_lines": 50, "log_bytes": 4096, "log_line_bytes": 256, "cpu_ms": 500, "wall_ms": 3000}
 

@@ -94,7 +94,7 @@ CASES = [
             mechanism,
             prepare + _CODE % ("'echo'", value),
             seen=answers(code),
-            story="A value made to break whoever reads it.",
+            story="A value that breaks careless parsers.",
         )
         for mark, wall, mechanism, prepare, value, code in _REFUSED
     ),

@@ -161,7 +161,11 @@ BOMBS = (
     ("unclosed", "an unclosed comment", "'return 1 /*' + '*'.repeat(250000)"),
     ("operators", "a hundred thousand operators", "'return 1' + '+1'.repeat(100000)"),
     ("optional-chain", "a chain of eighty thousand accesses", "'return null' + '?.a'.repeat(80000)"),
-    ("unicode-names", "names of ever new letters", "Array.from({ length: 15000 }, (x, i) => `var é${i}=1;`).join('')"),
+    (
+        "unicode-names",
+        "names of many different characters",
+        "Array.from({ length: 15000 }, (x, i) => `var é${i}=1;`).join('')",
+    ),
     ("number", "one number of a quarter of a million digits", "'return ' + '9'.repeat(250000) + 'n'"),
     ("string-escapes", "a string of escapes", r"'return \"' + '\\\\u{1f600}'.repeat(40000) + '\"'"),
     ("template-parts", "a template of ten thousand parts", "'return `' + '${1}'.repeat(10000) + '`'"),

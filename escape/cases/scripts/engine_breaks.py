@@ -226,7 +226,7 @@ CASES = [
             f"the engine, taken over, hands over {mechanism}",
             expect=(Outcome.CRASHED,),
             seen=both(survives, ends_as(Outcome.CRASHED, says="exit code")),
-            story="The engine is a stranger's: every pointer that it hands over is compared with its memory's size.",
+            story="The engine is compromised: every pointer from it is checked against its memory's size.",
             runtimes=GUEST,
             limits={"memory_bytes": 64 * MIB},
             guest=_owned(attack, answers),

@@ -76,7 +76,7 @@ CALLS = (
     ("at-once", "all at once", "await Promise.all(Array.from({ length: 200 }, (x, i) => bridge.call('echo', i)));"),
     (
         "nobody-waits",
-        "thousands that nobody waits for",
+        "thousands that are not awaited",
         "for (let i = 0; i < 5000; i++) bridge.call('nothing', i).catch(() => {});",
     ),
     ("sync", "waiting calls", "for (let i = 0; i < 200; i++) bridge.callSync('echo', i);"),
@@ -146,7 +146,7 @@ WAITS = (
 
 _INPUTS = (
     ("text", "one long text", '{"action":{"id":"escape"},"x":"' + "x" * 70_000 + '"}'),
-    ("wide", "letters of three bytes", '{"action":{"id":"escape"},"x":"' + "\u4e00" * 25_000 + '"}'),
+    ("wide", "characters of three bytes", '{"action":{"id":"escape"},"x":"' + "\u4e00" * 25_000 + '"}'),
     ("list", "a long list", '{"action":{"id":"escape"},"x":[' + "0," * 35_000 + "0]}"),
 )
 

@@ -204,7 +204,7 @@ HEAP = (
     ),
     (
         "null-job",
-        "out of memory in a job that nobody waits for",
+        "out of memory in a job that is not awaited",
         "queueMicrotask(() => { const a = []; for (;;) a.push(new Uint8Array(1e5)); }); await new Promise((r) => setTimeout(r, 5)); return 1;",
     ),
     (

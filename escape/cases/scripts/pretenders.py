@@ -66,7 +66,7 @@ def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
     )
 
 
-_STORY = "The engine is a stranger's: its first answer is its last word, and the process ends with it."
+_STORY = "A compromised engine sends two answers: only the first counts, and the process ends with it."
 
 CASES = [
     *(

@@ -158,7 +158,7 @@ CASES = [
         "the list of global names",
         _NAMES,
         seen=answers([]),
-        story="The names of the global scope are exactly those that somebody decided on.",
+        story="The global scope has exactly the pinned names.",
     ),
     Case(
         "A3-globals-host",

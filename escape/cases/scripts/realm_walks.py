@@ -285,7 +285,7 @@ return bad;
         " if (t) got.push('this'); } catch {} } return ''; }; try { new URL('::'); } catch (e) { e.stack; } try { await bridge.call('zzz', 1); } catch (e) { e.stack; }"
         " for (const l of 'saldethr') if (typeof globalThis['$' + l] === 'function') got.push(l); return got;",
         seen=answers([]),
-        story="A hook on stack traces is handed the functions of whoever is on the stack.",
+        story="A hook on stack traces receives the functions on the stack.",
     ),
     *(
         Case(
