@@ -228,9 +228,9 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
 
 
 def commits_fault(ended: Finished) -> Finished:
-    from lodger.engine.effects.outcome_commit import our_fault
+    from lodger.engine.effects.outcome_commit import failed_commit
 
-    return our_fault(ended, ValueError("x"))
+    return failed_commit(ended, ValueError("x"))
 
 
 def test_over_midnight_each_thing_counts_on_the_day_it_happened_on(spender: Spender) -> None:
