@@ -112,7 +112,7 @@ async def written(attempt: Attempt, number: int) -> None:
 
 
 def test_without_the_look_at_the_commit_they_are(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BudgetChecks, "require", lambda *_args: None)
+    monkeypatch.setattr(BudgetChecks, "check_budgets", lambda *_args: None)
     spender.tenant(mails_per_day=5)
     ends = [(claim, spender.run(claim, mail)) for claim in spender.asked(8)]
     spender.end(*ends)
