@@ -47,10 +47,10 @@ def realm() -> Artefact:
 def native() -> dict[str, str]:
     """Return the settings of the same realm in the native engine. Raises SandboxError."""
     settings = native_settings()
-    return settings | {"library": f"{settings['library']}\n{written(*BRIDGE)}"}
+    return settings | {"library": f"{settings['library']}\n{write_source(*BRIDGE)}"}
 
 
-def written(name: str, text: str) -> Path:
+def write_source(name: str, text: str) -> Path:
     """Write a source into the cache of realms, named after its digest, and return its path."""
     for folder in artefact.candidates():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def written(name: str, text: str) -> Path:
     return place
 
 
-def promised(case: Case) -> Limits:
+def limits_of(case: Case) -> Limits:
     """Return the limits that a case must keep."""
     return Limits(**{**LIMITS, **case.limits})
 

@@ -112,7 +112,7 @@ def value_of(report: Report) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return prescan.parse((report.result or "null").encode("utf-8", "replace"), max_bytes=1 << 30, max_depth=1 << 20)
     except prescan.JsonRefused as refused:
-        raise Escaped(f"what came back is not one JSON value: {refused}; {(report.result or '')[:80]!r}") from None
+        raise Escaped(f"the result is not one JSON value: {refused}; {(report.result or '')[:80]!r}") from None
 
 
 def _maximum(what: str, found: float, bound: float) -> None:
@@ -162,7 +162,7 @@ def where(what: str, holds: Callable[[Any], bool]) -> Check:
 
 def in_time(trial: Trial) -> str:
     """Check that the attempt exceeded its wall time by at most a second."""
-    within("ms for which it held its worker beyond its time", trial.report.usage.wall_ms - trial.limits.wall_ms, 1000)
+    within("ms beyond the wall time", trial.report.usage.wall_ms - trial.limits.wall_ms, 1000)
     return within_limits(trial)
 
 
@@ -170,7 +170,7 @@ def survives(trial: Trial) -> str:
     """Check that the worker did not end by a memory fault."""
     for report in trial.reports:
         if report.outcome is Outcome.CRASHED and report.error is not None and _FAULT.search(report.error.message):
-            raise Escaped(f"the process itself was hit: {report.error.message}")
+            raise Escaped(f"memory of the worker was corrupted: {report.error.message}")
     return by_outcome(trial)
 
 
@@ -204,8 +204,8 @@ def all_different(trial: Trial) -> str:
     """Check that all tries have different results."""
     results = [report.result for report in trial.reports]
     if len(set(results)) != len(results):
-        raise Escaped(f"{len(results)} workers gave {len(set(results))} different answers")
-    return f"{len(results)} workers, {len(results)} different answers"
+        raise Escaped(f"{len(results)} workers returned only {len(set(results))} different results")
+    return f"{len(results)} workers, {len(results)} different results"
 
 
 def host_saw(*wanted: tuple[str, str]) -> Check:
@@ -214,8 +214,8 @@ def host_saw(*wanted: tuple[str, str]) -> Check:
     def check(trial: Trial) -> str:
         measured = within_limits(trial)
         if trial.asked != wanted:
-            raise Escaped(f"the host was asked {str(trial.asked)[:200]}")
-        return f"the host was asked {len(wanted)} times as expected; {measured}"
+            raise Escaped(f"the host received {str(trial.asked)[:200]}")
+        return f"the host received {len(wanted)} calls as expected; {measured}"
 
     return check
 
@@ -227,7 +227,7 @@ def tells_nothing(trial: Trial) -> str:
     text = "" if error is None else f"{error.name}: {error.message} {error.stack} {error.file}"
     leak = LEAKS.search(text)
     if leak is not None:
-        raise Escaped(f"the error says {leak.group()!r}: {text[:200]!r}")
+        raise Escaped(f"the error contains {leak.group()!r}: {text[:200]!r}")
     return f"clean: {text[:100]}; {measured}"
 
 
@@ -244,8 +244,8 @@ def marked(trial: Trial) -> str:
             raise Slow(
                 f"ended as {report.outcome} with {len(report.logs)} lines and {kept} bytes of log: no limit was met"
             )
-        raise Escaped(f"{len(report.logs)} lines kept and nothing said about the others")
-    return f"{len(report.logs)} lines kept, {report.dropped_logs} dropped and said so; {measured}"
+        raise Escaped(f"{len(report.logs)} lines kept, and the others are not mentioned")
+    return f"{len(report.logs)} lines kept, {report.dropped_logs} reported as dropped; {measured}"
 
 
 def leaves_nothing(*wanted: Any) -> Check:
@@ -254,8 +254,8 @@ def leaves_nothing(*wanted: Any) -> Check:
 
     def check(trial: Trial) -> str:
         if trial.facts.get("victim", "") != trial.facts.get("victim alone", ""):
-            raise Escaped(f"the next tenant's script answered {trial.facts['victim'][:200]}")
-        return own(trial) if "victim" not in trial.facts else "the next tenant's script answered as ever"
+            raise Escaped(f"the next tenant's script returned {trial.facts['victim'][:200]}")
+        return own(trial) if "victim" not in trial.facts else "the next tenant's script returned its usual result"
 
     return check
 

@@ -55,16 +55,16 @@ class Canaries:
         port: int = self._tcp.getsockname()[1]
         return port
 
-    def named(self, text: str) -> str:
+    def fill_in(self, text: str) -> str:
         """Return an attack's text with the placeholders for path and port replaced."""
         return text.replace("CANARY_PATH", self.path).replace("CANARY_PORT", str(self.port))
 
-    def settled(self, worker_uids: range) -> None:
+    def record_reference(self, worker_uids: range) -> None:
         """Record the current resources of this process, and the user ids of workers, as the reference."""
         self._uids = worker_uids
         self._own = _belongings(worker_uids)
 
-    def touched(self) -> list[str]:
+    def changes(self) -> list[str]:
         """Return what was changed since the reference, in words."""
         found = []
         after = self._file.stat()
@@ -173,11 +173,13 @@ def leaks(trial: Trial, secret: str) -> list[str]:
             texts["the error"] = f"{error.name}\n{error.message}\n{error.stack}\n{error.file}"
         for where, text in texts.items():
             if secret in text:
-                found.append(f"{where} holds the host's secret")
-            found += [f"{where} holds a path of the host: {path}" for path in host_paths() if path in text]
+                found.append(f"{where} contains the host's secret")
+            found += [f"{where} contains a path of the host: {path}" for path in host_paths() if path in text]
             leak = LEAKS.search(text)
             if leak is not None and where != "the result":
-                found.append(f"{where} says {leak.group()!r}: {text[max(0, leak.start() - 60) : leak.end() + 60]!r}")
+                found.append(
+                    f"{where} contains {leak.group()!r}: {text[max(0, leak.start() - 60) : leak.end() + 60]!r}"
+                )
     return found
 
 
@@ -186,13 +188,13 @@ def verdict(trial: Trial) -> list[str]:
     found = []
     for report in trial.reports:
         if not isinstance(report.outcome, Outcome):
-            found.append("the outcome is not a documented one")
+            found.append("the outcome is not documented")
         elif report.outcome.blames is Blame.ENGINE:
-            found.append(f"the script's doing was reported as the engine's: {report.outcome}")
+            found.append(f"a fault of the script was reported as the engine's: {report.outcome}")
         if (report.outcome is Outcome.OK) is (report.error is not None):
-            found.append("an outcome other than ok carries an error, ok carries none")
+            found.append("only an outcome other than ok may have an error")
         if report.outcome is not Outcome.OK and report.result is not None:
-            found.append("a result came with a verdict that is not ok")
+            found.append("an outcome other than ok has a result")
     return found
 
 
@@ -202,7 +204,7 @@ def resident_bytes() -> int:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def gone(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
+def remaining_processes(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
     """Return which processes still exist after a time, in words; "" if none."""
     deadline = time.monotonic() + patience_s
     while left := [pid for pid in pids if Path(f"/proc/{pid}").exists() and _state(pid) != "Z"]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from lodger.escape import invariants
-from lodger.escape.arena import Arena, promised
+from lodger.escape.arena import Arena, limits_of
 from lodger.escape.case import Case
 from lodger.escape.evidence import MARGIN, Escaped, Slow, Trial, Unseen
 from lodger.escape.neighbours import Neighbour
@@ -84,13 +84,13 @@ class Judge:
         for _ in range(3 if self._neighbour is not None else 0):
             await self._next_run()
         await self._settled()
-        self._canaries.settled(self._arena.worker_uids())
+        self._canaries.record_reference(self._arena.worker_uids())
 
     async def judge(self, case: Case) -> Finding:
         """Run one case and return the finding."""
         started = time.perf_counter()
         if self.whole and not self._arena.walls.get(case.wall, True):
-            why = f"the wall {case.wall} does not stand on this host: see lodger doctor"
+            why = f"the wall {case.wall} is missing on this host; run lodger doctor to see how to get it"
             return Finding(case, self._runtime, "skipped", "", why)
         try:
             trial = await self.attack(case)
@@ -105,7 +105,7 @@ class Judge:
         except SandboxError:
             raise
         except Exception as problem:  # noqa: BLE001 - a tester's own code: other cases continue
-            return Finding(case, self._runtime, "failed", "", f"the case itself is broken: {problem!r}")
+            return Finding(case, self._runtime, "failed", "", f"the case raised an exception: {problem!r}")
         try:
             broken = [] if self._neighbour is None else await self._after(trial)
         except Escaped as what:
@@ -138,7 +138,7 @@ class Judge:
 
     async def _after(self, trial: Trial) -> list[str]:
         await self._settled()
-        broken = invariants.leaks(trial, self._canaries.secret) + invariants.verdict(trial) + self._canaries.touched()
+        broken = invariants.leaks(trial, self._canaries.secret) + invariants.verdict(trial) + self._canaries.changes()
         broken += [trial.facts[name] for name in ("left", "visited") if name in trial.facts]
         try:
             return [*broken, *filter(None, [await self._next_run()])]
@@ -165,7 +165,7 @@ class Judge:
 
     async def attack(self, case: Case) -> Trial:
         """Run a case and return its observations."""
-        limits = promised(case)
+        limits = limits_of(case)
         if case.act is not None:
             started = time.perf_counter()
             report = case.act()
@@ -174,8 +174,8 @@ class Judge:
 
     def _job(self, case: Case, limits: Limits) -> Job:
         bundle = Bundle(
-            {name: self._canaries.named(source) for name, source in case.sources().items()},
-            self._canaries.named(case.context),
+            {name: self._canaries.fill_in(source) for name, source in case.sources().items()},
+            self._canaries.fill_in(case.context),
             wasm=case.module(),
         )
         return Job(bundle, limits, tag=case.id, fuel=case.fuel, tenant=_TENANT)
@@ -212,7 +212,7 @@ class Judge:
             if self._canaries.visited():
                 facts = {**facts, "visited": "the TCP canary was connected to"}
             used = self._arena.busy() if not pid else () if pid in self._arena.waiting() else (pid,)
-            if left := invariants.gone(used):
+            if left := invariants.remaining_processes(used):
                 facts = {**facts, "left": left}
         grown = invariants.resident_bytes() - before
         return Trial(tuple(reports), limits, tuple(asked), facts, tables, max(0, grown), took_ms)

@@ -68,7 +68,7 @@ def _import(name: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def assembled(text: str) -> bytes:
+def assemble(text: str) -> bytes:
     """Return the module assembled from a text."""
     from wasmtime import wat2wasm
 
@@ -77,7 +77,7 @@ def assembled(text: str) -> bytes:
 
 def command(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> bytes:
     """Return an assembled command with ``body`` as its _start."""
-    return assembled(wat(body, memory=memory, extra=extra, locals_=locals_, imports=imports))
+    return assemble(wat(body, memory=memory, extra=extra, locals_=locals_, imports=imports))
 
 
 _COMPILER = """
@@ -91,7 +91,7 @@ sys.stdout.buffer.write(string_at(code.data, code.size))
 """
 
 
-def compiled(module: bytes) -> bytes:
+def compile_module(module: bytes) -> bytes:
     """Return a module's machine code, compiled on this host. Raises CalledProcessError."""
     import lodger.sandbox
 

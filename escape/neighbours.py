@@ -60,7 +60,7 @@ class Neighbour:
         if self._answer is None:
             self._answer = report.result
         if report.result != self._answer:
-            return "the next run of another tenant answered something else"
+            return "the next run of another tenant returned another result"
         if len(self._usual) < _FIRST:
             self._usual.append(ms)
         else:

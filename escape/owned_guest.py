@@ -11,7 +11,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from lodger.escape.modules import assembled
+from lodger.escape.modules import assemble
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.js.guest import _EXPORTS
@@ -73,7 +73,7 @@ def guest(attack: str, *, answers: dict[str, str] | None = None, extra: str = ""
         '(func (export "call_function") (param i32 i32 i32 i32 i32) (result i32)'
         f" (if {attacking} (then {attack})) (i32.store (local.get 4) (i32.const 0)) (i32.const 0))"
     )
-    return assembled(
+    return assemble(
         f"""(module {imports} (memory (export "memory") 18)
         (global (export "__stack_pointer") (mut i32) (i32.const 1048576)) {exports} {extra} {entry})"""
     )

@@ -6,7 +6,7 @@ from html import escape
 from lodger.escape.catalogue import CHAPTERS, title
 from lodger.escape.judge import Finding
 from lodger.escape.report import by_wall, passed, xml_text
-from lodger.escape.runner import host, sees, summary
+from lodger.escape.runner import host, matrix_counts, summary
 
 _STYLE = """
 :root { color-scheme: light dark; --ground: #fbfaf8; --card: #fff; --ink: #1d1f23; --faint: #686d76; --line: #e3e0da; --good: #1b7a45;
@@ -57,9 +57,9 @@ def as_html(findings: Sequence[Finding], walls: dict[str, bool], made: str) -> s
     bad = [found for found in findings if found.status in ("escaped", "failed") or found.only_its_wall == "escaped"]
     lead = "Every attack was contained."
     if counts["slow"]:
-        lead = f"Nothing got through; {counts['slow']} of {len(findings)} runs have no verdict, because this host is too slow."
+        lead = f"No attack escaped; {counts['slow']} of {len(findings)} runs have no verdict, because this host is too slow."
     if not good:
-        lead = f"{len(bad)} of {len(findings)} runs were not answered as they must be."
+        lead = f"{len(bad)} of {len(findings)} runs escaped or had a wrong outcome."
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
@@ -70,7 +70,7 @@ def as_html(findings: Sequence[Finding], walls: dict[str, bool], made: str) -> s
         _walls(walls),
     ]
     if bad:
-        parts.append("<h2>To look at first</h2>" + _cases(bad, opened=True))
+        parts.append("<h2>Escaped or failed</h2>" + _cases(bad, opened=True))
     classes = sorted({found.case.letter for found in findings})
     parts += [_chapters(findings), _layers(findings), f"<h2>All attacks</h2>{_filters(findings)}"]
     for letter in classes:
@@ -94,11 +94,11 @@ def _about(made: str) -> str:
 
 
 def _tiles(counts: dict[str, int], findings: Sequence[Finding]) -> str:
-    alone, seen, tried = sees(findings)
+    alone, seen, tried = matrix_counts(findings)
     tiles = [(name, str(count), name) for name, count in counts.items()]
     if tried:
-        tiles.append(("held behind only their wall", f"{alone} / {tried}", ""))
-        tiles.append(("escaped behind none: the suite can see", f"{seen} / {tried}", ""))
+        tiles.append(("contained by their own wall alone", f"{alone} / {tried}", ""))
+        tiles.append(("escaped without walls, as expected", f"{seen} / {tried}", ""))
     return (
         '<div class="tiles">'
         + "".join(f'<div class="tile {css}"><b>{value}</b>{name}</div>' for name, value, css in tiles)
@@ -116,7 +116,7 @@ def _walls(walls: dict[str, bool]) -> str:
         for name, stands in sorted(walls.items())
     )
     missing = (
-        "" if all(walls.values()) else "<p>What does not stand: <code>lodger doctor</code> says how to get it.</p>"
+        "" if all(walls.values()) else "<p>Run <code>lodger doctor</code> to see how to get the missing walls.</p>"
     )
     return f'<h2>Walls of this host</h2><ul class="walls">{marks}</ul>{missing}'
 
@@ -135,7 +135,7 @@ def _chapters(findings: Sequence[Finding]) -> str:
             f'<tr><td><a href="#{letter}{number}">{letter}{number}</a></td><td>{escape(title(number))}</td>{tried}</tr>'
         )
     heads = "".join(f'<th class="n">{escape(runtime)}</th>' for runtime in runtimes)
-    return f"<h2>What was tried, and what came of it</h2><table><tr><th>class</th><th>attacks by</th>{heads}</tr>{''.join(rows)}</table>"
+    return f"<h2>Results by class and runtime</h2><table><tr><th>class</th><th>attacks by</th>{heads}</tr>{''.join(rows)}</table>"
 
 
 def _cell(found: Sequence[Finding]) -> str:

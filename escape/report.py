@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from lodger.escape.catalogue import title
 from lodger.escape.judge import Finding
 from lodger.escape.layers import LAYERS
-from lodger.escape.runner import attacks, host, sees, summary
+from lodger.escape.runner import attacks, host, matrix_counts, summary
 
 
 def passed(findings: Iterable[Finding]) -> bool:
@@ -19,7 +19,7 @@ def passed(findings: Iterable[Finding]) -> bool:
 
 def as_json(findings: Sequence[Finding], walls: dict[str, bool]) -> dict[str, Any]:
     """Return the object of ``--json``, which is a stable interface: ``cases``, ``walls``, ``host`` and a summary."""
-    alone, seen, tried = sees(findings)
+    alone, seen, tried = matrix_counts(findings)
     return {
         "ok": passed(findings),
         "summary": {
@@ -102,6 +102,6 @@ def by_wall(findings: Iterable[Finding]) -> list[tuple[str, str, int, int, int, 
         groups.setdefault(found.case.wall, []).append(found)
     rows = []
     for name, group in sorted(groups.items()):
-        alone, seen, tried = sees(group)
+        alone, seen, tried = matrix_counts(group)
         rows.append((name, LAYERS[name].stops, len(group), tried, alone, seen))
     return rows

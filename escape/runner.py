@@ -46,10 +46,10 @@ class Suite:
         """Run cases on one runtime with all walls and return the findings."""
         neighbour, findings = Neighbour(runtime), dict[int, Finding]()
         base = settings_for(runtime)
-        async with standing(arena(runtime, base)) as home:
+        async with started(arena(runtime, base)) as home:
             self.walls.update(home.walls)
             for settings, numbers in _groups(runtime, cases):
-                async with nullcontext(home) if settings == base else standing(arena(runtime, settings)) as place:
+                async with nullcontext(home) if settings == base else started(arena(runtime, settings)) as place:
                     judge = Judge(runtime, place, canaries, neighbour, home)
                     await judge.prepare()
                     for number in numbers:
@@ -67,7 +67,7 @@ def _groups(runtime: str, cases: Sequence[Case]) -> list[tuple[dict[str, str], l
 
 
 @asynccontextmanager
-async def standing(place: Arena) -> AsyncIterator[Arena]:
+async def started(place: Arena) -> AsyncIterator[Arena]:
     """Start an arena and stop it at the end of the block."""
     try:
         await place.start()
@@ -89,7 +89,7 @@ def attacks(findings: Iterable[Finding]) -> int:
     return len({found.case.attack for found in findings})
 
 
-def sees(findings: Iterable[Finding]) -> tuple[int, int, int]:
+def matrix_counts(findings: Iterable[Finding]) -> tuple[int, int, int]:
     """Return of the cases in the matrix how many held behind their wall alone, how many escaped without it, and their number."""
     tried = [found for found in findings if found.no_wall is not None and found.only_its_wall is not None]
     return sum(f.only_its_wall == "contained" for f in tried), sum(f.no_wall == "escaped" for f in tried), len(tried)

@@ -240,7 +240,7 @@ def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
 
 def _show(suite: "Suite") -> None:
     from lodger.escape.report import by_class
-    from lodger.escape.runner import attacks, sees, summary
+    from lodger.escape.runner import attacks, matrix_counts, summary
 
     findings = suite.findings
     table(
@@ -260,7 +260,7 @@ def _show(suite: "Suite") -> None:
     say(f"{_counted(summary(findings))} of {what}")
     if any(found.status == "slow" for found in findings):
         say("slow: this host gave too little time for a verdict; run these again when it is quiet")
-    alone, seen, tried = sees(findings)
+    alone, seen, tried = matrix_counts(findings)
     if tried:
         say(f"matrix: {alone} of {tried} held behind only their wall, {seen} of {tried} escaped behind none")
     missing = [name for name, stands in suite.walls.items() if not stands]

@@ -51,7 +51,7 @@ REASONS: "dict[str, str]" = {
     "exit_group": "the end",
     "getrusage": "its own peak memory: what a bare null thrown by the native engine means",
     "membarrier": "aarch64 tells other cores that there is new code",
-    "tgkill": "refused: the C library's abort, which then ends by its trap instruction; a signal reaches nobody",
+    "tgkill": "refused: the C library's abort, which then ends by its trap instruction; no signal is sent",
     "rt_sigprocmask": "refused: the same",
     "rt_sigaction": "refused, but for handlers of faults: where a fault is not WebAssembly's, libwasmtime gives the default back",
     "prlimit64": "until armed: the job's own limits, of this process only, which can only fall",

@@ -1,9 +1,9 @@
-// The queue of timers behind setTimeout: the host holds one alarm, for whichever is due first.
+// The queue of timers behind setTimeout: the host keeps one alarm, for the earliest timer.
 const { alarm, crash, uncurry, primordials: p } = $;
 const { mapGet, mapSet, mapDelete, mapForEach } = p;
 const mapSize = uncurry(Object.getOwnPropertyDescriptor(Map.prototype, "size").get);
 const { trunc, max, min } = Math;
-const FARTHEST_MS = 2 ** 31 - 1; // longer than any run may last
+const FARTHEST_MS = 2 ** 31 - 1; // beyond the wall limit of any run
 const now = Date.now;
 const text = String;
 const timers = new Map();
@@ -40,7 +40,7 @@ function forget(id) {
 
 function tick() {
   // One timer per turn, the earliest first, so that promise jobs run between two timers.
-  wakes = -1; // the host has forgotten its alarm: whatever is next must be told
+  wakes = -1; // the host's alarm is used up: the next one must be set again
   const time = now();
   let due = null;
   mapForEach(timers, (timer) => {
@@ -52,7 +52,7 @@ function tick() {
   } catch (error) {
     crash(error);
   }
-  if (due === null || !$.ended()) announce(); // the host of another clock may ring a moment early
+  if (due === null || !$.ended()) announce(); // the host's clock may be slightly ahead
 }
 
 $.timers = () => mapSize(timers);

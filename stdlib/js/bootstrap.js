@@ -1,24 +1,24 @@
 // The glue between a script and the host. Evaluated once when the realm is baked; a job enters by `start`.
 //
-// THE SEAM FOR CAPABILITIES. Every other file of this folder is the body of a function that receives `$`:
+// Interface for the other files of this folder, such as capabilities. Each of this folder is the body of a function that receives `$`:
 //   $.provide(name, factory)   offer a member of the object that a script's default export is called with, and a global of the same
 //                              name. `factory(context, call)` runs at the first use, once per job; `context` is the parsed context
 //                              JSON, `call` is $.call.
-//   $.call(op, args)           ask the host: a promise of the JSON value it answers (calls.js). What fails is an Error with `code`
+//   $.call(op, args)           call the host: a promise of its JSON reply (calls.js). What fails is an Error with `code`
 //                              and `name`, and with the stack of the line that called.
 //   $.callSync(op, args)       the same, waiting; for what must look synchronous.
 //   $.global(name, value)      define a global: writable, configurable, not enumerable.
-//   $.uncurry(method)          a method as a function of (this, ...arguments) that no later change of a prototype can reach.
+//   $.uncurry(method)          a method as a function of (this, ...arguments) that does not depend on later changes of prototypes.
 //   $.primordials              the built-ins as they were before any script ran.
-//   $.later(milliseconds, f)   run f once after that time; gives an id for $.forget(id).
+//   $.later(milliseconds, f)   run f once after that time; returns an id for $.forget(id).
 //   $.log(level, text)         write a log line; level 0 debug, 1 info, 2 warn, 3 error.
-//   $.inspect(value)           a value as text for people (inspect.js).
+//   $.inspect(value)           a value as readable text (inspect.js).
 //   $.random(count)            that many random bytes as a Uint8Array.
 // Files run in strict mode, in the order that the baker lists; capability files (cap-*.js) come last, by name.
 (function () {
   "use strict";
   const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
-  // Only a native host gives these four: its way into a script, its reading of a stack's line, whether the stack has ever been full, and
+  // Set by native.js only: how to start a script, how to parse a stack's line, whether the stack limit was reached, and
   // the first promise that was rejected without a handler, as [reason].
   const load = globalThis.$i;
   const where = globalThis.$w;
@@ -26,7 +26,7 @@
   let unhandled = globalThis.$u;
   for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w", "o", "u"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
-  // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
+  // The engine would call this hook with the functions on the stack, including the library's. The property stays, without effect.
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
 
   // -- the built-ins as they are now --
@@ -41,7 +41,7 @@
   const indexOf = uncurry(String.prototype.indexOf);
   const startsWith = uncurry(String.prototype.startsWith);
   const wellFormed = uncurry(String.prototype.toWellFormed);
-  // Array.prototype.push assigns, so a setter on Array.prototype would be handed our array and what goes into it.
+  // Array.prototype.push assigns, so a setter on Array.prototype would receive the library's arrays and values.
   const push = (list, value) => {
     defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
   };
@@ -58,7 +58,7 @@
   const factories = create(null);
   let context = null;
   let limits = null;
-  // What errors.js must know: the file that is run, the columns that our wrapper adds to a snippet's first line, the files there are.
+  // For errors.js: the entry file, the columns that the wrapper adds to a snippet's first line, the names of all files.
   const job = { __proto__: null, entry: "main.js", indent: 0, names: "" };
   if (unhandled === undefined) {
     // The engine's tracker writes into this array: their number, then promise and reason of each. The baker finds it by these marks
@@ -68,9 +68,9 @@
     unhandled = () => (rejected[0] > 0 ? [rejected[2]] : undefined);
   }
   let over = false;
-  let settled = false; // the script's own promise is
+  let settled = false; // whether the script's promise is
   let answer = "null";
-  const calls = { __proto__: null, open: 0 }; // how many are unanswered
+  const calls = { __proto__: null, open: 0 }; // number of unanswered calls
   let lines = 0;
   let written = 0;
   let dropped = 0;
@@ -81,7 +81,7 @@
   const member = (value, name) => $.member(value, name);
   const fault = (message, name) => $.fault(message, name);
 
-  // -- how it ends --
+  // -- result and errors --
 
   function say(outcome, about) {
     // Written piece by piece: the guest's JSON.stringify pushes objects on an array that a setter on Array.prototype can see.
@@ -102,7 +102,7 @@
     if (over) return;
     if (lines >= limits.logLines || written >= limits.logBytes) {
       dropped++;
-      // The host is told now and then: an end for want of memory leaves no room to say it.
+      // The host is informed from time to time, because after running out of memory it cannot be.
       if ((dropped & (dropped - 1)) === 0) host.log("9" + dropped);
       return;
     }
@@ -115,9 +115,9 @@
   // -- the job --
 
   function members() {
-    // What a default export is called with: a member is made when it is first read.
+    // The argument of the default export: a member is created when it is first read.
     const object = {};
-    // By index: the iterator of arrays may be the script's own by now.
+    // By index: the script may have replaced the iterator of arrays.
     const names = keys(factories);
     for (let index = 0; index < names.length; index++) lazily(object, names[index], true);
     return object;
@@ -173,7 +173,7 @@
   }
 
   function end() {
-    // The host has kept the answer until nothing was left to run; it asks here whether some promise was rejected without a handler.
+    // The host kept the answer until all jobs had run; check here for unhandled rejections.
     if (over) return;
     const lost = unhandled();
     if (lost === undefined) {
@@ -200,7 +200,7 @@
     return fail(why, error); // "null": the host knows whether memory was short
   }
 
-  let began = false; // some line of the tenant may have run: from here a SyntaxError is its own doing
+  let began = false; // the tenant's code may have run: a SyntaxError is now the script's own
 
   function begin() {
     began = true;
@@ -267,7 +267,7 @@
       return attempt("body");
     }
     if (way === "body") {
-      // Declarations of modules cannot stand in a function's body: what the module parser says is then the truth.
+      // Module declarations are not allowed in a function's body: the module parser's error is the right one.
       if (!limits.declares) return refuseSource(error);
       return firstError === null ? attempt("plain") : refuseSource(firstError);
     }
@@ -308,7 +308,7 @@
   }
 
   function stuck() {
-    // Nothing is left to run, nothing to wait for.
+    // No job is left to run or to wait for.
     if (over) return;
     if (settled) return end();
     // What settles promises needs memory: where there is none left, that is why nothing can.
@@ -322,14 +322,14 @@
   }
 
   function halted() {
-    // Called from inside the interrupted loop: the frames below ours are where the script is.
+    // Called from inside the interrupted loop: the frames below the library's are the script's.
     const { stack, place } = frames(new ErrorClass("").stack);
-    const known = place !== null && !(job.indent > 0 && place.line === 1 && place.column === 1); // there our wrapper begins, not the loop
+    const known = place !== null && !(job.indent > 0 && place.line === 1 && place.column === 1); // that is the wrapper, not the loop
     const at = known ? [stringify(place.file), place.line, place.column] : ["null", "null", "null"];
     host.halt(dropped + ' {"stack":' + stringify(wellFormed(stack)) + ',"file":' + at[0] + ',"line":' + at[1] + ',"column":' + at[2] + "}");
   }
 
-  // -- what files of this folder get --
+  // -- interface for the other files --
   $.provide = (name, factory) => {
     factories[name] = factory;
     lazily(globalThis, name, false);
@@ -359,7 +359,7 @@
   };
   $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, mapForEach, wellFormed };
 
-  // Run before any worker is born: walks the parser, the compiler, the job queue and the allocator, so that what they build once is
+  // Run before any fork: uses the parser, the compiler, the job queue and the allocator, so that what they build once is
   // built. Keeps nothing and defines nothing.
   const compile = Function;
   const BLOCK =
@@ -370,8 +370,8 @@
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 
-  // Run in every worker before it meets a job: the way in and the way out, once. Where nothing is left to run it is asked for room as well:
-  // without that for describing an error, one may have gone untold.
+  // Run in every worker before a job: one call and return. When no job is left to run, it also tests for free memory:
+  // without enough to describe an error, one may have been lost.
   function touch(wanted) {
     host.random("1");
     if (wanted === "room") new Bytes(16384);

@@ -1,4 +1,4 @@
-// Calls to the host: what goes out, and what comes back.
+// Calls to the host and their replies.
 const { parse, stringify, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, exec, wellFormed, keys, isError } = $.primordials;
 const ErrorClass = Error;
 const TypeErrorClass = TypeError;
@@ -19,7 +19,7 @@ function encode(op, args) {
   if (indexOf(json, "{}") >= 0) stringify(args, $.transparent);
   const most = $.limits().frame;
   if (json.length > most) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + most + " may cross");
-  return wellFormed(json); // JSON.rawJSON lets half of a surrogate pair through
+  return wellFormed(json); // JSON.rawJSON allows lone surrogates
 }
 
 function refuse(error, ok, json) {
@@ -36,7 +36,7 @@ function refuse(error, ok, json) {
   throw error;
 }
 
-// What JSON would silently make {} of: the name of its class, and what to hand over instead. Null for plain data.
+// For values that JSON would write as {}: the name of the class, and what to pass instead. Null for plain data.
 const prototypeOf = Object.getPrototypeOf;
 const plain = Object.prototype;
 const tagOf = $.uncurry(Object.prototype.toString);

@@ -175,7 +175,7 @@ $.global("Instant", Instant);
 $.Instant = Instant;
 $.instant = {
   __proto__: null,
-  // Instants as the host keeps them: always UTC, always six digits.
+  // Instants in the host's format: always UTC, always six digits.
   wire: (value) => wire(value instanceof Instant ? value : Instant.from(value)),
   read: (shown) => Instant.from(shown),
   isDate,

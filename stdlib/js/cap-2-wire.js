@@ -56,7 +56,7 @@ function encode(value, depth, filter) {
   return reserved ? { $object: made } : made;
 }
 
-// What other libraries call an option of ours.
+// Names of options in other libraries.
 const ALSO = {
   __proto__: null,
   after: "cursor", offset: "cursor", page: "cursor", skip: "cursor", body: "text", data: "body", json: "body", content: "text", by: "groupBy",
@@ -133,7 +133,7 @@ function decode(value) {
 $.wire = {
   __proto__: null,
   encode: (value) => encode(value, 0, false),
-  // Where undefined is told from a condition that is not there, so that the host can refuse it.
+  // Distinguishes undefined from a missing condition, so that the host can refuse it.
   encodeFilter: (value) => (value === undefined ? undefined : encode(value, 0, true)),
   options,
   decode,

@@ -1,4 +1,4 @@
-// action: what this run is, and why now.
+// action: facts about this run and its cause.
 $.provide("action", (context) => {
   $.instant.calendar(context);
   const given = context.action;

@@ -1,4 +1,4 @@
-// changes(name): what changed of a set since this schedule's last run that succeeded; each change once, in order.
+// changes(name): changes of a set since this schedule's last successful run, each once, in order.
 const { decode, line, options: checked } = $.wire;
 const PAGE = 500;
 

@@ -5,7 +5,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const PAGE = 500;
 
 function reader(datasets, name) {
-  // Rows of a table hold tags only in columns whose kind says so; documents anywhere.
+  // Rows of a table have tags only in columns of such types; documents anywhere.
   if (!Object.hasOwn(datasets, name)) return decode;
   const kinds = datasets[name].columns;
   const links = datasets[name].links || {};
@@ -13,7 +13,7 @@ function reader(datasets, name) {
   return (row) => {
     if (row === null) return row;
     for (const name of tagged) if (name in row) row[name] = decode(row[name]);
-    // What a key leads to is read as a row of its own set.
+    // A referenced row is read as a row of its own set.
     for (const link of Object.keys(links)) if (link in row) row[link] = reader(datasets, links[link])(row[link]);
     return row;
   };

@@ -1,4 +1,4 @@
-// events: told to the platform's webhooks when the run has succeeded; a run that fails tells nothing.
+// events: sent to the platform's webhooks after the run has succeeded; a failed run sends none.
 const { encode, line, options } = $.wire;
 
 $.provide("events", (context, call) => {

@@ -1,4 +1,4 @@
-// Headers (Fetch standard §5.1): names without case; several values of one name are read joined by ", ".
+// Headers (Fetch standard §5.1): names are case-insensitive; several values of one name are read joined by ", ".
 const { uncurry, primordials: p } = $;
 const { push, exec, slice } = p;
 const lower = uncurry(String.prototype.toLowerCase);

@@ -18,7 +18,7 @@ const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
 const KNOWN = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
 const NOTHING = Object.freeze({ __proto__: null, type: null, text: "" });
 
-// A body as it is kept: text or bytes, what it is by default, and a way to get the rest of it.
+// A stored body: text or bytes, its default type, and a function that reads the rest.
 function bodyOf(given) {
   if (given === undefined || given === null) return NOTHING;
   if (given instanceof Search) return { __proto__: null, type: "application/x-www-form-urlencoded;charset=UTF-8", text: given.toString() };
@@ -172,7 +172,7 @@ class Response extends Message {
     return made;
   }
 
-  // What the host answered (lodger.engine.capabilities.fetch).
+  // The host's reply (lodger.engine.capabilities.fetch).
   static _answered(told, more) {
     const made = new Response();
     made.#status = told.status;

@@ -1,4 +1,4 @@
-// fetch: the host makes the request, by what the run was granted; what comes back is whole.
+// fetch: the host makes the request, within the run's grants; the response is complete.
 const { uncurry, call } = $;
 const { pairs } = $.headers;
 const { Request, answered, peek } = $.messages;

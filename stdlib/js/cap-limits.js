@@ -1,4 +1,4 @@
-// limits(): every budget that this run is under, what of it is used and what is left.
+// limits(): the budgets of this run, with used and remaining amounts.
 $.provide("limits", (context, call) => {
   return function limits() {
     return call("limits.get", {});

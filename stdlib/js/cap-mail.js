@@ -1,4 +1,4 @@
-// mail: sent when the run has succeeded, once into the outbox; never by a run that fails.
+// mail: put into the outbox once, when the run has succeeded; never by a failed run.
 const NAMES = ["to", "subject", "text", "html", "replyTo"];
 
 $.provide("mail", (context, call) =>

@@ -1,4 +1,4 @@
-// console: what a script writes becomes log lines of its run.
+// console: a script's output becomes log lines of its run.
 const { uncurry, inspect, primordials: p } = $;
 const { slice, indexOf, keys, mapGet, mapSet, mapDelete, exec } = p;
 const text = String;

@@ -1,4 +1,4 @@
-// crypto: random values from the kernel by way of the host, digests computed here.
+// crypto: random values of the kernel from the host, digests computed here.
 const { uncurry, random, digests, primordials: p } = $;
 const tagOf = uncurry(Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag).get);
 const isView = ArrayBuffer.isView;
@@ -7,12 +7,12 @@ const Refusal = DOMException;
 const upper = uncurry(String.prototype.toUpperCase);
 const hex = uncurry(Number.prototype.toString);
 const WHOLE = /^(Int|Uint|BigInt|BigUint)\d+(Clamped)?Array$/;
-const MOST = 65536; // bytes in one call, as Web Crypto has it
+const MAX = 65536; // bytes in one call, as in Web Crypto
 
 function getRandomValues(array) {
   const tag = tagOf(array);
   if (tag === undefined || p.exec(WHOLE, tag) === null) throw new Refusal("getRandomValues needs an array of integers", "TypeMismatchError");
-  if (array.byteLength > MOST) throw new Refusal("getRandomValues gives at most " + MOST + " bytes at once", "QuotaExceededError");
+  if (array.byteLength > MAX) throw new Refusal("getRandomValues gives at most " + MAX + " bytes at once", "QuotaExceededError");
   new Bytes(array.buffer, array.byteOffset, array.byteLength).set(random(array.byteLength));
   return array;
 }

@@ -1,4 +1,4 @@
-// What went wrong, in the author's terms: frames of the author's own files, errors of any shape as plain texts, and whose limit it was.
+// Errors as the author sees them: stack frames of the author's files, any thrown value as texts, and exceeded limits.
 const { job, where, overflowed, uncurry, primordials: p } = $;
 const { defineProperty, slice, indexOf, exec, isError, wellFormed } = p;
 const lastIndexOf = uncurry(String.prototype.lastIndexOf);
@@ -50,7 +50,7 @@ function member(value, name) {
 }
 
 function describe(thrown) {
-  // Whatever was thrown, as {name, message, stack, file, line, column}. Getters and proxies of the tenant run here, under its limits.
+  // Any thrown value as {name, message, stack, file, line, column}. Getters and proxies of the tenant run here, under its limits.
   const about = { __proto__: null, name: "Error", message: "", stack: "", file: null, line: null, column: null };
   const object = (typeof thrown === "object" && thrown !== null) || typeof thrown === "function";
   if (object && (isError(thrown) || member(thrown, "message") !== "" || member(thrown, "stack") !== "")) {
@@ -86,7 +86,7 @@ function fault(message, name) {
   return error;
 }
 
-// The engine's class for its own failures: it throws the like only when an allocation was refused. No script can name it, so that none can
+// The engine's class for its own failures: it throws the like only when an allocation was refused. Scripts cannot access it, so none can
 // make one.
 const internal = InternalError.prototype;
 delete internal.constructor;
@@ -99,15 +99,15 @@ function own(error, name) {
 
 function blame(error) {
   // Out of memory is thrown as an InternalError, and as a bare null when there was no room for one; the native engine at times throws
-  // what is no value at all, of the type "unknown". Nothing that a script could write itself decides.
+  // an invalid value of type "unknown". Scripts cannot create these.
   if (error === null || typeof error === "unknown") return "null";
   if (!isError(error)) return "script_error";
   if (prototypeOf(error) === internal) {
     const message = own(error, "message");
     if (message === "out of memory") return "memory_limit";
-    if (message === "") return "null"; // there was room for the error, but none for its message
+    if (message === "") return "null"; // there was memory for the error, but not for its message
   }
-  // The WebAssembly guest traps when its stack is full; a native engine throws, and its host knows how deep the stack has been.
+  // The WebAssembly guest traps when its stack is full; a native engine throws, and its host knows whether the stack limit was reached.
   return overflowed !== undefined && own(error, "message") === "Maximum call stack size exceeded" && overflowed() ? "stack_limit" : "script_error";
 }
 

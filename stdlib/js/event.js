@@ -1,4 +1,4 @@
-// Event, CustomEvent and EventTarget, without a tree: an event goes to its target and nowhere else.
+// Event, CustomEvent and EventTarget, without a tree: an event is dispatched to its target only.
 const { uncurry } = $;
 const { push } = $.primordials;
 const copy = uncurry(Array.prototype.slice);

@@ -131,7 +131,7 @@ function ipv6(text) {
   return "[" + out + "]";
 }
 
-// Gives the host as it is written, or null when it is none.
+// Returns the serialized host, or null if it is invalid.
 $.parseHost = (text, special) => {
   if (text[0] === "[") return text[text.length - 1] === "]" ? ipv6(slice(text, 1, -1)) : null;
   if (!special) {

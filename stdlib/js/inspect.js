@@ -1,5 +1,5 @@
-// How a value looks to people in a log line: one line when it is short, one entry per line when it is long.
-// Nothing of a value is called: getters are named, not run. A Proxy's traps can run; what they throw is shown as unreadable.
+// Formatting of values in log lines: one line when short, one entry per line when long.
+// No code of a value is called: getters are named, not run. A Proxy's traps may run; if they throw, it is shown as unreadable.
 const { uncurry, primordials: p } = $;
 const { keys } = p;
 const describe = Object.getOwnPropertyDescriptor;
@@ -29,7 +29,7 @@ const replaceAll = uncurry(String.prototype.replaceAll);
 const startsWith = uncurry(String.prototype.startsWith);
 
 const DEEPEST = 5;
-const MOST = 100; // entries of one container
+const MAX = 100; // entries of one container
 const WIDE = 76;
 const PLAIN_KEY = /^[A-Za-z_$][\w$]*$/;
 
@@ -41,7 +41,7 @@ function quote(string, room) {
 }
 
 function constructorName(value) {
-  // The class as declared; nothing is read through a getter.
+  // The declared class, without calling getters.
   let holder = value;
   for (let hop = 0; hop < 20 && holder !== null; hop++) {
     const found = describe(holder, "constructor");
@@ -89,7 +89,7 @@ function members(value, entries, state, depth, indexed) {
   for (let index = 0; index < names.length && state.room > 0; index++) {
     const name = names[index];
     if (indexed && exec(/^\d+$/, name) !== null) continue;
-    if (shown++ === MOST) {
+    if (shown++ === MAX) {
       push(entries, "… " + (names.length - index) + " more");
       break;
     }
@@ -113,13 +113,13 @@ function showObject(value, state, depth) {
     const entries = [];
     if (list || isView(value)) {
       const length = list ? describe(value, "length").value : tag === "DataView" ? 0 : viewLength(value);
-      for (let index = 0; index < min(length, MOST) && state.room > 0; index++) {
+      for (let index = 0; index < min(length, MAX) && state.room > 0; index++) {
         const found = describe(value, index);
         const one = found === undefined ? "<empty>" : "value" in found ? show(found.value, state, depth + 1) : "[Getter]";
         state.room -= one.length;
         push(entries, one);
       }
-      if (length > MOST) push(entries, "… " + (length - MOST) + " more");
+      if (length > MAX) push(entries, "… " + (length - MAX) + " more");
       if (list) members(value, entries, state, depth, true);
       return wrap(list ? "" : constructorName(value) + "(" + length + ") ", "[", entries, "]", depth);
     }
@@ -133,7 +133,7 @@ function showObject(value, state, depth) {
       if (tag === "Map") {
         const size = mapSize(value);
         mapForEach(value, (item, key) => {
-          if (entries.length < MOST && state.room > 0) push(entries, show(key, state, depth + 1) + " => " + show(item, state, depth + 1));
+          if (entries.length < MAX && state.room > 0) push(entries, show(key, state, depth + 1) + " => " + show(item, state, depth + 1));
         });
         if (size > entries.length) push(entries, "… " + (size - entries.length) + " more");
         return wrap("Map(" + size + ") ", "{", entries, "}", depth);
@@ -141,7 +141,7 @@ function showObject(value, state, depth) {
       if (tag === "Set") {
         const size = setSize(value);
         setForEach(value, (item) => {
-          if (entries.length < MOST && state.room > 0) push(entries, show(item, state, depth + 1));
+          if (entries.length < MAX && state.room > 0) push(entries, show(item, state, depth + 1));
         });
         if (size > entries.length) push(entries, "… " + (size - entries.length) + " more");
         return wrap("Set(" + size + ") ", "{", entries, "}", depth);
@@ -149,7 +149,7 @@ function showObject(value, state, depth) {
       if (tag === "ArrayBuffer") return "ArrayBuffer { byteLength: " + bufferSize(value) + " }";
       if (tag === "Number" || tag === "String" || tag === "Boolean") return "[" + tag + ": " + show(unbox[tag](value), state, depth) + "]";
     } catch {
-      // a liar's toStringTag: shown as the plain object that it is
+      // a misleading toStringTag: shown as a plain object
     }
     members(value, entries, state, depth, false);
     const head = name === "Object" || name === "" ? "" : name === "null prototype" ? "[Object: null prototype] " : name + " ";

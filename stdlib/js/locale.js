@@ -1,4 +1,4 @@
-// What ECMAScript leaves to Intl, which is not here: en-US is answered rightly, everything else refused, never formatted as something else.
+// Methods that need Intl, which does not exist here: en-US is supported, every other locale is refused.
 const { uncurry, primordials: p } = $;
 const { slice, defineProperty, exec } = p;
 const { apply } = Reflect;
@@ -21,7 +21,7 @@ function refuse(what, why) {
 }
 
 function only(what, locales, options, taken) {
-  // Let en-US pass, and options that ask for nothing else.
+  // Accept en-US, and options with its defaults.
   const list = isArray(locales) ? locales : locales === undefined ? [] : [locales];
   for (let index = 0; index < list.length; index++) {
     const asked = lower(text(list[index]));
@@ -111,7 +111,7 @@ for (const holder of [Array.prototype, Object.getPrototypeOf(Uint8Array.prototyp
   });
 }
 
-// Compares code points where no locale is named, as the standard lets a host without Intl; English order is not what that gives.
+// Compares code points where no locale is named, as the standard allows without Intl; this is not English order.
 const compare = String.prototype.localeCompare;
 const EMPTY = [];
 replace(String.prototype, {

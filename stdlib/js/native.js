@@ -1,7 +1,7 @@
-// The door of runtime quickjs-native: evaluated before bootstrap.js, in place of what the WebAssembly guest's imports give.
+// Host interface of runtime quickjs-native: evaluated before bootstrap.js, in place of the WebAssembly guest's imports.
 //
-// The binding beneath can carry one thing safely, a flat string without NUL and without half a surrogate pair, so nothing else
-// ever crosses: `$host(letter, text)` is the only function of the host, and what it answers is a string or nothing.
+// The binding beneath can safely pass only flat strings without NUL and lone surrogates, so nothing else
+// is exchanged: `$host(letter, text)` is the only function of the host, and returns a string or undefined.
 (function () {
   "use strict";
   const host = globalThis.$host;
@@ -13,7 +13,7 @@
   const PromiseClass = Promise;
   const ErrorClass = Error;
   const toInteger = parseInt;
-  const flat = uncurry(String.prototype.toWellFormed); // a rope becomes one piece, half a pair U+FFFD
+  const flat = uncurry(String.prototype.toWellFormed); // flattens ropes, replaces lone surrogates by U+FFFD
   const slice = uncurry(String.prototype.slice);
   const replaceAll = uncurry(String.prototype.replaceAll);
   const exec = uncurry(RegExp.prototype.exec);
@@ -26,11 +26,11 @@
 
   for (const letter of ["s", "a", "d", "e", "t", "h", "r"]) globalThis["$" + letter] = (words) => ask(letter, words);
   globalThis.$o = () => ask("o", "") === "1";
-  // A log line is the one text that may hold NUL: it travels as U+0001 and a digit, and U+0001 likewise.
+  // Only log lines may contain NUL: it is sent as U+0001 and a digit, and U+0001 likewise.
   globalThis.$l = (line) => ask("l", replaceAll(replaceAll(line, "\x01", "\x011"), "\0", "\x010"));
 
-  // -- where a line of a stack lies --
-  // Every text that the binding evaluates is called <input>. The host puts the author's file and this library at lines of their own.
+  // -- locations of stack frames --
+  // Every text that the binding evaluates is called <input>. The host places the author's file and this library at different line numbers.
   const AUTHOR = 16384;
   const OURS = 5000000;
   const PLACE = /^(.*?)<input>:(\d+)(:\d+\)?)$/;
@@ -42,7 +42,7 @@
     return row > AUTHOR ? found[1] + entry + ":" + (row - AUTHOR) + found[3] : line;
   };
 
-  // -- the way in: the host evaluates the author's file between two jobs --
+  // -- starting a script: the host evaluates the author's file between two jobs --
   let waiting = null;
   let given;
   globalThis.$i = (way, begin) =>
@@ -73,7 +73,7 @@
     waiting.reject(error);
   }
 
-  // -- promises that were rejected without a handler; a host of the engine's own tells of them --
+  // -- promises that were rejected without a handler; reported by the engine's tracker --
   const MAX_REJECTED = 256;
   const rejected = new Map();
   const mapSet = uncurry(Map.prototype.set);
@@ -144,7 +144,7 @@
   }
   defineProperty(Math, "random", { value: random, writable: true, configurable: true, enumerable: false });
 
-  // What an entry gives back would be converted by the binding: nothing is given back.
+  // The binding would convert the result of an entry point, so they return nothing.
   const mute = (entry) => (words) => {
     entry(words);
   };

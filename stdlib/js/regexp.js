@@ -1,5 +1,5 @@
-// Regular expressions with the flag v, which an engine without it would read as if the flag were not there: refused, however they are made
-// from text. The engine's own reading of the flags decides, so no object that answers differently the second time gets past.
+// Regular expressions with the flag v, which an engine without support would ignore: refused when created
+// from text. The engine's own reading of the flags decides, so an object that changes its answer cannot bypass it.
 const { uncurry, primordials: p } = $;
 const { defineProperty } = p;
 const { construct } = Reflect;

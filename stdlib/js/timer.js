@@ -2,7 +2,7 @@
 const { later, forget, crash } = $;
 const apply = Reflect.apply;
 const { max, trunc } = Math;
-const NEAREST_MS = 1; // an interval of nothing would never let anything else run
+const NEAREST_MS = 1; // a zero interval would block all other timers
 
 function callable(callback) {
   if (typeof callback !== "function") throw new TypeError("a timer needs a function, not " + typeof callback);
@@ -37,7 +37,7 @@ function clear(id) {
   forget(running === undefined ? id : running);
 }
 
-// The engine's own would lose what the callback throws, or end the job queue with it.
+// The engine's own version would lose exceptions of the callback, or end the job queue.
 const queue = queueMicrotask;
 $.global("queueMicrotask", function queueMicrotask(callback) {
   if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function, not " + typeof callback);

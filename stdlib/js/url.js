@@ -9,7 +9,7 @@ const lastIndexOf = uncurry(String.prototype.lastIndexOf);
 const fromCode = String.fromCharCode;
 const SPECIAL = { __proto__: null, "http:": 80, "https:": 443, "ws:": 80, "wss:": 443, "ftp:": 21, "file:": null };
 
-// What each part must have percent-encoded, besides controls and everything beyond ASCII.
+// Characters that are percent-encoded in each part, besides controls and everything beyond ASCII.
 const FRAGMENT = ' "<>`';
 const QUERY = ' "#<>';
 const SPECIAL_QUERY = QUERY + "'";
@@ -78,7 +78,7 @@ function hostAndPort(record, text) {
 }
 
 function parse(input, base) {
-  // Gives a record, or null when it is no URL.
+  // Returns a record, or null for an invalid URL.
   let text = replace(/^[\0-\x20]+|[\0-\x20]+$/g, input, "");
   text = replace(/[\t\n\r]/g, text, "");
   const record = { protocol: "", username: "", password: "", host: null, port: "", path: [], opaque: false, query: null, fragment: null };

@@ -1,4 +1,4 @@
-"""Real node processes, ``lodger up --role node``, and their workers as the kernel shows them."""
+"""Node processes, ``lodger up --role node``, and their workers."""
 
 import os
 import select
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Node:
-    """One node process; its log is a file."""
+    """A node process with its log file."""
 
     def __init__(self, name: str, url: str, folder: Path, **settings: str) -> None:
         self.name, self._url, self._settings = name, url, settings
@@ -27,7 +27,7 @@ class Node:
         self._began_s = 0.0
 
     def start(self) -> None:
-        """Start it; it says in the ledger that it is up."""
+        """Start the process; it registers in the ledger when it is up."""
         bare = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
         self._began_s = self._clock.elapsed_s()
         with self._log.open("ab") as log:
@@ -40,71 +40,71 @@ class Node:
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """Process id."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def up(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process was started and not stopped."""
         return self._process is not None
 
     @property
     def young(self) -> bool:
-        """Whether it may not have been up yet."""
+        """Whether the process may still be starting."""
         return self._clock.elapsed_s() - self._began_s < 60
 
     def ended(self) -> str | None:
-        """Give its last words when it ended by itself, which no node ever does."""
+        """Return the end of the log if the process ended by itself, which is an error; otherwise None."""
         if self._process is None or self._process.poll() is None:
             return None
         return f"{self.name} ended with {self._process.returncode}: {self.words()}"
 
     def words(self) -> str:
-        """Give the end of its log."""
+        """Return the end of the log."""
         return self._log.read_text(errors="replace")[-3000:] if self._log.exists() else ""
 
     def about(self, sign: str) -> list[str]:
-        """Give the lines of its whole log that hold these words."""
+        """Return the lines of the log that contain a text."""
         text = self._log.read_text(errors="replace") if self._log.exists() else ""
         return [line for line in text.splitlines() if sign in line]
 
     def kill(self) -> None:
-        """End it as kill -9 does; safe to call twice."""
+        """Kill the process with SIGKILL; safe to call twice."""
         process, self._process, self.frozen = self._process, None, False
         if process is not None:
             process.kill()
             process.wait()
 
     def stop(self) -> int:
-        """End it in good order and give its exit code."""
+        """Stop the process with SIGTERM and return its exit code."""
         process, self._process = self._process, None
         assert process is not None
         process.terminate()
         return process.wait(60)
 
     def freeze(self) -> None:
-        """Stop its time."""
+        """Suspend the process."""
         self.frozen = True
         os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let its time go on."""
+        """Resume the process."""
         self.frozen = False
         if self._process is not None:
             os.kill(self.pid, signal.SIGCONT)
 
     def zygotes(self) -> list[int]:
-        """Give the processes below it that have workers, the nearest first."""
+        """Return its descendants that have children, nearest first."""
         return [pid for pid in _below(self.pid) if children(pid)]
 
     def workers(self) -> list[int]:
-        """Give the processes below it that have no children."""
+        """Return its descendants that have no children."""
         return [pid for pid in _below(self.pid) if not children(pid)]
 
 
 def children(pid: int) -> list[int]:
-    """Give a process's children; none when it has ended."""
+    """Return the children of a process; empty if it ended."""
     found: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -120,12 +120,12 @@ def _below(pid: int) -> Iterator[int]:
 
 
 def pause(seconds: float) -> None:
-    """Let other processes go on for so long."""
+    """Sleep while other processes run."""
     select.select([], [], [], seconds)
 
 
 def cpu_ticks(pid: int) -> int:
-    """Give what a process has used; 0 when it has ended."""
+    """Return the CPU time of a process in clock ticks; 0 if it ended."""
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
@@ -133,7 +133,7 @@ def cpu_ticks(pid: int) -> int:
 
 
 def slay(pid: int) -> bool:
-    """Kill one process that this test's nodes have started; whether it was there."""
+    """Kill a process that a node of this test started; return whether it existed."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
         return True

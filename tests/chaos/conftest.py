@@ -1,4 +1,4 @@
-"""Chaos on every database."""
+"""Settings of the chaos tests."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ __all__ = ["kind", "name", "relay", "server", "url"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What waits for other processes on a busy machine may wait for long."""
+    """Extend timeouts, because other processes may be slow on a busy machine."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
             own = item.get_closest_marker("timeout")

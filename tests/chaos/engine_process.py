@@ -1,9 +1,8 @@
-"""One real engine process: ``python engine_process.py PATH NAME MODE``; tells on stdout what it does, ends on SIGTERM.
+"""One real engine process: ``python engine_process.py PATH NAME MODE``; prints its events to stdout, ends on SIGTERM.
 
-MODE ``work`` answers every claim, ``race`` too with a lease of a minute;
-``hang`` never answers, ``hold`` what it is given until it is sent SIGUSR1, and tells how it lost what it held.
-Every applied journal leaves a row in ``effects_seen``, which
-has no unique key: an effect that happens twice is seen.
+MODE ``work`` answers every claim, ``race`` too with a lease of a minute; ``hang`` never answers; ``hold`` holds its claims until SIGUSR1
+and prints how it lost them. Every applied journal writes a row to ``effects_seen``, which has no unique key, so that a repeated effect is
+visible.
 """
 
 import asyncio
@@ -32,11 +31,11 @@ SETTINGS = Settings(
 )
 
 
-#: In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else. And who is told
-#: to go ends what it has begun, for as long as that takes: what is handed back is an attempt more elsewhere.
+#: In a race no lease may be lost, even if a disk stalls for a second, and a stopped process ends its attempts, because claims that it hands
+#: back would run elsewhere.
 OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0, "drain_s": 60.0},
-    # Long enough that a busy machine loses no lease by itself, short enough to wait for its end.
+    # Long enough to keep the lease on a busy machine, short enough to wait for its end.
     "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
     "relief": {"lease_s": 12.0},
     "hold": {"database_patience_s": 600.0, "lease_s": 3.0},
@@ -95,7 +94,7 @@ async def main(path: str, mode: str) -> None:
             try:
                 engine = await stack.enter_async_context(Engine.open(path, settings=settings))
                 break
-            except Unavailable:  # a busy machine may need more than a relay's patience to let somebody in
+            except Unavailable:  # connecting may time out on a busy machine
                 if not left:
                     raise
         engine.on_event(reported)

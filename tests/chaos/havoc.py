@@ -1,6 +1,6 @@
-"""Nodes on a PostgreSQL that are killed, frozen, cut off and started again, and so is the database, until time is up.
+"""Chaos run: nodes and their PostgreSQL are killed, suspended, disconnected and restarted at random.
 
-``python -m tests.chaos.havoc --minutes 5 --schedules 3000`` does it for as long as you like and prints what it found.
+``python -m tests.chaos.havoc --minutes 5 --schedules 3000`` runs it for a given time and prints the result.
 """
 
 import argparse
@@ -33,20 +33,20 @@ from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.sync import Engine
 
-#: What is done, and how often in comparison.
+#: Faults with their weights.
 DEEDS = {
     "worker": 12, "node": 6, "zygote": 2, "freeze": 2, "database": 1, "backend": 1, "cut": 1, "silence": 2, "answer": 3, "slow": 1,
 }  # fmt: skip
-#: Which way nothing passes, and what becomes of connections that were silent.
+#: Blocked directions, and what happens to the connections afterwards.
 WAYS = ((), (), ("up",), ("down",))
 OLD = ("pass", "reset", "forget")
-#: What only the transaction says that writes how attempts ended.
+#: Text that occurs only in the transaction that commits outcomes.
 ENDS = b"INSERT INTO lodger_attempts"
 PERIODS_S = (5, 7, 10, 15, 20)
 CASTS = (("plain",), ("twice",), ("slow",), ("throws",), ("counts",), ("plain", "slow"))
-#: A node that is stopped for so long has lost its lease of three seconds.
+#: A node suspended for this time has lost its lease of three seconds.
 LONG_S = 5.0
-#: A budget of the day that nobody reaches, so that every question is drawn from it and given back.
+#: A daily budget that is never reached, so that every query reserves from it.
 LIMITS = {"concurrent_runs": 8, "queries_per_day": 1_000_000}
 BEGAN_IN_VAIN = ("database_unreachable", "zygote_failed")
 SETTINGS = {"LODGER_LEASE_S": "3", "LODGER_SLOTS": "8"}
@@ -54,13 +54,13 @@ SETTINGS = {"LODGER_LEASE_S": "3", "LODGER_SLOTS": "8"}
 
 @dataclass
 class Havoc:
-    """One chaos.
+    """One chaos run.
 
     Attributes:
-        schedules: how many there are.
-        seconds: for which slots come due and things are killed.
-        pause_s: mean time between two deeds.
-        node_count: processes.
+        schedules: number of schedules.
+        seconds: duration of slots and faults.
+        pause_s: mean time between two faults.
+        node_count: number of nodes.
     """
 
     server: Server
@@ -79,7 +79,7 @@ class Havoc:
         self._clock = SystemClock()
         name = self.server.database()
         self._url = self.server.url(name)
-        # Each node has a network of its own to the server, so that one can be cut off and the others not.
+        # Each node has its own relay to the server, so that it can be disconnected alone.
         self._relays = [Relay(self.server) for _ in range(self.node_count)]
         self.nodes = [
             Node(f"n{number}", relay.url(name), self.folder, **SETTINGS) for number, relay in enumerate(self._relays)
@@ -87,10 +87,10 @@ class Havoc:
         self._later: list[tuple[float, Callable[[], None]]] = []
 
     def run(self, say: Callable[[str], None] = lambda _said: None) -> Reckoning:
-        """Do it, wait until the ledger has come to rest, and read it.
+        """Run the chaos, wait until all actions are finished, and return the reckoning.
 
         Raises:
-            AssertionError: a node ended by itself, or the ledger does not come to rest.
+            AssertionError: a node ended by itself, or actions stay unfinished.
         """
         settings = Settings(min_interval_s=1, schedules_per_tenant=10_000)
         try:
@@ -128,12 +128,12 @@ class Havoc:
                 engine.scripts.put(f"t{tenant}", name, source)
 
     def _furnish(self, engine: Engine) -> None:
-        # The first slots come due when all schedules are made; on a busy machine before that, and are owed all the same.
+        # The first slots come due when all schedules exist; on a busy machine earlier, and are caught up.
         begin_us = engine.context.clock.now_us() + 3_000_000 + 40_000 * self.schedules
         end_us = begin_us + round(self.seconds * 1_000_000)
         context = engine.context
         for tenant in range(self._tenants()):
-            # One tenant in a transaction, because every tenant is a lock.
+            # One tenant per transaction, because each is locked.
             with context.database.write() as connection:
                 for number in range(tenant, self.schedules, self._tenants()):
                     self._schedule(context, connection, number, begin_us, end_us)
@@ -157,7 +157,7 @@ class Havoc:
         made = schedules.create(context, connection, tenant, f"s{number}", wish, now_us, audit_context, begin_us)
         self.planned.append(Planned(tenant, made.id, cast, first_us, period_s * 1_000_000, end_us))
 
-    # ---- what is done to them
+    # ---- faults
 
     def _rage(self, say: Callable[[str], None]) -> None:
         names, weights = list(DEEDS), list(DEEDS.values())
@@ -174,7 +174,7 @@ class Havoc:
                 say(f"{until_s - reported_s:.0f} s to go: {dict(self.deeds)}")
 
     def _wait_until(self, until_s: float) -> None:
-        """Let time pass, and what comes later come; a node that ends by itself ends the chaos."""
+        """Wait, and run delayed actions; fail if a node ends by itself."""
         while (now_s := self._clock.elapsed_s()) < until_s:
             due = [each for each in self._later if each[0] <= now_s]
             self._later = [each for each in self._later if each[0] > now_s]
@@ -184,8 +184,8 @@ class Havoc:
                 ended = node.ended()
                 if ended is None:
                     continue
-                # One that begins while there is no database for long, or whose first zygote is killed, says so and ends;
-                # whoever supervises it starts it again.
+                # A node that starts without a database, or with its first zygote killed, reports it and ends; a supervisor
+                # would restart it.
                 assert node.young, ended
                 assert any(code in ended for code in BEGAN_IN_VAIN), ended
                 self.deeds["began in vain"] += 1
@@ -194,7 +194,7 @@ class Havoc:
             self._pass(min([until_s, *(at for at, _what in self._later)]) - now_s)
 
     def _pass(self, seconds: float) -> None:
-        """Wait for so long, or for a node to end."""
+        """Wait for some time, or until a node ends."""
         handles = [pidfd_open(node.pid) for node in self.nodes if node.up]
         try:
             select.select(handles, [], [], max(0.0, seconds))
@@ -236,50 +236,50 @@ class Havoc:
         return True
 
     def _database(self) -> bool:
-        """Kill the server with all its processes, as a machine that loses its power does, and start it again."""
+        """Kill the server with all its processes, as at a power failure, and restart it."""
         self.server.slay()
         self._after(self._chance.uniform(0.1, 2.0), self.server.start)
         self._wait_until(self._clock.elapsed_s() + 2.1)
         return True
 
     def _backend(self) -> bool:
-        """Kill one of the server's processes: it ends all the others and recovers."""
+        """Kill one backend of the server, which then ends all others and recovers."""
         return self.server.slay_one(self._chance)
 
     def _network(self) -> Relay:
         return self._chance.choice(self._relays)
 
     def _cut(self) -> bool:
-        """Reset what one node has with the server, and refuse it for a while."""
+        """Reset the connections of one node, and refuse new ones for a while."""
         relay = self._network()
         relay.cut()
         self._after(self._chance.choice((0.1, 1.0, LONG_S)), relay.heal)
         return True
 
     def _silence(self) -> bool:
-        """Let nothing pass between one node and the server, in one direction or both; some connections never speak again."""
+        """Block traffic between one node and the server in one or both directions; some connections stay blocked."""
         relay, old = self._network(), self._chance.choice(OLD)
         relay.silence(*self._chance.choice(WAYS))
         self._after(self._chance.choice((0.3, LONG_S, LONG_S)), lambda: relay.heal(old))
         return True
 
     def _answer(self) -> bool:
-        """Part the next end of attempts that a node writes from its answer, or lose it before it arrives."""
+        """Lose the next commit of outcomes of a node, or only its reply."""
         relay = self._network()
         self._chance.choice((relay.lose_answer, relay.lose_commit))(ENDS)
         return True
 
     def _slow(self) -> bool:
-        """Let everything between one node and the server take its time."""
+        """Delay the traffic between one node and the server."""
         relay = self._network()
         relay.slow(0.02)
         self._after(self._chance.uniform(0.5, 3.0), lambda: relay.slow(0.0))
         return True
 
-    # ---- and then
+    # ---- the end
 
     def _rest(self, engine: Engine) -> None:
-        """Bring everything up and wait until nothing is left to do."""
+        """Start all nodes and wait until all actions are finished."""
         self._wait_until(self._clock.elapsed_s() + 6.0)
         for node in self.nodes:
             if node.frozen:
@@ -331,7 +331,7 @@ def _say(said: str) -> None:
 
 
 def durable() -> Server:
-    """Give a server of its own that keeps what it has promised."""
+    """Return a separate server with durable commits."""
     server = own()
     server.settings |= {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
     server.stop(signal.SIGINT)

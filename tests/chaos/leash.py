@@ -1,7 +1,7 @@
-"""A process of a test that ends when the test's process does, however that ends: a hard kill gives nobody the time to clean up.
+"""Child processes that end together with the test's process, even if that is killed.
 
-The kernel sends the signal (PR_SET_PDEATHSIG), also to a process that is stopped. It is asked for by a process in between,
-which then becomes what was to be started: what is set for one's own death stays over an exec.
+The kernel sends the signal (PR_SET_PDEATHSIG), also to a stopped process. A process in between requests it and then executes the command,
+because the request survives an exec.
 """
 
 import os
@@ -17,5 +17,5 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def python(*arguments: str) -> list[str]:
-    """Give the command that runs this Python with such arguments on a leash; to be started by this very process."""
+    """Return the command that runs this Python with a death signal bound to this process, which must start it."""
     return [sys.executable, "-ISc", _HOLD, str(os.getpid()), sys.executable, *arguments]

@@ -1,7 +1,6 @@
-"""The ledger read after a chaos, and the traces that scripts have left: nothing lost, nothing twice.
+"""Comparison of the ledger and the traces of scripts with the planned slots after a chaos run: nothing lost, nothing repeated.
 
-Which slots there were is worked out here with plain arithmetic; the traces' table has no unique key, so that an effect
-which happens twice is seen twice.
+The slots are computed here independently; the table of traces has no unique key, so that a repeated effect is visible.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +16,7 @@ OPEN = "('ready', 'running', 'sealed', 'waiting_retry')"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One schedule as it was asked for: a slot at ``first_us`` and every ``period_us`` after it, before ``end_us``."""
+    """A planned schedule: slots at ``first_us`` and every ``period_us`` after it, before ``end_us``."""
 
     tenant: str
     id: str
@@ -27,17 +26,17 @@ class Planned:
     end_us: int
 
     def slots(self) -> range:
-        """Give its slots."""
+        """Return its slots."""
         return range(self.first_us, self.end_us, self.period_us)
 
 
 @dataclass(slots=True)
 class Reckoning:
-    """What was found.
+    """Result of the comparison.
 
     Attributes:
-        lost: slots without a row, and steps that are done without their traces.
-        doubled: slots with two rows, and traces that are there twice or belong to nothing that succeeded.
+        lost: slots without a row, and successful steps without traces.
+        doubled: slots with two rows, and traces that are repeated or belong to no successful step.
     """
 
     slots: int = 0
@@ -48,7 +47,7 @@ class Reckoning:
     doubled: list[str] = field(default_factory=list)
     states: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
-    #: Attempts that ended by a fault of ours: what their rows say.
+    #: Attempts that ended by an engine fault, with their messages.
     faults: list[str] = field(default_factory=list)
     late_ms: list[float] = field(default_factory=list)
 
@@ -63,7 +62,7 @@ class Reckoning:
 
 
 def left_open(engine: Engine) -> int:
-    """Count what is not over yet: open actions, and schedules that have slots to come."""
+    """Return the number of unfinished actions and of schedules with future slots."""
     with engine.context.database.read() as connection:
         waits = connection.scalar(text(f"SELECT count(*) FROM lodger_actions WHERE state IN {OPEN}")) or 0
         armed = connection.scalar(text("SELECT count(*) FROM lodger_schedule_clock WHERE state = 'armed'")) or 0
@@ -71,7 +70,7 @@ def left_open(engine: Engine) -> int:
 
 
 def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
-    """Read everything; to be called when nothing is left open."""
+    """Return the comparison; to be called when all actions are finished."""
     found = Reckoning()
     with engine.context.database.read() as connection:
         _slots(connection, planned, found)
@@ -118,7 +117,7 @@ def _slots(connection: Connection, planned: list[Planned], found: Reckoning) -> 
 
 
 def _traces(connection: Connection, planned: dict[str, Planned], found: Reckoning) -> None:
-    """Compare what scripts have left with the steps that ended well."""
+    """Compare the traces of scripts with the successful steps."""
     due: Counter[tuple[str, str]] = Counter()
     statement = """
         SELECT a.id, a.schedule_id, a.state, t.step FROM lodger_attempts t JOIN lodger_actions a ON a.id = t.action_id
@@ -143,7 +142,7 @@ def _traces(connection: Connection, planned: dict[str, Planned], found: Reckonin
 
 
 def _counters(connection: Connection, found: Reckoning) -> None:
-    """Compare each tenant's counter with the traces of the runs that counted."""
+    """Compare each tenant's counter with the traces of its runs."""
     kept = {
         str(tenant): int(value) for tenant, value in connection.execute(text("SELECT tenant_id, value FROM lodger_kv"))
     }
@@ -155,7 +154,7 @@ def _counters(connection: Connection, found: Reckoning) -> None:
             kind.append(f"{tenant} counted {kept.get(tenant, 0)} and ran {ran.get(tenant, 0)} times")
 
 
-#: Where the bytes are that a tenant stores.
+#: Tables and columns with the stored bytes of a tenant.
 STORED = (
     ("lodger_kv", "key", "value"), ("lodger_documents", "id", "body"), ("lodger_sealed", "docket", "own"), ("lodger_outbox", "payload"),
     ("lodger_actions", "result", "params"), ("lodger_attempts", "error", "effects"), ("lodger_attempt_logs", "lines"),
@@ -165,7 +164,7 @@ STORED = (
 
 
 def _bills(connection: Connection, found: Reckoning) -> None:
-    """Compare what tenants were charged with what was done: runs, questions, rows; what they store; what is still held for runs."""
+    """Compare charged usage with actual usage: runs, queries, rows, stored bytes, and reservations."""
     ran = """
         SELECT tenant_id, count(*) FROM lodger_attempts WHERE outcome NOT IN ('worker_lost', 'engine_fault', 'protocol_error')
         GROUP BY tenant_id

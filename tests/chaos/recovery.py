@@ -1,7 +1,7 @@
-"""How long it takes until what a killed worker, a killed node or one that is cut off ran runs again: everything at its defaults.
+"""Recovery times with default settings: until the actions of a killed worker, a killed node or a disconnected node run again.
 
-``python -m tests.chaos.recovery [--times 10]`` prints every sample. From the kill to the next attempt's start, by the ledger; and from
-the moment in which a network that was silent passes on again to the new lease of the node behind it.
+``python -m tests.chaos.recovery [--times 10]`` prints every sample: from the kill to the start of the next attempt, and from
+the end of a network failure to the node's new lease.
 """
 
 import argparse
@@ -21,17 +21,17 @@ from tests.databases.server import own
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.sync import Engine
 
-#: It is still at work when it is killed, whatever else the machine does.
+#: Long enough to be running when it is killed, on any machine.
 LONG = "export default () => { for (;;) ; }"
 LIMITS = {"cpu_ms": 30_000, "wall_ms": 120_000}
-#: What the design promises, seconds.
+#: Promised times in seconds.
 PROMISED_S = {"worker": 2.0, "node": 10.0}
 ALIVE = "SELECT 1 FROM lodger_nodes WHERE state = 'alive' AND lease_until_us > :now HAVING count(DISTINCT name) = 2"
 
 
 @dataclass
 class Pair:
-    """Two nodes on one ledger, and what one of them runs."""
+    """Two nodes on one ledger."""
 
     engine: Engine
     nodes: list[Node]
@@ -39,10 +39,10 @@ class Pair:
     back_s: list[float] = field(default_factory=list)
 
     def wait(self, question: str, seconds: float, **given: object) -> tuple[object, ...]:
-        """Ask the ledger until it has an answer; other processes can be heard in no other way.
+        """Poll the ledger until a query has a row, and return it.
 
         Raises:
-            AssertionError: it never has one.
+            AssertionError: there is none within the time.
         """
         clock = SystemClock()
         until_s = clock.elapsed_s() + seconds
@@ -55,12 +55,12 @@ class Pair:
         raise AssertionError(f"{question} {given}: no answer; " + "\n".join(node.words() for node in self.nodes))
 
     def begin(self) -> tuple[str, Node]:
-        """Let something long run, and give it with the node that runs it."""
+        """Start a long action and return its id and the node that runs it."""
         asked = self.engine.run_in("acme", "long", 0)
         return asked.id, self.running(asked.id, 1)[0]
 
     def running(self, action: str, attempt: int) -> tuple[Node, int]:
-        """Wait for an attempt, and give its node and when it started."""
+        """Wait for an attempt and return its node and start time."""
         name, started_us = self.wait(
             "SELECT n.name, a.started_us FROM lodger_actions a JOIN lodger_nodes n ON n.id = a.node_id "
             "WHERE a.id = :action AND a.attempt = :attempt AND a.state = 'running'",
@@ -71,7 +71,7 @@ class Pair:
         return next(node for node in self.nodes if node.name == name), int(str(started_us))
 
     def worker_s(self) -> float:
-        """Kill a worker in the middle of its script and give how long it took until the script began again."""
+        """Kill a worker during its script and return the time until the script starts again."""
         action, node = self.begin()
         now_us = self.engine.context.clock.now_us
         while cpu_ticks(busiest := max(node.workers(), key=cpu_ticks)) < 20:
@@ -83,7 +83,7 @@ class Pair:
         return (started_us - killed_us) / 1_000_000
 
     def node_s(self) -> float:
-        """Kill the node and give how long it took until the other one ran what it ran."""
+        """Kill a node and return the time until the other one runs its action."""
         action, node = self.begin()
         killed_us = self.engine.context.clock.now_us()
         node.kill()
@@ -95,7 +95,7 @@ class Pair:
         return (started_us - killed_us) / 1_000_000
 
     def silence_s(self) -> float:
-        """Let nothing pass between the node and the server, and give how long it took until the other one ran what it ran."""
+        """Block a node's traffic to the server and return the time until the other one runs its action."""
         action, node = self.begin()
         clock, relay = self.engine.context.clock, self.relays[node.name]
         cut_us = clock.now_us()
@@ -104,7 +104,7 @@ class Pair:
         assert other is not node
         self._end(action)
         healed_us = clock.now_us()
-        # What was open stays silent for ever, as behind a balancer that has lost its table.
+        # Open connections stay blocked, as behind a load balancer that lost its state.
         relay.heal("forget")
         self.both_up()
         self.back_s.append((clock.now_us() - healed_us) / 1_000_000)
@@ -115,13 +115,13 @@ class Pair:
         self.wait("SELECT id FROM lodger_actions WHERE id = :action AND state = 'cancelled'", 60, action=action)
 
     def both_up(self) -> None:
-        """Wait until both are registered."""
+        """Wait until both nodes are registered."""
         self.wait(ALIVE, 90, now=self.engine.context.clock.now_us())
 
 
 @contextmanager
 def pair(folder: Path) -> Iterator[Pair]:
-    """Two nodes, nothing of their settings changed, on a PostgreSQL of their own."""
+    """Yield two nodes with default settings on a separate PostgreSQL."""
     server = own()
     nodes: list[Node] = []
     relays = {name: Relay(server) for name in ("one", "two")}

@@ -1,7 +1,7 @@
-"""The network between a node and the database is cut, falls silent, loses answers: no slot is lost, nothing happens twice.
+"""Network failures between a node and the database: resets, blocked traffic, lost replies. No slot is lost, no effect repeated.
 
-``cut`` reaches the server through a relay; ``relief`` stands in for it. What ``cut`` has run when it was cut off is run by
-``relief``, and the end that ``cut`` knows of is never written.
+Node ``cut`` reaches the server through a relay; node ``relief`` takes over its actions, and the outcomes that ``cut`` knows are never
+committed.
 """
 
 import signal
@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.timeout(500),
     pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}"),
 ]
-#: What only the transaction says that writes the end of an attempt.
+#: Text that occurs only in the transaction that commits an outcome.
 EFFECT = b"INSERT INTO effects_seen"
 
 
@@ -46,7 +46,7 @@ def alive(engine: Engine) -> bool:
 
 
 def listens(engine: Engine, since: object) -> bool:
-    """Whether ``cut`` has a connection on which it has asked to be told, since then."""
+    """Return whether ``cut`` has a listening connection newer than a time."""
     asked = text(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cut' AND query LIKE :it AND state_change > :at"
     )
@@ -60,7 +60,7 @@ def contiguous(engine: Engine, schedule: str) -> bool:
 
 
 def held(engine: Engine) -> str:
-    """Ask for runs until ``cut`` has one in its hands; one that it loses again, on a busy machine, is no use."""
+    """Request runs until ``cut`` runs one, and return its id; on a busy machine it may lose some."""
     where = text(
         "SELECT a.state, n.name FROM lodger_actions a LEFT JOIN lodger_nodes n ON n.id = a.node_id WHERE a.id = :id"
     )
@@ -91,7 +91,7 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
             relay.cut()
         else:
             relay.silence(*ways)
-        # It ends well, and nobody hears of it.
+        # It succeeds, but the outcome cannot be committed.
         cut.send_signal(signal.SIGUSR1)
         until(lambda asked=asked: engine.actions.get(None, asked).state in {"done", "failed"}, 100)  # type: ignore[misc]  # bound now
         with engine.context.database.read() as connection:
@@ -106,7 +106,7 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
         until(lambda before=before: did(engine).get("cut", 0) > before, 100)  # type: ignore[misc]  # bound now
         until(lambda healed=healed: listens(engine, healed), 100)  # type: ignore[misc]  # bound now
     engine.schedules.pause("acme", made.name)
-    # A machine so busy that a lease is lost three times over one action lets it fail: it has no effect then.
+    # On a very busy machine an action fails after three lost leases, without an effect.
     until(lambda: set(states(engine)) <= {"done", "failed"}, 100)
     assert not counts(engine, "SELECT id, count(*) FROM effects_seen GROUP BY id HAVING count(*) <> 1")
     assert sum(did(engine).values()) == states(engine)["done"]
@@ -139,7 +139,7 @@ def test_what_is_lost_on_the_way_is_settled_by_the_ledger_and_a_slow_way_loses_n
 def test_a_node_that_falls_silent_in_the_middle_of_a_commit_keeps_nobody_from_its_work(
     engine: Engine, start: Start, relay: Relay, name: str
 ) -> None:
-    """Its transaction stays open at the server, with its locks; and that it has lost its lease is why it stops waiting."""
+    """Its transaction stays open at the server with its locks; it stops waiting when its lease is lost."""
     cut = start("cut", "hold", relay.url(name))
     asked = engine.run_in("acme", "job", 0)
     while hears(cut) != f"holding {asked.id}":

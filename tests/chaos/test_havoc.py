@@ -1,6 +1,6 @@
-"""Nodes, workers and the database are killed with kill -9 while slots come due; then the ledger is read.
+"""Nodes, workers and the database are killed with SIGKILL while slots come due; then the ledger is checked.
 
-``LODGER_CHAOS=10 pytest tests/chaos/test_havoc.py`` goes on for so many minutes, over thousands of schedules.
+``LODGER_CHAOS=10 pytest tests/chaos/test_havoc.py`` runs for 10 minutes, with thousands of schedules.
 """
 
 import os
@@ -34,7 +34,7 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: Server, tmp_path: Pat
     else:
         havoc = Havoc(server, tmp_path, schedules=40, seconds=10.0, pause_s=0.5)
     found = unbroken(havoc)
-    if found.traces <= 20:  # a machine with much else to do gets little done in so short a chaos
+    if found.traces <= 20:  # a busy machine runs few actions in a short time
         (tmp_path / "again").mkdir()
         havoc = Havoc(server, tmp_path / "again", schedules=40, seconds=60.0, pause_s=2.0)
         found = unbroken(havoc)

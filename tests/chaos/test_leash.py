@@ -1,4 +1,4 @@
-"""What a test has started is gone when the test's process is killed."""
+"""Child processes end when the test's process is killed."""
 
 import os
 import select
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.chaos import leash
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Starts a child that never ends, tells its number, and waits to be killed.
+#: Starts an endless child, prints its process id, and waits to be killed.
 _PARENT = """
 import subprocess, sys, time
 from tests.chaos import leash
@@ -23,7 +23,7 @@ time.sleep(1000)
 
 
 def ends(how: str, patience_s: float) -> bool:
-    """Kill a parent; whether its child ends too. It is ended anyway."""
+    """Kill a parent and return whether its child ends too; the child is killed in any case."""
     parent = subprocess.Popen([sys.executable, "-c", _PARENT, how], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert parent.stdout is not None

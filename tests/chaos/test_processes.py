@@ -29,7 +29,7 @@ def engine(url: str) -> Iterator[Engine]:
 
 
 def furnish(engine: Engine) -> None:
-    """Give it a tenant, a script and the table in which every effect leaves a row."""
+    """Create a tenant, a script and the table of effects."""
     engine.tenants.create("acme", limits={"concurrent_runs": 1000})
     engine.scripts.put("acme", "job", "export default () => 1")
     with engine.context.database.write() as connection:
@@ -79,7 +79,7 @@ def states(engine: Engine) -> dict[str, int]:
 
 
 def until(condition: Callable[[], bool], seconds: float) -> None:
-    """Wait for the ledger to say so; other processes can be heard in no other way. A busy machine is given five times as long."""
+    """Poll until a condition holds; a busy machine gets five times as long."""
     clock = SystemClock()
     end = clock.elapsed_s() + 5 * seconds
     pause = subprocess.Popen(["sleep", str(5 * seconds)])
@@ -111,7 +111,7 @@ def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_
     start("one", "race")
     start("two", "race")
     shares: dict[str, int] = {}
-    for wave in range(1, 6):  # a disk that stalls can leave a whole wave to one of them: that was no race
+    for wave in range(1, 6):  # if a disk stalls, one process may run a whole wave: that was no race
         number = wave * 1200
         fill(engine, 1200)
         until(lambda number=number: states(engine) == {"done": number}, 60)

@@ -1,7 +1,7 @@
-"""What a killed worker or node ran begins again by itself, with every setting at its default.
+"""Actions of a killed worker or node are started again, with default settings.
 
-The promise is 2 s and 10 s; ``python -m tests.chaos.recovery`` measures it. Here the bound is wider, for machines that are
-busy with other things: what it shows is that nobody waits for the deadline of a run, which is minutes away.
+The promised times are 2 s and 10 s; ``python -m tests.chaos.recovery`` measures them. The bound here is larger, for busy machines, but far
+below the deadline of a run.
 """
 
 from collections.abc import Iterator

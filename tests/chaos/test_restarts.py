@@ -1,4 +1,4 @@
-"""Nodes that are restarted one after the other, and one that was suspended: no slot is late, nothing is committed on a lost lease."""
+"""Rolling restarts and a suspended node: no slot is late, nothing is committed under a lost lease."""
 
 import signal
 from datetime import timedelta
@@ -11,7 +11,7 @@ from tests.chaos.test_processes import Start, audit, counts, states, until
 from lodger.engine.sync import Engine
 
 engine, start = processes.engine, processes.start
-#: Whoever had to wait for a lease would be a minute late.
+#: Lease in seconds: a slot that waits for it to end would be a minute late.
 LATE_S = 45.0
 
 
@@ -23,7 +23,7 @@ def test_nodes_are_restarted_one_after_the_other_and_no_slot_is_late(engine: Eng
     ]
     until(lambda: states(engine).get("done", 0) >= 8, 60)
     for name in ("a1", "b1"):
-        # As a deployment does: the new one is up before the old one is told to go.
+        # As in a deployment, the new process is up before the old one is stopped.
         living.append(start(name, "race"))
         leaving = living.pop(0)
         leaving.terminate()
@@ -53,13 +53,13 @@ def test_a_process_that_was_suspended_beyond_its_lease_commits_nothing(engine: E
     while held.strip() in {
         "lost",
         "lease_lost",
-    }:  # a machine that stalls for a second takes its lease of a second: it takes another
+    }:  # a machine that stalls for a second loses its lease of a second
         held = frozen.stdout.readline()
     assert held.split() == ["holding", asked.id]
     frozen.send_signal(signal.SIGSTOP)
     start("rescues")
     until(lambda: states(engine) == {"done": 1}, 60)
-    # It wakes in the moment in which its run ends well.
+    # It is resumed when its run succeeds.
     frozen.send_signal(signal.SIGUSR1)
     frozen.send_signal(signal.SIGCONT)
     assert frozen.stdout.readline().strip() in {"lost", "lease_lost"}

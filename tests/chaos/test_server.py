@@ -1,4 +1,4 @@
-"""Four engine processes on one PostgreSQL: killed with kill -9, the server crashed under them, and every slot accounted."""
+"""Four engine processes on one PostgreSQL: killed with SIGKILL, with a crash of the server; every slot is accounted for."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on Pos
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A server of this test's own, which it may crash."""
+    """Yield the URL of a separate server, which may be crashed."""
     from tests.databases import server
 
     own = server.own()
@@ -42,7 +42,7 @@ def engine(url: str) -> Iterator[Engine]:
 
 
 def known(engine: Engine) -> dict[str, int]:
-    """Give the states, nothing while the server is away."""
+    """Return the states of actions; empty while the server is down."""
     try:
         return states(engine)
     except Unavailable:

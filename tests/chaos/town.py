@@ -1,4 +1,4 @@
-"""What the platform of the chaos exposes: a table without any unique key, in which every effect leaves a row."""
+"""Exposed table of the chaos run, without a unique key, to which every effect adds a row."""
 
 from sqlalchemy import Column, Integer, MetaData, String, Table
 
@@ -15,7 +15,7 @@ traces = Table(
 
 _LEAVE = "await db.traces.insert({{ action: action.id, mark: {mark} }});"
 _BEGIN = "export default async ({ action, db, kv }) => { "
-#: Source by name, and the marks that one success leaves. A chaos reaches what takes long more often.
+#: Scripts by name, and the traces of one success. Long ones are hit by faults more often.
 SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "plain": (_BEGIN + _LEAVE.format(mark='"plain"') + " return 1 }", ("plain",)),
     "twice": (_BEGIN + _LEAVE.format(mark='"a"') + _LEAVE.format(mark='"b"') + " }", ("a", "b")),
@@ -29,5 +29,5 @@ SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def expose(engine: Engine) -> None:
-    """Called by each node before it starts."""
+    """Expose the table; called by each node before it starts."""
     engine.expose(traces, tenant_column="house", write=["action", "mark"])

@@ -84,7 +84,7 @@ async def tried(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: 
     (zygote,) = children(pool.zygote.launcher_pid)
     await pool.run(probe_job("done('1')"), Echo())
     await settled(pool, 3)
-    canaries.settled(range(1) if os.geteuid() else range(1, 2))
+    canaries.record_reference(range(1) if os.geteuid() else range(1, 2))
     wrong: dict[str, str] = {}
     before = await asyncio.to_thread(held)  # garbage collection can take a second
     for attack in attacks:
@@ -96,7 +96,7 @@ async def tried(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: 
         verdict = reported(await pool.run(probe_job(owned_attacks.source(attack, ids), wall_ms=2000), Echo()))
         next_run = await pool.run(probe_job("done('\"well\"')"), Echo())
         await settled(pool, 3)
-        faults = canaries.touched()
+        faults = canaries.changes()
         if not right(attack, verdict, bare):
             faults.append(f"ended as {verdict}, wanted {attack.bare if bare else attack.held}")
         if next_run.result != '"well"':

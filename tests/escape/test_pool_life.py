@@ -1,4 +1,4 @@
-"""The pool's life: start and stop twice, cancel, deaths of worker, zygote and engine, and nothing left behind."""
+"""Life of the pool: repeated start and stop, cancellation, end of worker, zygote and engine, and no process left."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from lodger.sandbox import Outcome, Pool
 from lodger.sandbox.errors import WallUnavailable, ZygoteFailed
 from lodger.sandbox.job import LogLine, Reply
 
-LEFT_OVER_S = 5.0  # promised are 0.5; a loaded machine gets ten times that
+LEFT_OVER_S = 5.0  # 0.5 are promised; a busy machine gets ten times that
 
 
 def children_of(pid: int) -> list[int]:
@@ -34,7 +34,7 @@ def gone(pid: int) -> bool:
 
 
 def wait_gone(*pids: int) -> None:
-    """Wait by pidfd, not by the clock."""
+    """Wait for processes by pidfd."""
     for pid in pids:
         try:
             pidfd = os.pidfd_open(pid)
@@ -51,7 +51,7 @@ def wait_gone(*pids: int) -> None:
 
 
 class Signals(Echo):
-    """Says when the script has reached a call, and holds it there."""
+    """Host that signals when a script makes a call, and lets it wait."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -300,7 +300,7 @@ def test_no_more_warm_up_than_cores() -> None:
         while len(pool.ready) < 12:
             maximum = max(maximum, len(children_of(zygote_pid(pool))) - len(pool.ready))
             await asyncio.sleep(0.001)
-        assert maximum <= 2 + 1  # one more may have said ready since the look
+        assert maximum <= 2 + 1  # one more may have become ready since
         await pool.stop()
 
     asyncio.run(go())
@@ -343,7 +343,7 @@ def test_two_pools_of_one_engine_have_two_uids() -> None:
 
 @pytest.mark.parametrize("turns", [1, 3, 10, 30])
 def test_a_start_that_is_cancelled_again_and_again_leaves_nothing(turns: int) -> None:
-    """Whoever is in a hurry cancels twice; a zygote that nobody waits for would stay. The leak fixture looks."""
+    """Repeated cancellation must still wait for the zygote; the leak fixture checks it."""
 
     async def go() -> None:
         pool = probe_pool()
@@ -365,7 +365,7 @@ def test_a_waiting_worker_that_dies_is_replaced_before_anybody_needs_it() -> Non
         await pool.start()
         try:
             async with asyncio.timeout(120):
-                while len(pool.ready) < 2:  # noqa: ASYNC110 - the pool has no event for it, and needs none
+                while len(pool.ready) < 2:  # noqa: ASYNC110 - the pool has no event for it
                     await asyncio.sleep(0.01)
                 dead = pool.ready[0]
                 os.kill(dead, signal.SIGKILL)
@@ -396,7 +396,7 @@ def test_a_pid_is_told_by_the_kernel_in_either_way() -> None:
 
 
 def test_a_zygote_is_renewed_while_attempts_go_on() -> None:
-    """Workers of one zygote share an address layout: after so many another takes its place, and the old one ends with its last worker."""
+    """Workers of one zygote share an address layout: after some number it is replaced, and ends with its last worker."""
 
     class Renewing(WeakPool):
         renew_after = 6

@@ -1,4 +1,4 @@
-"""The page on security holds to what is installed: engines at their pinned versions, every wall explained, every promise's test there."""
+"""The page on security agrees with the installation: pinned engine versions, an explanation of every wall, existing tests for promises."""
 
 import re
 import tomllib
@@ -12,7 +12,7 @@ from lodger.sandbox.doctor import WALLS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "security.md").read_text()
-#: Walls of the kernel as the page calls them.
+#: Names of the kernel's walls on the page.
 CALLED = {
     "rlimits": "rlimits",
     "seccomp": "seccomp",

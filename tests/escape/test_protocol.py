@@ -1,4 +1,4 @@
-"""A worker that is somebody else's: whatever it writes on its socket, the parent answers with a verdict and keeps its own shape."""
+"""A compromised worker: whatever it writes to its socket, the parent reaches a verdict and its memory stays bounded."""
 
 import json
 import random
@@ -181,7 +181,7 @@ def test_log_lines_are_bounded_and_marked() -> None:
 
 
 def test_a_run_that_is_stopped_with_a_full_log_says_so() -> None:
-    """A worker that drops lines itself tells how many with its last word; one that is killed has none."""
+    """A worker reports its dropped lines with its last frame; a killed one cannot."""
     full = probe('for i in range(10): log("x")\nwhile True: pass', log_lines=10, cpu_ms=50)
     assert full.outcome is Outcome.CPU_LIMIT
     assert [line.text for line in full.logs[:10]] == ["x"] * 10
@@ -233,7 +233,7 @@ def test_python_texts_never_leave() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_bytes(seed: int) -> None:
-    """Mutated frames: a verdict always, no exception, never a result that was not given."""
+    """Mutated frames always give a verdict, no exception, and no forged result."""
     chance = random.Random(seed)
     good = [
         frame(CALL, b"\x01\0\0\0\x02db[]"),

@@ -1,4 +1,4 @@
-"""JavaScript in the real walls: each limit stops its script with its own outcome, and the walls of one run do not touch the next."""
+"""JavaScript in the real sandbox: each limit ends a script with its own outcome, and does not affect the next run."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 
 class Machine:
-    """A pool on a loop of its own."""
+    """A pool with its own event loop."""
 
     def __init__(self) -> None:
         self.runner = asyncio.Runner()

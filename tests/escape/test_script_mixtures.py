@@ -1,6 +1,6 @@
-"""The suite's own scripts mixed: in a timer, in a job, caught, compiled, and then some end. None may change what is ours.
+"""Random mixtures of the suite's scripts in timers, jobs, handlers and compiled code; none may cause an engine fault.
 
-Seeded; ``LODGER_FUZZ=whole`` takes many more.
+Seeded; ``LODGER_FUZZ=whole`` runs many more.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from lodger.sandbox.limits import MIB
 
 MANY = 5000 if os.environ.get("LODGER_FUZZ") == "whole" else 60
 LIMITS = Limits(cpu_ms=40, wall_ms=3000, memory_bytes=16 * MIB)
-#: A fault of ours, a broken protocol, a worker that nobody killed and is gone. A memory error of the guest's engine ends as a crash: the
-#: classes that bring one about are left out, so that any other is seen.
+#: Outcomes that must not occur: engine fault, protocol error, lost worker. Attacks that crash the guest's engine are excluded, so
+#: that other crashes are detected.
 NEVER = {Outcome.ENGINE_FAULT, Outcome.PROTOCOL_ERROR, Outcome.WORKER_LOST, Outcome.CRASHED}
 WAYS = (
     "try { await (async () => { BODY })() } catch (e) { globalThis.e = e }",

@@ -1,4 +1,4 @@
-"""What the suite writes: the stable JSON, JUnit that a parser takes, a page on which no text comes alive; its own book-keeping."""
+"""Reports of the suite: stable JSON, valid JUnit XML, an HTML page with all texts escaped; and consistency of the cases."""
 
 import asyncio
 import json
@@ -130,10 +130,10 @@ def test_cases_are_distinct_and_name_walls_that_exist() -> None:
 def test_canaries_notice() -> None:
     canaries = invariants.Canaries()
     try:
-        assert canaries.touched() == []
+        assert canaries.changes() == []
         Path(canaries.path).write_text("other")
         with socket.create_connection(("127.0.0.1", canaries.port)), socket.socket():
-            found = canaries.touched()
+            found = canaries.changes()
         assert any("file" in text for text in found)
         assert any("TCP" in text for text in found)
         assert any("descriptors" in text for text in found)
@@ -152,7 +152,7 @@ def test_two_equal_attacks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_other_programs_take_away_meanwhile_ends_no_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seen after nine minutes, beside a simulation that kept its ledgers in shared memory."""
+    """Regression: a file in shared memory deleted by another program during the run."""
     (tmp_path / "left").touch()
     monkeypatch.setattr(Path, "iterdir", lambda folder: iter([folder / "gone", folder / "left"]))
     assert invariants.files_owned_by(tmp_path, range(os.geteuid(), os.geteuid() + 1)) == ["left"]

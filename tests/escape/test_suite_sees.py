@@ -1,4 +1,4 @@
-"""The suite can see: behind its own wall alone an attack is contained, behind none it escapes. One for every layer on every runtime."""
+"""One case per layer and runtime: contained with its own wall only, escaped without any."""
 
 import asyncio
 from dataclasses import replace
@@ -16,7 +16,7 @@ from lodger.escape.runner import Suite
 from lodger.sandbox.outcome import Outcome
 
 CASES = all_cases()
-#: Layers that no attack of the suite names: what they stop needs native code, which only the tests have.
+#: Layers without a case: they stop native code, which only the tests can run.
 ELSEWHERE = {
     "landlock": "tests/escape/test_walls.py",
     "undumpable": "tests/escape/test_walls.py",
@@ -26,7 +26,7 @@ ELSEWHERE = {
 
 
 def sample() -> dict[tuple[str, str], Case]:
-    """The first attack that names a layer, for each runtime."""
+    """Return the first case of each layer and runtime."""
     found: dict[tuple[str, str], Case] = {}
     for case in CASES:
         for runtime in case.runtimes:
@@ -48,7 +48,7 @@ def findings(request: pytest.FixtureRequest) -> dict[tuple[str, str], Finding]:
     return {(found.runtime, found.case.wall): found for found in asyncio.run(suite.run())}
 
 
-@pytest.mark.timeout(900)  # one run of all of them, on a host that may be busy
+@pytest.mark.timeout(900)  # one run of all cases, on a busy host
 @pytest.mark.parametrize(("runtime", "layer"), sorted(SAMPLE))
 def test_layer_alone_and_missed(runtime: str, layer: str, findings: dict[tuple[str, str], Finding]) -> None:
     found = findings[runtime, layer]
@@ -84,7 +84,7 @@ def test_a_case_that_cannot_escape_is_seen() -> None:
 
 
 def test_a_case_that_a_busy_host_starved_is_given_more_time_and_one_that_waits_is_seen() -> None:
-    """What ends as its time runs out with CPU time left has met no wall: it is tried once more, for longer."""
+    """A case that reaches its wall time with CPU time left is repeated with more time."""
     code = "await new Promise((go) => setTimeout(go, 1500)); for (;;);"
     tight = {"cpu_ms": 60, "wall_ms": 500}
     starved = Case(

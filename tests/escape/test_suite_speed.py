@@ -1,4 +1,4 @@
-"""Verdicts of the suite that do not depend on the host's speed, and evidence that no wall's own figure shows."""
+"""Findings of the suite do not depend on the host's speed; further checks of its evidence."""
 
 import asyncio
 from dataclasses import replace
@@ -41,7 +41,7 @@ def test_a_time_carries_a_margin_of_four(figure: str, bound: float, beyond: floa
 
 
 def test_a_compilation_is_judged_by_its_memory_and_by_the_share_of_its_cpu_limit() -> None:
-    """Without the limits a fast host meets the larger memory limit first: memory is a count that no speed changes."""
+    """Without the limits a fast host reaches the larger memory limit first; memory does not depend on the speed."""
     (bomb,) = (case for case in all_cases() if case.id == "I130-calls")
     cpu_ms, memory = COMPILE_LIMITS.cpu_ms, COMPILE_LIMITS.memory_bytes
 
@@ -93,7 +93,7 @@ def test_a_log_that_met_no_limit_need_not_say_that_it_was_cut(outcome: Outcome) 
 
 
 def test_a_host_too_slow_for_a_case_is_called_slow_and_no_escape() -> None:
-    """The same script, which a host that were so much faster would have ended otherwise: no number of tries is an escape."""
+    """A script that ends by its time limit only on a slow host is not an escape."""
     never = Case(
         "B23-never", "store_limit", "memory that is never reached", "for (;;);", (Outcome.MEMORY_LIMIT,), story="x",
         limits={"cpu_ms": 20}, runtimes=("quickjs-native",),
@@ -109,7 +109,7 @@ def test_a_host_too_slow_for_a_case_is_called_slow_and_no_escape() -> None:
     assert '<skipped message="ended as cpu_limit' in as_junit([slow])
 
 
-#: Holds on to memory only after the CPU time that the case has at first.
+#: Uses memory only after the initial CPU time of the case.
 LATE = """
 const end = Date.now() + 90; while (Date.now() < end);
 const a = []; for (;;) a.push(new Uint8Array(1e6).fill(1));
@@ -125,7 +125,7 @@ def test_a_path_of_the_host_in_a_result_is_an_escape() -> None:
     plain = replace(reported, id="A8-plain", script="return ['/etc/passwd', '/usr/lib', 'boot.py'];")
     found = asyncio.run(Suite((reported, plain)).run())
     assert [one.status for one in found] == ["escaped", "contained"]
-    assert "the result holds a path of the host" in found[0].evidence
+    assert "the result contains a path of the host" in found[0].evidence
 
 
 def test_variants_of_one_attack_count_once() -> None:

@@ -1,4 +1,4 @@
-"""Values cross exactly or are refused, in each direction, on every runtime for scripts: what the host saw is compared byte by byte."""
+"""Values pass exactly or are refused, in each direction, on every runtime for scripts; the host's texts are compared byte by byte."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from lodger.escape.case import SCRIPTS
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 from lodger.sandbox.job import LogLine, Reply
 
-#: What JavaScript says, and the JSON text that must arrive; None where it must be refused.
+#: JavaScript expression and expected JSON text; None if it must be refused.
 EXACT: dict[str, tuple[str, str | None]] = {
     "small": ("7", "7"),
     "two to the 31": ("2 ** 31", "2147483648"),
@@ -28,7 +28,7 @@ EXACT: dict[str, tuple[str, str | None]] = {
     "largest": ("Number.MAX_VALUE", "1.7976931348623157e+308"),
     "least": ("5e-324", "5e-324"),
     "tenth": ("0.1 + 0.2", "0.30000000000000004"),
-    "minus nought": ("-0", "0"),  # JSON.stringify has no other
+    "minus nought": ("-0", "0"),  # JSON.stringify has no negative zero
     "not a number": ("NaN", "null"),
     "infinity": ("[Infinity, -Infinity]", "[null,null]"),
     "raw number beyond 53": ("JSON.rawJSON('9007199254740993')", "9007199254740993"),
@@ -81,16 +81,16 @@ EXACT: dict[str, tuple[str, str | None]] = {
     "proxy": ("new Proxy({ a: 1 }, {})", '{"a":1}'),
     "revoked": ("(() => { const r = Proxy.revocable({}, {}); r.revoke(); return r.proxy; })()", None),
 }  # fmt: skip
-#: Numbers that no double holds: JavaScript can spell them. Arguments are text to the sandbox; who reads them refuses.
+#: Numbers beyond a double, which JavaScript can write as text. The sandbox passes arguments as text; the capability refuses them.
 RAW = {
     "one": "JSON.rawJSON('1e400')",
     "digits": "JSON.rawJSON('9'.repeat(400))",
     "inside": "[{ a: JSON.rawJSON('-1e309') }]",
 }
-#: JSON texts of the host: what a script finds in them, as an expression over ``value``, which must be true.
+#: JSON texts of the host, and an expression over ``value`` that must be true in the script.
 ARRIVING = {
     "beyond 32 bits": ("4294967303", "value === 4294967303"),
-    "beyond 53": ("9007199254740993", "value === 9007199254740992"),  # a double: ids beyond it are texts
+    "beyond 53": ("9007199254740993", "value === 9007199254740992"),  # rounded: larger ids must be strings
     "as text": ('"9007199254740993"', "value === '9007199254740993'"),
     "minus nought": ("-0", "Object.is(value, -0)"),
     "nul": ('"a\\u0000b"', "value.length === 3 && value.charCodeAt(1) === 0"),
@@ -114,7 +114,7 @@ ARRIVING = {
 
 
 class Echo:
-    """Gives back the very text that it was given, or a fixed one; keeps what it saw."""
+    """Host that returns its arguments or a fixed text, and keeps the calls."""
 
     def __init__(self, answer: str | None = None) -> None:
         self.answer = answer
@@ -125,12 +125,12 @@ class Echo:
         return Reply(True, arguments if self.answer is None else self.answer)
 
     def log(self, line: LogLine) -> None:
-        """Nobody reads it."""
+        """Discard the line."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One script that was run."""
+    """Result of one script."""
 
     report: Report
     seen: list[str]
@@ -156,7 +156,7 @@ catch (error) {{ return {{ refused: error.code ?? error.name }}; }}"""
 _CHARACTERS = 60_000
 _ROOM = _CHARACTERS + 2 + len("echo") + 5
 _LONG = "try {{ await bridge.call('echo', 'x'.repeat({})); return 1; }} catch {{ return 0; }}"
-#: Inputs that are not one JSON value.
+#: Inputs that are not a single JSON value.
 NO_INPUTS = {
     "half": '{"action":{"id":"x","id":"y"}',
     "two": "{} {}",
@@ -167,7 +167,7 @@ NO_INPUTS = {
     "quotes": "'x'",
     "surrogate": "\ud800",
 }
-#: What a script writes into its log, and what people read.
+#: Expression that a script logs, and the expected line.
 LINES = {
     "nul": ("a\\0b", "a\0b"),
     "half": ("\\ud800", "\ufffd"),
@@ -191,7 +191,7 @@ SCRIPT_OF: dict[tuple[str, str], Script] = {
 
 @pytest.fixture(scope="module", params=SCRIPTS)
 def tried(request: pytest.FixtureRequest) -> dict[tuple[str, str], Tried]:
-    """All of them on one runtime, in one pool."""
+    """Return the results of all scripts on one runtime, from one pool."""
 
     async def go() -> dict[tuple[str, str], Tried]:
         made = arena(request.param, settings_for(request.param))
@@ -222,7 +222,7 @@ def test_to_the_host_and_back(name: str, tried: All) -> None:
         assert reported["refused"]
     else:
         assert seen == [wanted]
-        if wanted != "9007199254740993":  # what a double cannot hold comes back rounded
+        if wanted != "9007199254740993":  # a number beyond a double is rounded
             assert reported["back"] == wanted
 
 
@@ -259,7 +259,7 @@ def test_an_input_that_is_not_one_json_value_reaches_no_worker(name: str, tried:
 
 @pytest.mark.parametrize("name", LINES)
 def test_log_lines(name: str, tried: All) -> None:
-    """A log is text for people: what is no text becomes the sign for that, nothing is cut."""
+    """Invalid text in a log line is replaced by U+FFFD, nothing is cut."""
     (line,) = tried["line", name].report.logs
     assert line.text == LINES[name][1]
 

@@ -1,7 +1,7 @@
-"""Each wall holds an attack off by itself, and the same attack succeeds when it is taken away too: the test can see.
+"""Each wall stops an attack by itself, and the same attack succeeds without it.
 
-A case names the walls that would hold the attack off anyway; they are taken away in both runs, so that the one in question stands alone.
-Snippets answer in JSON from native code's point of view: a number is a system call's result, below zero an errno.
+A case names other walls that would stop the attack; they are removed in both runs. Snippets give the result of a system call as JSON, a
+negative errno on failure.
 """
 
 import errno
@@ -100,7 +100,7 @@ CASES = (
         "here = struct.pack('QQ', ctypes.addressof(into), 4)\nthere = struct.pack('QQ', ctypes.addressof(text) & ~4095, 4)\n"
         f"done(str(min(0, syscall({READV_OF}, os.getppid(), here, 1, there, 1, 0))))",
         (-errno.EPERM,),
-        also_without=("seccomp", "landlock", "uid"),  # a change of uid makes undumpable too
+        also_without=("seccomp", "landlock", "uid"),  # a change of uid clears the dumpable flag too
     ),
 )
 
@@ -120,7 +120,7 @@ def test_holds_alone_and_is_missed(case: Case) -> None:
     assert wanted(report, case.broken), report
 
 
-#: Every process of the pid namespace but the zygote and itself: 0 if one of them could be reached, until one is there.
+#: Tries all processes of the pid namespace except the zygote and itself, until one exists; 0 if one could be reached.
 SIBLINGS = """
 me, answer = os.getpid(), -{missing}
 while answer == -{missing}:
@@ -186,14 +186,14 @@ def test_denied_call_names_the_wall() -> None:
 
 
 def test_foreign_tables_are_killed() -> None:
-    """x32 shares the architecture mark: its bit in the number must not pass."""
+    """x32 has the same architecture value: its bit in the number must be denied."""
     for number in (0x40000000 | NUMBER["getpid"], 0xFFFFFFFF, 1 << 20):
         assert probe(f"done(str(syscall({number})))").outcome is Outcome.CRASHED
     assert probe(f"done(str(min(0, syscall({NUMBER['getpid']}))))").outcome is Outcome.OK
 
 
 def test_limits_of_others_cannot_be_touched_even_before_arming() -> None:
-    """Filter A lets prlimit64 through for the process itself only; filter B not at all."""
+    """Filter A allows prlimit64 for the process itself only; filter B denies it."""
     code = f"done(str(syscall({NUMBER['prlimit64']}, 0, 7, 0, ctypes.addressof(ctypes.create_string_buffer(16)))))"
     assert probe(code).outcome is Outcome.CRASHED
     assert probe(code, ("seccomp",)).result == "0"

@@ -1,4 +1,4 @@
-"""A tenant's WebAssembly command in the real walls: its streams, what WASI answers where nothing exists, and how its errors are told."""
+"""WebAssembly commands in the real sandbox: streams, results of WASI calls, and errors."""
 
 import json
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def test_a_line_that_the_command_itself_leaves_open_is_whole(wasm: Commands, end
 
 
 def test_a_line_after_too_many_parts_is_marked_as_cut_too(wasm: Commands) -> None:
-    """The frames of unfinished lines are counted: beyond that only the mark tells that there was one."""
+    """The number of frames for unfinished lines is limited; beyond it only the mark is kept."""
     write = "(call $out (i32.const 2) (i32.const 1024) (i32.const 1))"
     begun = command(f"(loop $l {write} {_ENDLESS.replace('$l', '$m')} (br $l))", extra=data(1024, "x"))
     assert [line.text for line in wasm(begun, cpu_ms=100).logs] == ["x… [cut]"]

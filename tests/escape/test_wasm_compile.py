@@ -1,4 +1,4 @@
-"""Compilation is a stranger's attempt too: bombs end at their own limits, what is no command is told in words, code stays its tenant's."""
+"""Compilation of modules: its limits, errors for modules that are not commands, and compiled code per tenant."""
 
 import asyncio
 import logging
@@ -202,7 +202,7 @@ def test_a_module_can_be_compiled_before_it_runs(wasm: Commands) -> None:
     assert wasm.pool.compiler.compiled == 2
 
 
-# -- whose code it is --
+# -- code per tenant --
 
 
 def test_another_tenants_code_is_not_used(wasm: Commands) -> None:
@@ -265,7 +265,7 @@ def test_tampered_code_is_refused_and_made_anew(tmp_path: Path, where: str, capl
 
 
 def test_the_seal_is_what_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the comparison taken away a changed file is run: the test above can see."""
+    """Without the comparison a changed file is run."""
     run_once(tmp_path)
     (file,) = files(tmp_path)
     content = bytearray(file.read_bytes())

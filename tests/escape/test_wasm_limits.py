@@ -1,4 +1,4 @@
-"""Each limit of a WebAssembly command, just below, at and just above it, each with its own outcome."""
+"""Limits of a WebAssembly command: just below, at and just above each, with its outcome."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def wasm() -> Iterator[Commands]:
 
 
 def outcomes(wasm: Commands, module: bytes, name: str, around: int, given: str = "{}") -> list[Outcome]:
-    """How it ends with the limit one below, at and one above a figure."""
+    """Return the outcomes with the limit one below, at and one above a value."""
     return [wasm(module, given, **{name: around + step}).outcome for step in (-1, 0, 1)]
 
 
@@ -129,7 +129,7 @@ def test_cpu_time(wasm: Commands, module: bytes) -> None:
 
 @pytest.mark.parametrize("without", ["cpu_timer", "cpu_timer rlimits"])
 def test_cpu_time_when_the_kernels_timer_is_taken_away(without: str) -> None:
-    """The parent's own look at the worker's clock is the second wall."""
+    """The parent's CPU deadline is the second wall."""
     wasm = Commands(weak={"without": without})
     try:
         report = wasm(LOOP, cpu_ms=100)
@@ -182,7 +182,7 @@ def outcomes_of_fuel(wasm: Commands, module: bytes, around: int) -> list[Outcome
 
 
 def grown(pages: int) -> bytes:
-    """Grows to so many pages, writes to the last, and says how many there are; unreachable when there is no room."""
+    """Return a module that grows to a number of pages, writes to the last, and returns the number; traps if it cannot grow."""
     return command(
         f"(if (i32.eq (memory.grow (i32.const {pages - 1})) (i32.const -1)) (then unreachable))"
         f"(i32.store (i32.const {pages * PAGE - 4}) (i32.const 1)) (call $say (memory.size))"

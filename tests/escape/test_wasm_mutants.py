@@ -1,6 +1,6 @@
-"""Modules with bytes changed, taken out and put in: each is refused or runs within its limits, and says nothing of ours.
+"""Mutated modules: each is refused or runs within its limits, without host texts in its errors.
 
-Seeded; ``LODGER_FUZZ=whole`` takes many more.
+Seeded; ``LODGER_FUZZ=whole`` runs many more.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from lodger.sandbox.limits import MIB
 
 MANY = 20_000 if os.environ.get("LODGER_FUZZ") == "whole" else 200
 LIMITS = Limits(cpu_ms=50, wall_ms=3000, memory_bytes=16 * MIB)
-#: What no module may bring about: a fault of ours, a broken protocol, a worker that nobody killed and is gone.
+#: Outcomes that no module may cause: engine fault, protocol error, lost worker.
 NEVER = {Outcome.ENGINE_FAULT, Outcome.PROTOCOL_ERROR, Outcome.WORKER_LOST, Outcome.CRASHED}
-#: Bytes that mean something in many places: limits of LEB128, end, block, call.
+#: Bytes with a meaning in many places: limits of LEB128, end, block, call.
 TELLING = (0x00, 0x0B, 0x10, 0x11, 0x40, 0x41, 0x7F, 0x80, 0xFE, 0xFF)
 
 
 def grown() -> list[bytes]:
-    """The suite's own attacks are what is mutated: small, and at the edges already."""
+    """Return the modules to mutate: the suite's attacks, which are small and use edge cases."""
     modules = [case.module() for case in all_cases("scripts", "commands") if case.wasm is not None]
     return [HELLO, *(module for module in modules if module and len(module) < 4000)]
 

@@ -1,6 +1,6 @@
-"""A compiler worker that a module has taken over: it says what it likes, and gains nothing beyond its own tenant's runs.
+"""A compiler worker taken over by a module: whatever it sends, it gains nothing beyond its own tenant's runs.
 
-The probe runtime stands in for it: the bytes sent as a module are Python in its own envelope.
+The probe runtime replaces it: the bytes sent as a module are Python code in its format.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ SEND = "send = lambda n: channel.send(23, b'x' * n)\n"
 
 
 def compile_by(code: str, **limits: int) -> SealedCode | Report:
-    """What the parent makes of a compiler that runs ``code`` instead."""
+    """Return the parent's result for a compiler that runs ``code`` instead."""
 
     async def go() -> SealedCode | Report:
         pool = WeakPool({"runtime_path": PROBE}, runtime="wasm_compiler", size=1, profile="trusted")
@@ -117,6 +117,6 @@ def test_forged_code_does_not_load_and_is_thrown_away(code: bytes) -> None:
 
 
 def _resident() -> int:
-    gc.collect()  # what nobody has collected yet is no growth
+    gc.collect()  # garbage is not growth
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""The life of the pool for WebAssembly: start and stop twice, cancel, the death of its zygote, many at once, and nothing left behind."""
+"""Life of the pool for WebAssembly: repeated start and stop, cancellation, end of its zygote, many attempts at once, no process left."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ def job(module: bytes, given: str = "1", tenant: str = "acme") -> Job:
 
 
 def living(pool: WasmPool) -> tuple[int, int]:
-    """Launcher and zygote."""
+    """Return the process ids of launcher and zygote."""
     assert pool.zygote is not None
     launcher = pool.zygote.launcher_pid
     return launcher, children_of(launcher)[0]

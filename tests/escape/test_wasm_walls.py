@@ -1,4 +1,4 @@
-"""W^X around compiled code, from inside by native code and from outside by the kernel's own tables; and what its sealed files hold off."""
+"""W^X of compiled code, checked from inside by native code and from outside by /proc; and its sealed files."""
 
 import asyncio
 import errno
@@ -78,7 +78,7 @@ def test_javascript_never_makes_code() -> None:
 
 
 class Looking(Echo):
-    """Looks at the process behind a log line, while it sleeps."""
+    """Host that inspects the worker at a log line, while it sleeps."""
 
     def __init__(self, wasm: Commands) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ def test_a_running_command_from_outside() -> None:
 
 @pytest.mark.parametrize(("without", "found"), [("", 0), ("seccomp", 1)])
 def test_trampolines_are_not_writable(without: str, found: int) -> None:
-    """ctypes maps the trampolines of callbacks writable and executable; whoever can write there needs no mprotect."""
+    """ctypes maps the trampolines of callbacks writable and executable; writing there needs no mprotect."""
     if os.geteuid() != 0:
         pytest.skip("an undumpable process shows itself to root only")
     wasm = Commands(weak={"without": without})

@@ -1,4 +1,4 @@
-"""A pool in the real walls for each runtime."""
+"""Fixtures: a pool in the real sandbox for each runtime."""
 
 from collections.abc import Iterator
 
@@ -14,11 +14,11 @@ def _machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
 
 @pytest.fixture(params=[name for name in RUNTIMES if name != "wasm"])
 def js(request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """Each runtime of JavaScript."""
+    """Return a machine for each runtime of JavaScript."""
     yield from _machine(request)
 
 
 @pytest.fixture(params=RUNTIMES)
 def any_runtime(request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """Each runtime there is."""
+    """Return a machine for each runtime."""
     yield from _machine(request)

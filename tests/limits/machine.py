@@ -1,4 +1,4 @@
-"""A started pool on a loop of its own: one call, one program, one report, for each runtime."""
+"""A started pool with its own event loop that runs one program per call, for any runtime."""
 
 import asyncio
 
@@ -8,12 +8,12 @@ from lodger.sandbox import Bundle, Job, Limits, Pool, Report
 
 MIB = 1 << 20
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")
-#: What an attempt may hold above its memory limit, by the kernel's figure.
+#: Memory of an attempt above its limit that is tolerated, as counted by the kernel.
 ABOVE = {"quickjs": 40 * MIB, "quickjs-native": 16 * MIB, "wasm": 40 * MIB}
 
 
 class Machine:
-    """Programs in the walls of one runtime: scripts as text, modules as bytes."""
+    """Runner of programs on one runtime: scripts as text, modules as bytes."""
 
     def __init__(self, runtime: str, *, metered: bool = False) -> None:
         self.name = runtime
@@ -26,17 +26,17 @@ class Machine:
         self, code: str | bytes, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int
     ) -> Report:
         bundle = Bundle({"main.js": code}, context) if isinstance(code, str) else Bundle({}, context, wasm=code)
-        time = {"wall_ms": 60_000} | limits  # a busy machine takes long to give what CPU time there is
+        time = {"wall_ms": 60_000} | limits  # a busy machine is slow
         job = Job(bundle, Limits(**time), fuel=fuel, now_us=1, tenant="acme")
         return self.runner.run(self.pool.run(job, host or Echo()))
 
     def worker(self) -> int:
-        """Give the pid of the worker that takes the next job; only where there are warm ones."""
+        """Return the process id of the worker for the next job; only for runtimes with warm workers."""
         return self.runner.run(self._worker())
 
     async def _worker(self) -> int:
         async with asyncio.timeout(120):
-            while not self.pool.ready:  # noqa: ASYNC110 - the pool has no event for it, and needs none
+            while not self.pool.ready:  # noqa: ASYNC110 - the pool has no event for it
                 await asyncio.sleep(0)
         return self.pool.ready[0]
 

@@ -1,4 +1,4 @@
-"""What needs exactly so much of one limit: a script, and a module that does the same."""
+"""Programs that need an exact amount of one limit: a script, and an equivalent module."""
 
 import json
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ class Row:
     """One limit, and programs that need exactly ``needs`` of it.
 
     Attributes:
-        script, module: None where the runtime does not know the limit; ``why`` says so.
-        step: the smallest difference that the limit can be told in.
+        script, module: None if the runtime does not have the limit; ``why`` explains it.
+        step: resolution of the limit.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Row:
     step: int = 1
 
     def program(self, runtime: str) -> str | bytes | None:
-        """Give what runs on a runtime."""
+        """Return the program for a runtime."""
         return self.module if runtime == "wasm" else self.script
 
 
@@ -36,7 +36,7 @@ def padded(size: int) -> str:
 
 
 def call(size: int) -> str:
-    # The frame of a call: its number, the name's length, the name, the arguments as JSON.
+    # Frame of a call: number, length of the name, name, arguments as JSON.
     args = size - 5 - len("kv.get") - len('{"key":""}')
     return f"await kv.get('k'.repeat({args})); return 1"
 
@@ -46,7 +46,7 @@ def writing(fd: int, count: int) -> str:
 
 
 def lines(count: int, size: int) -> bytes:
-    """A module that writes so many lines of so many bytes, the line's end not counted."""
+    """Return a module that writes lines of a size in bytes, without the line end."""
     loop = f"""(loop $l {writing(2, size + 1)}
         (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const {count}))))"""
     return command(loop, locals_="(local $i i32)", extra=data(1024, "x" * size + "\\n"))
@@ -72,7 +72,7 @@ ROWS = [
 
 @dataclass(frozen=True)
 class LogRow:
-    """One limit of the log; ``whole`` are the texts of the lines when nothing is cut or dropped."""
+    """One limit of the log; ``whole`` holds the lines if nothing is cut or dropped."""
 
     name: str
     needs: int
@@ -81,7 +81,7 @@ class LogRow:
     whole: tuple[str, ...]
 
     def program(self, runtime: str) -> str | bytes:
-        """Give what runs on a runtime."""
+        """Return the program for a runtime."""
         return self.module if runtime == "wasm" else self.script
 
 
@@ -97,7 +97,7 @@ LOG = [
     ),
 ]
 
-#: Programs that never end, and never answer.
+#: Programs that never end.
 ENDLESS: dict[str, tuple[str, bytes]] = {
     "cpu_ms": ("for (;;);", command("(loop $l (br $l))")),
     "wall_ms": (
@@ -111,10 +111,10 @@ ENDLESS: dict[str, tuple[str, bytes]] = {
 
 
 def holding(runtime: str, pages: int) -> str | bytes:
-    """Give a program that holds so many times 64 KiB at once, to the last byte, and says how many."""
+    """Return a program that uses a number of pages of 64 KiB at once and returns the number."""
     if runtime != "wasm":
         return f"const a = []; for (let n = 0; n < {pages}; n++) a.push(new Uint8Array(65536).fill(1)); return a.length"
-    # Page by page, as allocators do: whoever gives up then does so with its memory full.
+    # Page by page, as allocators do, so that it gives up with its memory full.
     return command(
         f"(loop $l (if (i32.eq (memory.grow (i32.const 1)) (i32.const -1)) (then unreachable))"
         f"(br_if $l (i32.lt_u (memory.size) (i32.const {pages}))))"

@@ -1,4 +1,4 @@
-"""Fuel is a ceiling on instructions, not on time: the same program has the same verdict every time."""
+"""Fuel limits instructions, not time: the same program has the same outcome every time."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def metered(request: pytest.FixtureRequest) -> Iterator[Machine]:
 def test_the_same_verdict_a_hundred_times(metered: Machine) -> None:
     program = PROGRAMS[metered.name]
     enough, short = 1 << 30, 0
-    while enough - short > 1:  # the last unit that does not suffice, found by halving
+    while enough - short > 1:  # bisection of the greatest insufficient amount
         middle = (enough + short) // 2
         if metered(program, fuel=middle, cpu_ms=10_000).outcome is Outcome.OK:
             enough = middle

@@ -1,6 +1,6 @@
-"""Built-ins that never ask the engine's interrupt handler, conversions that hang, compile bombs, hash floods: each ends as it must.
+"""Built-ins that never poll the interrupt handler, endless conversions, slow compilation, hash floods: each ends with its outcome.
 
-One line each; measured to run for more than four seconds under the engine's own limit of 0.3 s, most of them for ever.
+Each runs for more than four seconds under the engine's own limit of 0.3 s, most of them forever.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ def test_each_ends_at_its_limit(js: Machine) -> None:
     wrong = {}
     for name, code in {**ENDLESS, "colliding keys": COLLIDE}.items():
         report = js(code, cpu_ms=60, wall_ms=20_000)
-        # a tick of the kernel's clock below, a gross bound above: lodger bench walls asserts the promise
+        # a tick of the kernel's clock below, a coarse bound above: lodger bench walls checks the promise
         if report.outcome is not Outcome.CPU_LIMIT or not 50 <= report.usage.cpu_ms <= 60 + 20 * 100:
             wrong[name] = (report.outcome, report.error, report.usage)
     assert not wrong
@@ -88,7 +88,7 @@ def test_each_ends_at_its_limit(js: Machine) -> None:
 
 @pytest.mark.parametrize("without", ["cpu_timer", "cpu_timer rlimits"])
 def test_without_the_kernels_timer_the_parent_looks(without: str) -> None:
-    """The timer is the wall; taken away, the parent's own look at the worker's clock ends what never asks."""
+    """Without the kernel's timer, the parent's CPU deadline ends a script that never polls."""
 
     async def go(runtime: str) -> Report:
         pool = WeakPool({"without": without}, runtime=runtime, size=1, profile="trusted")

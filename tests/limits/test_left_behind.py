@@ -1,4 +1,4 @@
-"""After an attempt, however it ended, nothing of it is left: no process, descriptor, shared memory, key or file."""
+"""After an attempt with any outcome, no process, descriptor, shared memory, key or file is left."""
 
 import os
 from collections import Counter
@@ -31,7 +31,7 @@ def table(path: str) -> list[list[str]]:
 
 
 def belongings(uid: int) -> list[str]:
-    """What of the kernel's things belongs to a zygote's user ids, beside processes."""
+    """Return kernel objects other than processes that a zygote's user ids own."""
     first = uid - uid % UIDS_PER_ZYGOTE
     uids = {str(each) for each in range(first, first + UIDS_PER_ZYGOTE)}
     found = [
@@ -43,7 +43,7 @@ def belongings(uid: int) -> list[str]:
 
 
 def held() -> Counter[str]:
-    """What this process holds: descriptors by what they are, and memory shared with others."""
+    """Return this process's descriptors by type, and its shared memory."""
     found: Counter[str] = Counter()
     for name in os.listdir("/proc/self/fd"):
         with suppress(OSError):
@@ -68,7 +68,7 @@ def test_nothing_is_left_of_a_script(js: Machine) -> None:
         uid = uid_of(pid)
         assert over_ms(js, code, limits) < 20 * 500, name
         assert not Path(f"/proc/{pid}").exists(), f"{name}: the worker is still there when its report has come"
-        if uid != os.getuid():  # workers that share our user cannot be told from us
+        if uid != os.getuid():  # objects of workers with the engine's uid cannot be distinguished
             assert not belongings(uid), name
 
 
@@ -88,7 +88,7 @@ def test_nothing_is_left_of_a_module() -> None:
     wasm = Machine("wasm")
     try:
         for module, limits in MODULES.values():
-            wasm(module, **limits)  # compiled now; what is kept of that stays
+            wasm(module, **limits)  # compiled in advance; the cached code stays
         zygote = wasm.runner.run(wasm.pool.for_modules()).zygote
         assert zygote is not None
         (inner,) = children(zygote.launcher_pid)

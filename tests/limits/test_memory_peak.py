@@ -1,4 +1,4 @@
-"""What a run may take from the machine: a worker stays near its limit, and the engine's own process does not grow with what comes back."""
+"""Peak memory: a worker stays near its limit, and the engine's process does not grow with its output."""
 
 import gc
 import os
@@ -40,7 +40,7 @@ MODULES = {
     "a line without end": command("(loop $l (call $out (i32.const 2) (i32.const 30000) (i32.const 30000)) (br $l))"),
     "calls": command(GROW + FILL + "(call $f)", extra="(func $f (local i64 i64 i64 i64) (call $f) (call $f))"),
 }  # fmt: skip
-#: How a program may end; a number too long is a RangeError of the language.
+#: Allowed outcomes; a number that is too long is a RangeError.
 ENDS = {Outcome.MEMORY_LIMIT, Outcome.CPU_LIMIT, Outcome.SCRIPT_ERROR, Outcome.STACK_LIMIT}
 
 
@@ -74,7 +74,7 @@ def peaks(machine: Machine, mib: int, hogs: Mapping[str, str | bytes]) -> dict[s
 
 
 def resident() -> int:
-    """What this process holds, without the garbage that nobody has collected yet."""
+    """Return this process's resident memory after garbage collection."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -99,24 +99,24 @@ LARGE_MODULES = {
 
 
 class Generous(Echo):
-    """Answers every call with as much as a frame takes."""
+    """Host that answers every call with the maximum size of a frame."""
 
     async def call(self, name: str, arguments: str) -> Reply:
         return Reply(True, f'"{"x" * (MIB - 16)}"')
 
 
 def highest() -> int:
-    """The most that this process has held since it last asked the kernel to forget."""
+    """Return this process's peak memory since the last reset."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
 
 
 def test_answers_that_nobody_takes_are_few(js: Machine) -> None:
-    """A worker asks a hundred times, pipelined, and never reads: what waits for it lies in the parent."""
+    """A worker makes a hundred calls and never reads the replies, which the parent buffers."""
     ask = "for (let i = 0; i < 100; i++) kv.get('k').catch(() => {}); for (;;);"
     js(ask, Generous(), cpu_ms=100)
     grown = []
-    for _ in range(3):  # what this process does beside, such as collecting its garbage, is not there each time
+    for _ in range(3):  # other work of this process, such as garbage collection, does not occur each time
         gc.collect()
         Path("/proc/self/clear_refs").write_text("5")
         before = highest()
@@ -130,7 +130,7 @@ def test_answers_that_nobody_takes_are_few(js: Machine) -> None:
 def test_growth_of_the_parent(any_runtime: Machine) -> None:
     large: Mapping[str, str | bytes] = LARGE_MODULES if any_runtime.name == "wasm" else LARGE
     any_runtime(HELLO if any_runtime.name == "wasm" else "return 'x'.repeat(200000)")
-    for code in large.values():  # compiled, where that must be: its own growth is no matter here
+    for code in large.values():  # compiled in advance, so that its growth is not measured
         any_runtime(code, cpu_ms=50)
     before = resident()
     for code in large.values():

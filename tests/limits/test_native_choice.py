@@ -1,4 +1,4 @@
-"""quickjs-native is chosen by whoever operates: nothing that a tenant can say names a runtime, and what the tenant does say is harmless."""
+"""Only the operator can choose quickjs-native: no tenant input names a runtime, and its further differences are harmless."""
 
 import dataclasses
 import importlib
@@ -88,7 +88,7 @@ def test_what_the_binding_would_lose_crosses_whole(native: Machine, code: str, r
 
 
 def test_an_answer_that_has_left_is_the_last_thing(native: Machine) -> None:
-    # The host's end cannot be caught as an error: the process ends with it.
+    # The end of the host call cannot be caught as an error: the process exits.
     report = native(
         "try { console.log('a'); for (;;) kv.get('k'.repeat(2e6)) } catch { for (;;) await null }", cpu_ms=500
     )

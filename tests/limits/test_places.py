@@ -1,4 +1,4 @@
-"""Where a limit is met makes no difference: in a job, a timer, a conversion or a memory that stays full it has its own outcome."""
+"""A limit has the same outcome wherever it is exceeded: in a job, a timer, a conversion, or with memory that stays full."""
 
 import pytest
 from tests.limits.machine import MIB, Machine
@@ -33,7 +33,7 @@ def test_every_place(js: Machine) -> None:
     assert not wrong
 
 
-#: What follows a memory that is full, and how it ends where there was still room for it.
+#: Code that runs after memory is exhausted, and its outcome if there was still enough.
 STILL = {
     "throw 1": Outcome.SCRIPT_ERROR,
     "throw new Error('after all')": Outcome.SCRIPT_ERROR,

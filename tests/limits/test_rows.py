@@ -1,4 +1,4 @@
-"""Every row of the table of limits on every runtime, with what a program needs just above, at and just below it: each its own outcome."""
+"""Every limit on every runtime, with programs that need just more than, exactly, and just less than it."""
 
 import pytest
 from tests.limits.machine import MIB, RUNTIMES, Machine
@@ -46,14 +46,14 @@ def test_time(any_runtime: Machine, name: str, limit: int) -> None:
     assert report.error is not None
     assert f"{limit} ms" in report.error.message
     used = report.usage.cpu_ms if name == "cpu_ms" else report.usage.wall_ms
-    tick = 10 if name == "cpu_ms" else 0  # of the kernel's CPU clock
+    tick = 10 if name == "cpu_ms" else 0  # tick of the kernel's CPU clock
     assert limit - tick <= used <= limit + 20 * 100, "a gross bound: lodger bench walls asserts the promise"
     short = holding(any_runtime.name, 2)
     assert any_runtime(short, **{"cpu_ms": 10_000, "wall_ms": 20_000, name: limit + 1000}).outcome is OK
 
 
 def test_memory(any_runtime: Machine) -> None:
-    """The least limit under which a program holds its 16 MiB, in steps of a page of WebAssembly, is a sharp one."""
+    """The smallest limit under which a program can use 16 MiB is exact to a page of WebAssembly."""
     program = holding(any_runtime.name, 256)
     low, high = 16 * MIB // PAGE - 1, 40 * MIB // PAGE
     assert any_runtime(program, memory_bytes=high * PAGE).outcome is OK
@@ -69,7 +69,7 @@ def test_memory(any_runtime: Machine) -> None:
             assert report.outcome is outcome, (pages, report)
             if outcome is OK:
                 assert report.result == "256"
-    # The realm itself, the engine's tables and the allocator's rounding lie in the limit too.
+    # The limit includes the realm, the engine's tables and the allocator's rounding.
     assert high * PAGE <= {"wasm": 16, "quickjs": 24, "quickjs-native": 24}[any_runtime.name] * MIB
 
 
@@ -97,7 +97,7 @@ def test_the_stack(js: Machine) -> None:
 
 
 def test_small_frames_bound_calls_and_nothing_else(js: Machine) -> None:
-    """An error, a line or a result may be longer than a call's arguments: each has a limit of its own."""
+    """Errors, log lines and results have their own limits and may be longer than a call's arguments."""
     assert js("return 'x'.repeat(20000)", frame_bytes=4096).outcome is OK
     assert js("console.log('x'.repeat(8000)); return 1", frame_bytes=4096).logs[0].text == "x" * 8000
     report = js("throw new Error('x'.repeat(20000))", frame_bytes=4096)
@@ -109,7 +109,7 @@ def test_small_frames_bound_calls_and_nothing_else(js: Machine) -> None:
 
 
 def test_an_error_without_room_for_its_message_is_the_memorys(js: Machine) -> None:
-    """The engine's own error of memory ends a run as the memory's limit; a script's look-alike is an error like any other."""
+    """The engine's out-of-memory error is a memory_limit; an imitation by a script is an ordinary error."""
     full = "let e; const a = []; try { for (;;) a.push(new Uint8Array(65536), {}) } catch (x) { e = x } throw e"
     assert js(full, memory_bytes=16 * MIB).outcome is Outcome.MEMORY_LIMIT
     forged = "throw Object.assign(new Error(''), { name: 'InternalError' })"

@@ -1,4 +1,4 @@
-"""``python -m tests.sim``: the engine played against itself on a virtual clock, with faults between any two statements."""
+"""``python -m tests.sim``: simulate nodes on a virtual clock, with faults between any two statements."""
 
 import os
 import re
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Size(StrEnum):
-    """Shapes of worlds."""
+    """Sizes of simulated worlds."""
 
     SMALL = "small"
     DENSE = "dense"
@@ -57,22 +57,22 @@ def sim(
 ) -> None:
     """Play simulated worlds: nodes that crash, freeze and lose their leases, on the real SQLite ledger.
 
-    Each world is drawn from its seed alone. After every transaction the laws are checked: each slot accounted once, effects at
-    most once, the next slot of each schedule armed, leases exclusive, nobody starving. The first world that breaks a law ends
-    the run: its seed and the shortest list of happenings that breaks the law are told, and the exit code is 1. What is told of
-    the worlds is the same with any number of processes.
+    Each world depends on its seed alone. After every transaction the laws are checked: each slot accounted once, effects at
+    most once, the next slot of each schedule armed, leases exclusive, no tenant starved. The first world that breaks a law ends
+    the run: its seed and the shortest list of events that breaks the law are printed, and the exit code is 1. The output
+    is the same with any number of processes.
     """
     import logging
 
-    from tests.sim.simulator.plan import SHAPES, drawn
+    from tests.sim.simulator.plan import SHAPES, draw_plan
     from tests.sim.simulator.proof import play, prove
 
-    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # refusals of the database are what a simulation is made of
+    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # failures of the database are expected
 
     def reported(played: "Played") -> None:
         if not as_json:
             say(_line(played))
-            sys.stdout.flush()  # a world takes seconds: who reads a pipe sees it when it is played
+            sys.stdout.flush()  # a world takes seconds: flush, so that a reader of a pipe sees it at once
 
     if plan is not None:
         given = _read(plan)
@@ -81,7 +81,7 @@ def sim(
         if played.law is not None and not as_json:
             _tell(played, given)
         if as_json:
-            write_json({"seed": played.seed, "law": played.law, "detail": played.detail, "lately": list(played.lately)})
+            write_json({"seed": played.seed, "law": played.law, "detail": played.detail, "recent": list(played.recent)})
         raise typer.Exit(int(played.law is not None))
 
     def enough(proof: "Proof") -> bool:
@@ -106,7 +106,7 @@ def sim(
         _sum(proof)
     if proof.failures:
         first = proof.failures[0]
-        whole = drawn(first.seed, SHAPES[shape.value])
+        whole = draw_plan(first.seed, SHAPES[shape.value])
         body["shortest"] = _shorten(first, whole, shorten, keep, as_json=as_json)
     if as_json:
         write_json(body)
@@ -120,19 +120,19 @@ def _shorten(played: "Played", whole: "Plan", seconds: float, keep: Path | None,
     if keep is not None:
         keep.write_text(short.plan.as_json())
     if not as_json:
-        say(f"shortened from {len(whole.happenings)} happenings, {short.tried} worlds played for it:")
+        say(f"shortened from {len(whole.events)} events, {short.tried} worlds played for it:")
         _tell(play(short.plan), short.plan)
-    return [str(each) for each in short.plan.happenings]
+    return [str(each) for each in short.plan.events]
 
 
 def _tell(played: "Played", plan: "Plan") -> None:
     say(
         f"world {plan.seed}, settings {plan.settings}, {plan.shape.nodes} nodes, {plan.shape.tenants} tenants; what happens:"
     )
-    for each in plan.happenings:
+    for each in plan.events:
         say(f"  {each}")
     say("the last transactions:")
-    for line in played.lately[-25:]:
+    for line in played.recent[-25:]:
         say(f"  {line}")
     say(f"BROKEN after {played.at_s:.3f} s: {played.law}: {played.detail}")
 
@@ -155,7 +155,7 @@ def _sum(proof: "Proof") -> None:
         ("slots", figures["slots"], f"with rows of their own, {figures['slots_run']} of them to run"),
         ("slots in gaps", figures["slots_in_gaps"], f"inside {figures['gaps']} gap rows"),
         ("attempts", figures["attempts"], f"and {figures['effects']} sets of effects"),
-        ("troubles", faults, "crashes and refusals between two statements or at a commit"),
+        ("faults", faults, "crashes and refusals between two statements or at a commit"),
         ("slots a minute", f"{proof.per_minute:.0f}", f"{proof.per_minute_in_all:.0f} with those inside gap rows"),
         ("of CPU time", f"{proof.per_cpu_minute:.0f}", "slots a minute of one core, whole worlds"),
     )
@@ -192,7 +192,7 @@ app.command()(sim)
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out one command line and return its exit code."""
+    """Run one command line and return its exit code."""
     return console.run(app, "python -m tests.sim", arguments)
 
 

@@ -1,4 +1,4 @@
-"""Refusals of the database are what a simulation is made of: nobody has to read of them."""
+"""Settings of the simulation tests."""
 
 import logging
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """Keep the engine's log still."""
+    """Disable the engine's log: failures of the database are expected."""
     logger = logging.getLogger("lodger")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

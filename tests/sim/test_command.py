@@ -1,4 +1,4 @@
-"""``python -m tests.sim`` as a developer runs it."""
+"""The command ``python -m tests.sim``."""
 
 import io
 import json
@@ -10,20 +10,20 @@ import pytest
 from tests.e2e import ready
 from tests.e2e.ready import lodger
 from tests.sim.__main__ import main
-from tests.sim.simulator.plan import SHAPES, Shape, drawn
+from tests.sim.simulator.plan import SHAPES, Shape, draw_plan
 
 sim = partial(lodger, module="tests.sim")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def begun() -> None:
-    """What commands begin from is there before the first test."""
+    """Prepare the template database before the first test."""
     ready.waiting()
 
 
 def test_a_world_is_played_and_told(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_text(drawn(4, Shape(seconds=5)).as_json())
+    plan.write_text(draw_plan(4, Shape(seconds=5)).as_json())
     done = sim("--plan", plan)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("world 4: ")
@@ -46,7 +46,7 @@ def test_what_cannot_be_played() -> None:
 
 
 def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
-    for text in ("{}", "[1]", "no", json.dumps({"seed": 1, "shape": {"moons": 3}, "happenings": []})):
+    for text in ("{}", "[1]", "no", json.dumps({"seed": 1, "shape": {"moons": 3}, "events": []})):
         (tmp_path / "p").write_text(text)
         done = sim("--plan", tmp_path / "p", "--json")
         assert done.code == 2
@@ -54,7 +54,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_told_each_world_when_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not when a buffer is full: worlds without end would tell it nothing for minutes."""
+    """Output is flushed after each world, not when a buffer is full."""
     flushed = []
 
     class Pipe(io.StringIO):

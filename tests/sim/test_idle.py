@@ -1,20 +1,20 @@
-"""What a node asks of its database while nothing happens: a few questions a second, however many schedules and tenants there are."""
+"""Statements of an idle node: a few per second, for any number of schedules and tenants."""
 
 from dataclasses import replace
 
 import pytest
-from tests.sim.simulator.plan import Plan, Shape, drawn
+from tests.sim.simulator.plan import Plan, Shape, draw_plan
 from tests.sim.simulator.world import World
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
-#: Statements a virtual second, transactions' own beginnings included; 52 when each service polls by itself.
+#: Statements per virtual second, BEGIN included; 52 if each service polled by itself.
 MAX_STATEMENTS = 20
 
 
 def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> float:
-    """Give the statements a second of one node after its start."""
+    """Return the statements per second of one node after its start."""
     shape = Shape(seconds=120, schedules=0, tenants=tenants, nodes=1)
-    drawn_one = drawn(1, replace(shape, schedules=1, trouble=0))
+    drawn_one = draw_plan(1, replace(shape, schedules=1, trouble=0))
     plan = Plan(1, shape, drawn_one.start_us, "UTC", drawn_one.settings | {"poll_s": 0.25, "lease_s": 6.0}, 0.001, ())
     if blind:
         monkeypatch.setattr("lodger.engine.store.connection.database.Database.file_watcher", lambda _self: None)

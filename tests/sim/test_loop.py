@@ -1,4 +1,4 @@
-"""The virtual event loop: what asyncio asks of it, threads that are none, processes that freeze and die."""
+"""The virtual event loop: asyncio's interface, simulated threads, suspended and killed processes."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from tests.sim.simulator.loop import Deadlock, Process, VirtualLoop
 
 
 def loop_of(carry: Any = None) -> VirtualLoop:
-    return VirtualLoop() if carry is None else VirtualLoop(carry)  # type: ignore[abstract]  # as the world makes it
+    return VirtualLoop() if carry is None else VirtualLoop(carry)  # type: ignore[abstract]  # as in the world
 
 
 def test_nothing_waits() -> None:

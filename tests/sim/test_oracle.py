@@ -1,4 +1,4 @@
-"""The oracle is right about what it is asked, by hand, and it is another's work than the engine's: they agree for years."""
+"""The oracle: known examples, and agreement with the engine over years."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

@@ -1,18 +1,18 @@
-"""The same worlds and laws on PostgreSQL, fewer: the statements differ there."""
+"""Some worlds on PostgreSQL, where the statements differ."""
 
 import pytest
 from tests.databases.fixtures import kind, url
-from tests.sim.simulator.plan import Shape, drawn
+from tests.sim.simulator.plan import Shape, draw_plan
 from tests.sim.simulator.proof import play
 
 __all__ = ["kind", "url"]
-# Seconds of work: the bound is for machines that are busy with other things.
+# Takes seconds; the timeout is for busy machines.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_law_holds_on_a_server_too(url: str, seed: int) -> None:
-    world = play(drawn(seed, Shape(seconds=6)), url=url)
-    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.lately)
+    world = play(draw_plan(seed, Shape(seconds=6)), url=url)
+    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.recent)
     assert world.figures["slots"] > 20

@@ -1,17 +1,17 @@
-"""Worlds whose attempts take shares of their tenants' days: whoever ends an attempt gives its share back."""
+"""Worlds with reservations of daily budgets: every ended attempt releases its reservation."""
 
 import re
 
 import pytest
 from sqlalchemy import Connection, event
 from tests.sim.simulator.laws import Broken
-from tests.sim.simulator.plan import Shape, drawn
+from tests.sim.simulator.plan import Shape, draw_plan
 from tests.sim.simulator.world import World
 
 from lodger.engine.store.connection.database import Database
 
 SHAPE = Shape(seconds=20, trouble=4, draws=True)
-#: Nodes die with attempts that were cancelled on them.
+#: Worlds in which nodes die with cancelled attempts.
 CANCELLING = Shape(seconds=10, trouble=10, focus="cancel", draws=True)
 LAW = "a share of a day is held by what runs"
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_share_outlives_its_attempt(seed: int) -> None:
-    with World(drawn(seed, SHAPE)) as world:
+    with World(draw_plan(seed, SHAPE)) as world:
         figures = world.run()
     assert figures["attempts"] > 50, "a world in which nothing runs proves nothing"
     assert figures["shares"] > 50, "attempts take shares"
@@ -27,11 +27,11 @@ def test_no_share_outlives_its_attempt(seed: int) -> None:
 
 @pytest.mark.parametrize("kept", ["by the end of the attempt", "by the end of the lease"])
 def test_a_share_that_is_kept_is_found(kept: str) -> None:
-    """The law can fail: one of the two ways back is missing."""
+    """The law detects that one of the two releases is missing."""
     where = r"lodger_lots\.tenant_id" if "attempt" in kept else r"\(?EXISTS"
     pattern = re.compile(rf"^DELETE FROM lodger_lots WHERE {where}")
 
-    def into(database: Database) -> None:
+    def install(database: Database) -> None:
         def listen(
             _connection: Connection, _cursor: object, statement: str, parameters: object, _context: object, _many: bool
         ) -> tuple[str, object]:
@@ -41,7 +41,7 @@ def test_a_share_that_is_kept_is_found(kept: str) -> None:
 
     law = "none is broken"
     for seed in (2, 3, 6):
-        with World(drawn(seed, CANCELLING), tampered=into) as world:
+        with World(draw_plan(seed, CANCELLING), prepare=install) as world:
             try:
                 world.run()
             except Broken as broken:

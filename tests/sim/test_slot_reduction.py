@@ -1,9 +1,9 @@
-"""A node that loses its lease again and again holds less, and all of its slots when renewals come in time."""
+"""A node that repeatedly loses its lease claims less, and uses all slots again once renewals succeed."""
 
 from dataclasses import replace
 
 import pytest
-from tests.sim.simulator.plan import Happening, Plan, Shape, drawn
+from tests.sim.simulator.plan import Plan, PlannedEvent, Shape, draw_plan
 from tests.sim.simulator.world import World
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
@@ -11,11 +11,11 @@ SLOTS = 16
 
 
 def plan() -> Plan:
-    """Give a world of one node whose transactions take so long, for ten seconds, that leases of three seconds end meanwhile."""
-    base = drawn(1, Shape(seconds=30, schedules=1, tenants=2, nodes=1, trouble=0))
+    """Return a plan of one node with transactions that, for ten seconds, take longer than its lease of three seconds."""
+    base = draw_plan(1, Shape(seconds=30, schedules=1, tenants=2, nodes=1, trouble=0))
     settings = base.settings | {"slots": SLOTS, "lease_s": 3.0, "poll_s": 0.25, "concurrent_runs": 100}
-    slow = Happening(5.0, "slow", {"node": 0, "by_s": 5.0, "for_s": 10.0})
-    return replace(base, settings=settings, job_s=0.001, happenings=(slow,))
+    slow = PlannedEvent(5.0, "slow", {"node": 0, "by_s": 5.0, "for_s": 10.0})
+    return replace(base, settings=settings, job_s=0.001, events=(slow,))
 
 
 def test_it_holds_less_for_a_while() -> None:

@@ -1,6 +1,6 @@
-"""Seeded worlds of real nodes on the real ledger: whatever is killed, frozen or refused, every law holds.
+"""Simulated worlds of real nodes on the real ledger: every law holds under all faults.
 
-``LODGER_SIM=500 pytest tests/sim/test_worlds.py`` plays so many worlds; ``python -m tests.sim --minutes 10`` does without pytest.
+``LODGER_SIM=500 pytest tests/sim/test_worlds.py`` plays 500 worlds; ``python -m tests.sim --minutes 10`` runs without pytest.
 """
 
 import os
@@ -9,31 +9,31 @@ from functools import cache
 from multiprocessing import resource_tracker
 
 import pytest
-from tests.sim.plants import Plant
-from tests.sim.simulator.plan import Plan, Shape, drawn, read
+from tests.sim.planted_bugs import PlantedBug
+from tests.sim.simulator.plan import Plan, Shape, draw_plan, read
 from tests.sim.simulator.proof import Played, play, prove
 from tests.sim.simulator.world import World
 
 SEEDS = range(1, int(os.environ.get("LODGER_SIM", "6")) + 1)
 SHAPE = Shape(seconds=20)
-# Seconds of work: the bound is for machines that are busy with other things.
+# Takes seconds; the timeout is for busy machines.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 
 @cache
 def played(seed: int) -> Played:
-    return play(drawn(seed, SHAPE))
+    return play(draw_plan(seed, SHAPE))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_law_holds(seed: int) -> None:
     world = played(seed)
-    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.lately)
+    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.recent)
     assert world.figures["slots"] > 50, "a world in which nothing happens proves nothing"
 
 
 def test_the_worlds_hold_what_they_promise() -> None:
-    """Crashes, refusals and lost leases happen in them, attempts fail, retries and steps and gaps come to be."""
+    """The worlds contain crashes, database errors, lost leases, failed attempts, retries, steps and gaps."""
     seen: dict[str, int] = {}
     for seed in range(1, 7):
         for name, number in played(seed).figures.items():
@@ -43,8 +43,8 @@ def test_the_worlds_hold_what_they_promise() -> None:
     assert seen["gaps"] > 50
     assert seen["attempts"] > seen["done"] > 300, "some have to fail"
     assert seen["looks in quiet"] >= 5, "the laws of time are looked at too"
-    verbs = {name.removeprefix("verb ") for name in seen if name.startswith("verb ")}
-    assert verbs >= {
+    operations = {name.removeprefix("verb ") for name in seen if name.startswith("verb ")}
+    assert operations >= {
         "create", "edit", "pause", "resume", "delete", "run_now", "once", "backfill", "replay", "cancel", "put_script", "suspend",
         "resume_tenant", "recreate", "crash", "refuse", "freeze", "slow", "stop", "step_clock", "sleep",
     }  # fmt: skip
@@ -53,40 +53,40 @@ def test_the_worlds_hold_what_they_promise() -> None:
 def history(plan: Plan) -> list[str]:
     with World(plan) as world:
         world.run()
-        return [f"{at_s} {process_name} {what}" for at_s, process_name, what in world.lately] + [
+        return [f"{at_s} {process_name} {what}" for at_s, process_name, what in world.recent] + [
             str(sorted(world.figures.items()))
         ]
 
 
 def test_a_seed_tells_everything() -> None:
-    plan = drawn(3, Shape(seconds=8))
+    plan = draw_plan(3, Shape(seconds=8))
     assert history(plan) == history(plan)
 
 
 def test_a_plan_is_text_and_back() -> None:
-    plan = drawn(5)
+    plan = draw_plan(5)
     assert read(plan.as_json()) == plan
-    assert plan != drawn(6)
+    assert plan != draw_plan(6)
 
 
 def test_a_dense_world_holds_too() -> None:
-    world = play(drawn(1, Shape(seconds=6, schedules=120, tenants=10, job_s=0.05)))
+    world = play(draw_plan(1, Shape(seconds=6, schedules=120, tenants=10, job_s=0.05)))
     assert world.law is None, f"{world.law}: {world.detail}"
     assert world.figures["slots"] > 150
 
 
 def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -> None:
-    """Every tick is full, so slots are late; the oldest go first, and what is left becomes less until nothing is."""
-    plan = drawn(1, Shape(seconds=17, schedules=60, tenants=1, trouble=0.0, job_s=0.4, slots=3000, swift=True))
+    """Every tick is full and slots are late; the oldest are ticked first, until none is left."""
+    plan = draw_plan(1, Shape(seconds=17, schedules=60, tenants=1, trouble=0.0, job_s=0.4, slots=3000, swift=True))
     plan = replace(plan, settings=plan.settings | {"tick_batch": 2, "concurrent_runs": 1})
     world = play(plan)
-    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.lately)
+    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.recent)
     assert world.figures["looks in overload"] > 2
     assert world.figures["virtual_s"] > 200, "it took longer than worlds that keep up are given"
-    newest = Plant(
+    newest = PlantedBug(
         "the newest first", r"(FROM lodger_schedule_clock .*ORDER BY lodger_schedule_clock.next_at)", r"\1 DESC", 1
     )
-    assert play(plan, tampered=newest.into).law == "what is due is ticked"
+    assert play(plan, prepare=newest.install).law == "what is due is ticked"
 
 
 def test_it_is_told_the_same_with_any_number_of_processes() -> None:
@@ -101,5 +101,5 @@ def test_it_is_told_the_same_with_any_number_of_processes() -> None:
     try:
         assert reported(2) == alone
     finally:
-        # One for the whole test process, which would outlive the pool.
+        # It exists once per process and would outlive the pool.
         resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # there is no public way

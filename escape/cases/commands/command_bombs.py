@@ -6,16 +6,14 @@ from functools import lru_cache
 from lodger.escape.arena import COMPILE_LIMITS
 from lodger.escape.case import COMMANDS, Case
 from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
-from lodger.escape.modules import assembled, command, compiled, functions, leb, section
+from lodger.escape.modules import assemble, command, compile_module, functions, leb, section
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
 
 #: CPU time of a stopped compilation, as a multiple of its limit.
 MAX_CPU_RATIO = 2
 
-_STORY = (
-    "A module small enough to be taken is slow to compile: it is compiled in a worker of its own, under its own clocks."
-)
+_STORY = "A small module is slow to compile: it is compiled in a separate worker with its own limits."
 
 
 def _compiled_in_time(trial: Trial) -> str:
@@ -103,7 +101,7 @@ _MEMORY = '(memory (export "memory") 1)'
 
 
 def _text(items: str, body: str = "", memory: str = _MEMORY) -> Callable[[], bytes]:
-    return lambda: assembled(f'(module {memory} {items} (func (export "_start") {body}))')
+    return lambda: assemble(f'(module {memory} {items} (func (export "_start") {body}))')
 
 
 PROPOSALS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
@@ -157,7 +155,7 @@ PROPOSALS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
 
 @lru_cache(maxsize=1)
 def _machine_code() -> bytes:
-    return compiled(command("(call $say (i32.const 1))"))
+    return compile_module(command("(call $say (i32.const 1))"))
 
 
 #: Inputs that are not modules; a careless compiler would pass them to the loader of machine code.
@@ -188,7 +186,7 @@ CASES = [
         "a module one byte too large",
         expect=(Outcome.SOURCE_TOO_LARGE,),
         seen=ends_as(Outcome.SOURCE_TOO_LARGE),
-        story="A module that is too large is refused before a compiler sees it.",
+        story="A module that is too large is refused before it reaches a compiler.",
         limits={"wasm_bytes": 65_536},
         runtimes=COMMANDS,
         wasm=lambda: (
@@ -202,7 +200,7 @@ CASES = [
             mechanism,
             expect=(Outcome.COMPILE_ERROR,),
             seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
-            story="Each part of WebAssembly that a command does not need is compiler and runtime code that a stranger could reach.",
+            story="Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach.",
             runtimes=COMMANDS,
             wasm=module,
         )
@@ -215,7 +213,7 @@ CASES = [
             mechanism,
             expect=(Outcome.COMPILE_ERROR,),
             seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
-            story="Machine code is never taken from a tenant: what is compiled is compiled here.",
+            story="Machine code from a tenant is not accepted; modules are compiled here.",
             runtimes=COMMANDS,
             wasm=binary,
         )

@@ -283,7 +283,7 @@ CASES = [
             f"the import {name}",
             expect=(Outcome.COMPILE_ERROR,),
             seen=ends_as(Outcome.COMPILE_ERROR, says="imports functions that do not exist"),
-            story="A module imports what nobody granted: it is refused by name, before any of it runs.",
+            story="A module imports functions that do not exist: it is refused with their names before it runs.",
             runtimes=COMMANDS,
             wasm=_wasm(_SAY, imports=text),
         )
@@ -295,7 +295,7 @@ CASES = [
             "nothing_opened",
             f"{mechanism}: {what}",
             seen=answers(0),
-            story="A command looks for a way to a file of the host among the descriptors that it was given.",
+            story="A command searches its descriptors for a file of the host.",
             behind=_PROCESS,
             context=context,
             runtimes=COMMANDS,
@@ -310,7 +310,7 @@ CASES = [
             "nothing_opened",
             mechanism,
             seen=answers(0),
-            story="A command looks for a way to a file of the host among the descriptors that it was given.",
+            story="A command searches its descriptors for a file of the host.",
             runtimes=COMMANDS,
             wasm=_wasm(body),
         )
@@ -322,7 +322,7 @@ CASES = [
             "no_arguments",
             mechanism,
             seen=answers(0),
-            story="What the host was started with is nothing of a command's.",
+            story="The host's arguments and environment are not visible to a command.",
             runtimes=COMMANDS,
             wasm=_wasm(body),
         )
@@ -334,7 +334,7 @@ CASES = [
             "checked_pointers",
             mechanism,
             seen=both(survives, answers(FAULT)),
-            story="Every pointer and length that a command hands over is a stranger's: it is compared with the memory's size.",
+            story="Every pointer and length from a command is checked against the memory's size.",
             runtimes=COMMANDS,
             wasm=_wasm(
                 f"(call $say {call})",
@@ -350,7 +350,7 @@ CASES = [
             mechanism,
             expect=(Outcome.SCRIPT_ERROR,),
             seen=both(ends_as(Outcome.SCRIPT_ERROR), tells_nothing),
-            story="What a trap says to the author holds nothing of the host's.",
+            story="The text of a trap contains nothing of the host.",
             runtimes=COMMANDS,
             wasm=_wasm(body, extra=extra),
         )
@@ -362,7 +362,7 @@ CASES = [
             "one_nan",
             mechanism,
             seen=answers(bits),
-            story="What is not a number has bits, and the processor chooses them unless we do.",
+            story="The bits of NaN would depend on the processor, unless they are canonical.",
             runtimes=COMMANDS,
             wasm=_wasm(f"(call $say {value})", extra=_NUMBERS),
         )
@@ -373,7 +373,7 @@ CASES = [
         "coarse_clock",
         "the finest digits of WASI's clock",
         seen=answers(0),
-        story="The command's clock must not tell time finer than a millisecond.",
+        story="The command's clock must not be more precise than a millisecond.",
         runtimes=COMMANDS,
         wasm=_wasm(
             "(local $i i32) (local $n i32) (loop $l (drop (call $clock_time_get (i32.const 1) (i64.const 0) (i32.const 200)))"
@@ -388,7 +388,7 @@ CASES = [
             f"standard output that is {what}",
             expect=(Outcome.SCRIPT_ERROR, Outcome.BAD_REQUEST),
             seen=both(survives, where("no result", lambda value: value is None)),
-            story="A result that two parsers read differently is no result.",
+            story="A result that parsers read differently is refused.",
             runtimes=COMMANDS,
             wasm=_wasm(
                 f"(call $out (i32.const 1) (i32.const 1024) (i32.const {_bytes(text)}))", extra=data(1024, text)

@@ -16,8 +16,8 @@ OUTPUTS = (
 )
 LOGS = (
     ("lines", "ten thousand lines", "x\\n", 2, 10_000),
-    ("long", "a line of a million letters", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 32, 30_000),
-    ("binary", "lines of control characters and halves of letters", "\\1b[2J\\ff\\fe\\00\\n", 8, 2000),
+    ("long", "a line of a million characters", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 32, 30_000),
+    ("binary", "lines of control characters and invalid UTF-8", "\\1b[2J\\ff\\fe\\00\\n", 8, 2000),
 )
 _LOG_LIMITS = {"log_lines": 50, "log_bytes": 4096, "log_line_bytes": 256, "cpu_ms": 500, "wall_ms": 3000}
 
@@ -53,7 +53,7 @@ CASES = [
             f"standard error: {mechanism}",
             expect=(Outcome.OK, *CPU),
             seen=marked,
-            story="The log is cut where the limit is, and says so.",
+            story="The log is cut at its limit, with a note.",
             behind=(other,),
             limits=_LOG_LIMITS,
             runtimes=COMMANDS,

@@ -138,7 +138,7 @@ CASES = [
             f"import() of the name {mark}",
             _TRY.format(name=f'"{name}"' if "\\u" in name else json.dumps(name)),
             seen=answers("refused"),
-            story="A name that opens a door in another host, or in ours, is not a module here.",
+            story="Names of built-in modules of other hosts, and of the glue, cannot be imported.",
             behind=_PROCESS,
             runtimes=GUEST,
         )
@@ -161,7 +161,7 @@ CASES = [
             "try { return (await import('./blob.js')).default ?? 'refused'; } catch { return 'refused'; }",
             (Outcome.OK, Outcome.BAD_REQUEST, Outcome.COMPILE_ERROR),
             seen=answers("refused"),
-            story="Compiled code is never taken: a module is source text, whatever it looks like.",
+            story="Compiled code is not accepted: a module is source text.",
             modules={"blob.js": blob},
             runtimes=GUEST,
         )
@@ -173,7 +173,7 @@ CASES = [
         "the first random number of twenty workers",
         "return Math.random();",
         seen=all_different,
-        story="Forks of one process draw the same numbers unless each is seeded anew.",
+        story="Forks of one process draw the same numbers unless each is seeded again.",
         tries=20,
     ),
     Case(
@@ -182,7 +182,7 @@ CASES = [
         "the hundredth random number of ten workers",
         "for (let i = 0; i < 99; i++) Math.random(); return Math.random();",
         seen=all_different,
-        story="Forks of one process draw the same numbers unless each is seeded anew.",
+        story="Forks of one process draw the same numbers unless each is seeded again.",
         tries=10,
     ),
 ]

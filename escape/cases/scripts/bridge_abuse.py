@@ -94,7 +94,7 @@ CASES = [
             mechanism,
             prepare + _CODE % ("'echo'", value),
             seen=answers(code),
-            story="A value made to break whoever reads it.",
+            story="A value that breaks careless parsers.",
         )
         for mark, wall, mechanism, prepare, value, code in _REFUSED
     ),
@@ -105,7 +105,7 @@ CASES = [
             f"the value {mark} there and back",
             f"const given = {value}; const back = await bridge.call('echo', given); return JSON.stringify(back) === {json.dumps(wanted) if wanted is not None else 'JSON.stringify(given)'};",
             seen=answers(True),
-            story="A value crosses exactly, by the rules of JSON, or not at all: 4294967303 must never arrive as 7.",
+            story="A value is passed exactly, by the rules of JSON, or refused: 4294967303 must never arrive as 7.",
         )
         for mark, value, wanted in _EXACT
     ),
@@ -116,7 +116,7 @@ CASES = [
             f"an argument that JSON cannot say: {mark}",
             f"try {{ await bridge.call('echo', {value}); return 'crossed'; }} catch {{ return 'refused'; }}",
             seen=answers("refused"),
-            story="What JSON cannot say does not cross; nothing is stored on the host's side.",
+            story="Values that JSON cannot express are not passed; nothing is stored by the host.",
         )
         for mark, value in _THROWS
     ),
@@ -126,7 +126,7 @@ CASES = [
         "an answer with __proto__ as a key",
         "const back = await bridge.call('echo', JSON.parse('{\"__proto__\":{\"polluted\":1}}')); return [({}).polluted ?? null, back.polluted ?? null, Object.keys(back)];",
         seen=answers([None, None, ["__proto__"]]),
-        story="Keys of prototypes travel as data.",
+        story="Keys named like prototypes are passed as data.",
     ),
     Case(
         "C40-reentry",
@@ -150,7 +150,7 @@ CASES = [
         "calls made after the answer",
         "setTimeout(() => { for (let i = 0; i < 50; i++) bridge.call('nothing', 'late').catch(() => {}); }, 1); return 1;",
         seen=host_saw(),
-        story="After the verdict nothing happens any more.",
+        story="After the verdict no call has an effect.",
         limits={"host_calls": 60},
     ),
     Case(
@@ -167,7 +167,7 @@ CASES = [
         "another tenant's identity in the arguments",
         "return await bridge.call('whoami', { tenant: 'other', tenant_id: 1, run: 'x', tag: 'y' });",
         seen=answers("escape"),
-        story="Who asks is known by the socket; what the text claims is text.",
+        story="The socket identifies the tenant; claims in the text have no effect.",
     ),
     Case(
         "C41-large",

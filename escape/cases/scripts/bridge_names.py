@@ -181,7 +181,7 @@ CASES = [
             _CODE % (name, "{}"),
             (Outcome.OK, Outcome.PROTOCOL_ERROR, Outcome.SCRIPT_ERROR, Outcome.BAD_REQUEST),
             seen=where("no answer", lambda value: value != "answered"),
-            story="A name that is no name is refused, wherever that is noticed first.",
+            story="An invalid name is refused at any stage.",
         )
         for mark, name in _MALFORMED
     ),
@@ -200,7 +200,7 @@ CASES = [
                     )
                 ),
             ),
-            story="An exception on the host's side never reaches a script as text.",
+            story="The text of a host exception never reaches a script.",
         )
         for mark, arguments in _LEAKY
     ),
@@ -212,7 +212,7 @@ CASES = [
             script,
             (Outcome.SCRIPT_ERROR, Outcome.COMPILE_ERROR),
             seen=tells_nothing,
-            story="No error's text holds a path, an address, or a word of the languages that we are written in.",
+            story="No error contains a path, an address, or text of the host's languages.",
         )
         for mark, wall, mechanism, script in _SCRIPT_ERRORS
     ),

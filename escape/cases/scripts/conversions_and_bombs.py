@@ -161,7 +161,11 @@ BOMBS = (
     ("unclosed", "an unclosed comment", "'return 1 /*' + '*'.repeat(250000)"),
     ("operators", "a hundred thousand operators", "'return 1' + '+1'.repeat(100000)"),
     ("optional-chain", "a chain of eighty thousand accesses", "'return null' + '?.a'.repeat(80000)"),
-    ("unicode-names", "names of ever new letters", "Array.from({ length: 15000 }, (x, i) => `var é${i}=1;`).join('')"),
+    (
+        "unicode-names",
+        "names of many different characters",
+        "Array.from({ length: 15000 }, (x, i) => `var é${i}=1;`).join('')",
+    ),
     ("number", "one number of a quarter of a million digits", "'return ' + '9'.repeat(250000) + 'n'"),
     ("string-escapes", "a string of escapes", r"'return \"' + '\\\\u{1f600}'.repeat(40000) + '\"'"),
     ("template-parts", "a template of ten thousand parts", "'return `' + '${1}'.repeat(10000) + '`'"),
@@ -179,7 +183,7 @@ CASES = [
             mechanism,
             script,
             (Outcome.CPU_LIMIT,),
-            story="Turning a value into text runs the tenant's code once more, after the end.",
+            story="Converting the result runs the tenant's code after its end.",
             behind=_CLOCK,
             limits=_SHORT,
         )
@@ -193,7 +197,7 @@ CASES = [
             script,
             _COMPILED,
             seen=survives,
-            story="A source small enough to be taken is deep to parse: the parser's own stack is the guest's.",
+            story="A small source is nested deeply: the parser uses the guest's stack.",
             limits={"cpu_ms": 1000, "wall_ms": 5000},
         )
         for name, mechanism, script in NESTS
@@ -205,7 +209,7 @@ CASES = [
             f"{mechanism}, compiled again and again",
             _COMPILE % source,
             (Outcome.CPU_LIMIT,),
-            story="A source small enough to be taken is large to compile: compiling is inside the worker, under its clocks.",
+            story="A small source is costly to compile: it is compiled in the worker, under its time limits.",
             behind=_CLOCK,
             limits=_SHORT,
         )
@@ -219,6 +223,6 @@ CASES = [
         (Outcome.SOURCE_TOO_LARGE,),
         seen=lambda trial: _never_ran(trial.report.outcome is Outcome.OK),
         limits={"source_bytes": 65_536},
-        story="A source that is too large is refused before a worker sees it.",
+        story="A source that is too large is refused before it reaches a worker.",
     ),
 ]

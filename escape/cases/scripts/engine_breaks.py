@@ -213,7 +213,7 @@ CASES = [
             _GARBAGE + script,
             _HIT,
             seen=both(survives, leaves_nothing()),
-            story="A memory error of the engine hits: it hits the guest's own memory, which no other attempt ever sees.",
+            story="A memory error of the engine corrupts only the guest's memory, which no other attempt uses.",
             runtimes=GUEST,
             limits={"cpu_ms": 1000, "wall_ms": 3000},
         )
@@ -226,7 +226,7 @@ CASES = [
             f"the engine, taken over, hands over {mechanism}",
             expect=(Outcome.CRASHED,),
             seen=both(survives, ends_as(Outcome.CRASHED, says="exit code")),
-            story="The engine is a stranger's: every pointer that it hands over is compared with its memory's size.",
+            story="The engine is compromised: every pointer from it is checked against its memory's size.",
             runtimes=GUEST,
             limits={"memory_bytes": 64 * MIB},
             guest=_owned(attack, answers),
@@ -240,7 +240,7 @@ CASES = [
             f"the engine, taken over, claims to have ended as {outcome}",
             expect=(Outcome.PROTOCOL_ERROR,),
             seen=ends_as(Outcome.PROTOCOL_ERROR),
-            story="A worker may only report outcomes that blame its own script; everything else is the parent's to decide.",
+            story="A worker may only report outcomes that blame its script; the parent decides all others.",
             runtimes=GUEST,
             guest=_said("e", f'0 {outcome} {{"name":"x","message":"y"}}'),
         )
@@ -266,7 +266,7 @@ CASES = [
             f"the engine, taken over, gives as its result {what}",
             expect=(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
             seen=ends_as(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
-            story="What comes back is checked before anything parses it.",
+            story="A result is checked before it is parsed.",
             runtimes=GUEST,
             guest=_said("d", f"0 {text}"),
         )
@@ -279,7 +279,7 @@ CASES = [
             mechanism,
             script,
             seen=_exactly(wanted),
-            story="The native binding changes values and chokes on some: nothing but one flat JSON text is ever given to it.",
+            story="The native binding changes some values and fails on others: it is only given one flat JSON text.",
             runtimes=NATIVE,
             limits={"cpu_ms": 200},
         )

@@ -76,7 +76,7 @@ CALLS = (
     ("at-once", "all at once", "await Promise.all(Array.from({ length: 200 }, (x, i) => bridge.call('echo', i)));"),
     (
         "nobody-waits",
-        "thousands that nobody waits for",
+        "thousands that are not awaited",
         "for (let i = 0; i < 5000; i++) bridge.call('nothing', i).catch(() => {});",
     ),
     ("sync", "waiting calls", "for (let i = 0; i < 200; i++) bridge.callSync('echo', i);"),
@@ -146,7 +146,7 @@ WAITS = (
 
 _INPUTS = (
     ("text", "one long text", '{"action":{"id":"escape"},"x":"' + "x" * 70_000 + '"}'),
-    ("wide", "letters of three bytes", '{"action":{"id":"escape"},"x":"' + "\u4e00" * 25_000 + '"}'),
+    ("wide", "characters of three bytes", '{"action":{"id":"escape"},"x":"' + "\u4e00" * 25_000 + '"}'),
     ("list", "a long list", '{"action":{"id":"escape"},"x":[' + "0," * 35_000 + "0]}"),
 )
 
@@ -185,7 +185,7 @@ CASES = [
             mechanism,
             script,
             (Outcome.OUTPUT_LIMIT,),
-            story="A worker that forgot its cap meets the parent's.",
+            story="A worker that ignores its limit is stopped by the parent's.",
             behind=("worker_output",),
             limits=_RESULT,
         )
@@ -199,7 +199,7 @@ CASES = [
             script,
             _LOGGED,
             seen=marked,
-            story="The log is cut where the limit is, and says so.",
+            story="The log is cut at its limit, with a note.",
             behind=("worker_log",),
             limits=_LOG,
         )
@@ -213,7 +213,7 @@ CASES = [
             script,
             _LOGGED,
             seen=marked,
-            story="The worker itself stops a flood where it is cheap.",
+            story="The worker stops a flood before it is sent.",
             behind=("parent_log",),
             limits=_LOG,
         )
@@ -239,7 +239,7 @@ CASES = [
             script,
             (Outcome.WALL_LIMIT,),
             seen=in_time,
-            story="A script that only waits uses no CPU time; the parent's clock ends it.",
+            story="A script that only waits uses no CPU time; the parent's deadline ends it.",
             limits=_WAIT,
         )
         for name, mechanism, script in WAITS

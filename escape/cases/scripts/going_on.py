@@ -107,7 +107,7 @@ def _endless(klass: int, rows: tuple[tuple[str, str, str], ...], story: str, bef
 
 
 CASES = [
-    *_endless(11, AGAIN, "The script tries to be there after its stop: nothing of it is asked whether it may be stopped."),
+    *_endless(11, AGAIN, "The script tries to continue after its stop: no code of it is called then."),
     Case(
         "A11-calls",
         "host_calls",
@@ -124,9 +124,9 @@ CASES = [
         "const f = () => { try { f(); } catch { f(); } }; f();",
         (Outcome.STACK_LIMIT, Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT),
         seen=survives,
-        story="The handler of a stack that is full runs on a full stack.",
+        story="The handler of a stack overflow runs on the full stack.",
     ),
-    *_endless(19, JOBS, "Jobs that follow jobs: the clock runs over all of them together."),
+    *_endless(19, JOBS, "Jobs that queue jobs share one time limit."),
     *(
         Case(
             f"B19-after-{name}",
@@ -134,10 +134,10 @@ CASES = [
             f"a call after the answer, by {mechanism}",
             script.replace("CALL", _CALL) + " return 1;",
             seen=host_saw(),
-            story="Timers that run out after the answer would call the host: the answer ends the worker.",
+            story="Timers after the answer would call the host: the answer ends the worker.",
             limits={"host_calls": 60},
         )
         for name, mechanism, script in LATER
     ),
-    *_endless(22, COLLIDING, "Keys are chosen so that the engine's table becomes a list; the clock ends the search.", _KEYS),
+    *_endless(22, COLLIDING, "Keys with colliding hashes make lookups linear; the time limit applies.", _KEYS),
 ]  # fmt: skip

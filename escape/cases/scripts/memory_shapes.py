@@ -204,7 +204,7 @@ HEAP = (
     ),
     (
         "null-job",
-        "out of memory in a job that nobody waits for",
+        "out of memory in a job that is not awaited",
         "queueMicrotask(() => { const a = []; for (;;) a.push(new Uint8Array(1e5)); }); await new Promise((r) => setTimeout(r, 5)); return 1;",
     ),
     (
@@ -355,7 +355,7 @@ CASES = [
             mechanism,
             script,
             (*MEMORY, *_ALSO.get(name, ())),
-            story="The script holds on to more and more, in a shape that an engine's own counter may miss.",
+            story="The script allocates without end, in objects that an engine's counter may miss.",
             behind=("soft_stop", "cpu_watch", "rlimits", "store_limit") if name in _SLOW else ("rlimits",),
             limits=_SLOW_LIMITS if name in _SLOW else _AGAIN if name.startswith("retry") else _LIMITS,
         )
@@ -369,7 +369,7 @@ CASES = [
             script,
             _STACK_EXPECT,
             seen=survives,
-            story="The engine's own C code is made to recurse: the guest's stack ends in a trap, the worker's is not touched.",
+            story="The engine's C code recurses: the guest's stack ends in a trap, the worker's is not affected.",
             limits=_STACKS,
         )
         for name, mechanism, script in STACK

@@ -241,12 +241,12 @@ def _cases(
 
 
 CASES = [
-    *_cases(15, "soft_stop", POLLED, "Code that never ends, in a place where the engine looks at the clock."),
+    *_cases(15, "soft_stop", POLLED, "Endless code that polls the interrupt handler."),
     *_cases(
         15,
         "cpu_timer",
         POLLED[:6],
-        "The same when the engine does not look: the kernel's timer ends it.",
+        "The same without polling: the kernel's timer ends it.",
         "-by-kernel",
         GUEST,  # the native engine has no soft stop: the cases above cover it
     ),
@@ -254,13 +254,13 @@ CASES = [
         16,
         "cpu_timer",
         UNPOLLED,
-        "A built-in that never looks at the clock is handed endless work; the kernel's timer ends it.",
+        "A built-in that never polls gets endless work; the kernel's timer ends it.",
     ),
     *_cases(
         16,
         "cpu_watch",
         UNPOLLED,
-        "A built-in that never looks at the clock, with no timer in the worker: the parent's look ends it.",
+        "A built-in that never polls, without a timer in the worker: the parent's deadline ends it.",
         "-by-parent",
     ),
     *(
@@ -271,7 +271,7 @@ CASES = [
             script,
             CPU,
             seen=ends_as(Outcome.CPU_LIMIT, says="units of fuel"),
-            story="A built-in that never looks at the clock still spends its instructions: the same verdict every time.",
+            story="A built-in that never polls still uses fuel: the outcome is the same every time.",
             behind=_CLOCKS,
             limits={"cpu_ms": 400, "wall_ms": 3000, "memory_bytes": 64 << 20},
             runtimes=GUEST,
@@ -280,7 +280,7 @@ CASES = [
         )
         for name, mechanism, script in UNPOLLED[2:12]
     ),
-    *_cases(17, "cpu_timer", LATE, "Built-ins that look at the clock late, again and again."),
+    *_cases(17, "cpu_timer", LATE, "Built-ins that poll late, called repeatedly."),
     Case(
         "B15-recursion",
         "guest_stack",
@@ -288,6 +288,6 @@ CASES = [
         "const f = () => f() + 1; return f();",
         (Outcome.STACK_LIMIT, Outcome.SCRIPT_ERROR),
         seen=survives,
-        story="Recursion without end: the guest's stack is the guest's.",
+        story="Infinite recursion uses the guest's stack only.",
     ),
 ]

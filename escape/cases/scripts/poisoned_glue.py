@@ -7,7 +7,7 @@ from lodger.escape.case import Case
 from lodger.escape.evidence import answers, host_saw, leaves_nothing
 
 _STOLEN = "globalThis.stolen = (globalThis.stolen ?? 0) + 1;"
-_STORY = "A built-in is replaced by the script's own; then the glue works, and must not have met it."
+_STORY = "The script replaces a built-in; the glue must not call the replacement."
 
 #: The replaced built-in and the call that uses the glue; the script returns how often its replacement was called by the glue.
 _POISONS = (
@@ -231,7 +231,7 @@ CASES = [
             mechanism,
             script,
             seen=leaves_nothing(wanted),
-            story="A script ruins its own built-ins; its own answer may suffer, the next run and the host may not.",
+            story="A script breaks its own built-ins; this may affect its result, but not the next run or the host.",
         )
         for name, mechanism, script, wanted in _RESULTS
     ),
@@ -241,7 +241,7 @@ CASES = [
         "toJSON that answers something else each time it is asked",
         "let n = 0; await bridge.call('echo', { toJSON() { return { asked: ++n }; } }); return n;",
         seen=answers(1),
-        story="A value is turned into text once; what is checked is what is used.",
+        story="A value is converted to text once; the checked text is the one that is used.",
     ),
     Case(
         "C39-getter",
@@ -274,6 +274,6 @@ CASES = [
         "what the host saw of a value that lies",
         "let n = 0; await bridge.call('nothing', { toJSON: () => ({ n: ++n }) }); return null;",
         seen=host_saw(("nothing", '{"n":1}')),
-        story="The parent's own record of the call, not the script's word.",
+        story="The parent's record of the call counts, not the script's.",
     ),
 ]

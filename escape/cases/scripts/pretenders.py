@@ -66,7 +66,7 @@ def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
     )
 
 
-_STORY = "The engine is a stranger's: its first answer is its last word, and the process ends with it."
+_STORY = "A compromised engine sends two answers: only the first counts, and the process ends with it."
 
 CASES = [
     *(
@@ -76,7 +76,7 @@ CASES = [
             mechanism,
             f"await bridge.call('nothing', {value}); return null;",
             seen=host_saw(("nothing", arrives)),
-            story="Nothing of what an object says about itself crosses: the text that JSON makes of it is all there is.",
+            story="Only an object's JSON text is passed, not its own claims about its type.",
         )
         for name, mechanism, value, arrives in _PRETENDING
     ),
@@ -87,7 +87,7 @@ CASES = [
             f"{mechanism}, there and back",
             _BACK.replace("{0}", value),
             seen=answers(True),
-            story="A text crosses letter by letter: no normal form, no end at a NUL, no half made whole.",
+            story="A text is passed unchanged: not normalised, not cut at NUL, lone surrogates not joined.",
         )
         for name, mechanism, value in _TEXTS
     ),
@@ -98,7 +98,7 @@ CASES = [
             f"a format that would show {mechanism}",
             _BACK.replace("{0}", json.dumps(text)),
             seen=answers(True),
-            story="A text of a tenant's is never a format of ours.",
+            story="A tenant's text is never used as a format string.",
         )
         for name, mechanism, text in _FORMATS
     ),

@@ -158,7 +158,7 @@ CASES = [
         "the list of global names",
         _NAMES,
         seen=answers([]),
-        story="The names of the global scope are exactly those that somebody decided on.",
+        story="The global scope has exactly the pinned names.",
     ),
     Case(
         "A3-globals-host",
@@ -166,7 +166,7 @@ CASES = [
         "the list of global names, for functions of the host",
         _NAMES,
         seen=answers([]),
-        story="The glue's own functions are gone from the global scope before a script is.",
+        story="The glue's functions are removed from the global scope before a script starts.",
     ),
     *(
         Case(
@@ -175,7 +175,7 @@ CASES = [
             f"{name} as a clock or shared memory",
             f"return [typeof globalThis.{name}, typeof new Function('return this')().{name}, '{name}' in globalThis];",
             seen=answers(["undefined", "undefined", False]),
-            story="A counter in shared memory and a fine clock are what timing attacks are made of.",
+            story="Timing attacks need a counter in shared memory or a precise clock.",
         )
         for name in _ABSENT
     ),
@@ -186,7 +186,7 @@ CASES = [
         "const found = []; let o = new Uint8Array(1).buffer; while (o) { found.push(...Object.getOwnPropertyNames(o.constructor ?? {}).filter((n) => /shared/i.test(n)));"
         " o = Object.getPrototypeOf(o); } return found.concat(Object.getOwnPropertyNames(globalThis).filter((n) => /shared|atomics/i.test(n)));",
         seen=answers([]),
-        story="Shared memory is looked for behind the constructors that remain.",
+        story="The remaining constructors are searched for shared memory.",
     ),
     Case(
         "A13-date-granularity",
@@ -195,7 +195,7 @@ CASES = [
         _FINEST
         + "const seen = new Set(); const end = Date.now() + 20; let n = 0; while (Date.now() < end && n++ < 1e6) seen.add(clock()); return seen.size;",
         seen=where("at most one value a millisecond", lambda count: count <= 200),
-        story="The script's clock must not tell time finer than a millisecond.",
+        story="The script's clock must not be more precise than a millisecond.",
         behind=("removed_globals",),
         on={"quickjs-native": {"behind": ()}},  # there the engine has a precise clock of that name
         limits={"cpu_ms": 1000, "wall_ms": 3000},
@@ -207,7 +207,7 @@ CASES = [
         _FINEST
         + "let least = Infinity; for (let k = 0; k < 20; k++) { const t = clock(); let u; while ((u = clock()) === t); least = Math.min(least, u - t); } return least;",
         seen=where("no step below a millisecond", lambda step: step > 0.9),
-        story="How often one can look between two ticks tells how fine the clock is.",
+        story="The number of readings between two ticks reveals the precision of the clock.",
         behind=("removed_globals",),
         on={"quickjs-native": {"behind": ()}},  # there the engine has a precise clock of that name
         limits={"cpu_ms": 1000, "wall_ms": 3000},
@@ -218,7 +218,7 @@ CASES = [
         "a timer of nothing as a clock",
         "const t = Date.now(); for (let i = 0; i < 5; i++) await new Promise((r) => setTimeout(r, 0)); return Date.now() - t < 1000 && typeof performance;",
         seen=answers("undefined"),
-        story="Timers give no time of their own.",
+        story="Timers are not a more precise clock.",
     ),
     *(
         Case(
@@ -227,7 +227,7 @@ CASES = [
             f"the name {name}",
             f"return typeof {name} + [{', '.join(repr('$' + letter) for letter in 'saldethr')}].filter((n) => n in globalThis);",
             seen=answers("undefined"),
-            story="Names that open doors in other hosts, and the glue's own, are not defined here.",
+            story="Names of host objects elsewhere, and names of the glue, are not defined.",
         )
         for name in _FOREIGN
     ),

@@ -198,7 +198,7 @@ def _other(expression: str) -> dict[str, Any]:
     return {"modules": {"other.js": "export const self = this;\n"}, "runtimes": GUEST} if used else {}
 
 
-_STORY = "A walk along constructors and receivers looks for a function of the host in whatever global scope it reaches."
+_STORY = "Constructors and receivers are followed in search of a host function in any global scope."
 
 _STACKS = (
     ("call", "a refused call", "await bridge.call('zzz', 1);"),
@@ -275,7 +275,7 @@ return bad;
         " { try { if (Object.hasOwn(f, k) && f[k] != null) out.push(k); } catch {} } "
         "for (const l of 'saldethr') if (typeof globalThis['$' + l] === 'function') out.push(l); return out;",
         seen=answers([]),
-        story="A function of the glue tells nothing of who called it.",
+        story="A function of the glue does not reveal its caller.",
     ),
     Case(
         "A8-prepare-stack",
@@ -285,7 +285,7 @@ return bad;
         " if (t) got.push('this'); } catch {} } return ''; }; try { new URL('::'); } catch (e) { e.stack; } try { await bridge.call('zzz', 1); } catch (e) { e.stack; }"
         " for (const l of 'saldethr') if (typeof globalThis['$' + l] === 'function') got.push(l); return got;",
         seen=answers([]),
-        story="A hook on stack traces is handed the functions of whoever is on the stack.",
+        story="A hook on stack traces receives the functions on the stack.",
     ),
     *(
         Case(
@@ -295,7 +295,7 @@ return bad;
             script,
             ERROR,
             seen=_own_frames,
-            story="A stack tells where the author's own lines are, and nothing of the glue between.",
+            story="A stack contains the author's frames only, not those of the glue.",
             behind=("own_frames",),
             runtimes=GUEST,
         )
@@ -308,7 +308,7 @@ return bad;
         "const e = new Error('x'); e.stack = '    at own (/etc/shadow:7:7)\\n    at glue (lodger:begin:1:1)'; throw e;",
         ERROR,
         seen=_no_foreign_place,
-        story="A script can write anything into an error's stack: only places in its own modules are kept.",
+        story="A script can write anything into an error's stack: only frames in its modules are kept.",
     ),
     Case(
         "A7-forged-timeout",
@@ -317,7 +317,7 @@ return bad;
         "const e = new Error('interrupted'); e.name = 'InternalError'; throw e;",
         ERROR,
         seen=ends_as(Outcome.SCRIPT_ERROR),
-        story="A forged timeout must be reported as what it is, the script's own error.",
+        story="A forged timeout must be reported as the script's own error.",
     ),
     Case(
         "A7-poisoned-tostring",
@@ -328,6 +328,6 @@ return bad;
         seen=by_outcome,
         behind=("soft_stop", "cpu_watch", "rlimits"),
         limits={"cpu_ms": 60, "wall_ms": 1200},
-        story="The timeout's own error is turned into text by a function of the attacker's.",
+        story="A function of the attacker converts the timeout's error to text.",
     ),
 ]

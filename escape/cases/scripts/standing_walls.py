@@ -5,8 +5,8 @@ Attacks by native code inside a worker are in tests/escape, because an installed
 
 from lodger.escape.case import COMMANDS, GUEST, SCRIPTS, Case
 from lodger.escape.evidence import fact, leaves_nothing
-from lodger.escape.look import NEEDLE, look, residue
 from lodger.escape.modules import command
+from lodger.escape.worker_facts import NEEDLE, inspect_worker, residue
 from lodger.sandbox.outcome import Outcome
 
 ALL = (*SCRIPTS, *COMMANDS)
@@ -52,7 +52,7 @@ _BIRTH: tuple[tuple[int, str, tuple[str, ...], str], ...] = (
 )
 _HOLD = "await bridge.call('hold', null); return true;"
 _COMMAND = {"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}}
-_STORY = "While the script holds its worker, the kernel is asked from outside what an attack on it would meet."
+_STORY = "While the script waits, the kernel's view of the worker shows its walls."
 
 #: Traces that a script leaves in its realm.
 _LEFT = (
@@ -104,7 +104,7 @@ CASES = [
             seen=fact(name, *wanted),
             story=_STORY,
             behind=behind,
-            inspect=look,
+            inspect=inspect_worker,
             limits={"wall_ms": 5000},
             runtimes=ALL,
             on=_COMMAND,
@@ -119,7 +119,7 @@ CASES = [
             _HOLD,
             seen=fact(name, *wanted),
             story=_STORY,
-            inspect=look,
+            inspect=inspect_worker,
             behind=("root", "namespaces"),
             limits={"wall_ms": 5000},
             runtimes=ALL,
@@ -135,7 +135,7 @@ CASES = [
         seen=fact("groups", "none"),
         story=_STORY,
         behind=("namespaces",),
-        inspect=look,
+        inspect=inspect_worker,
         limits={"wall_ms": 5000},
         runtimes=ALL,
         on=_COMMAND,
@@ -146,7 +146,7 @@ CASES = [
         "a tenant's bytes in the memory of the zygote and of other workers",
         f"const kept = '{NEEDLE.decode()}'; await bridge.call('hold', null); return kept.length;",
         seen=fact("residue", "none"),
-        story="While a script holds its worker, the zygote's memory and every other worker's are searched for a word of it.",
+        story="While a script waits, the memory of the zygote and of other workers is searched for its text.",
         inspect=residue,
         context=f'{{"action":{{"id":"escape"}},"word":"{NEEDLE.decode()}"}}',
         limits={"wall_ms": 8000},
@@ -160,7 +160,7 @@ CASES = [
         _HOLD,
         seen=fact("writable code", "none"),
         story=_STORY,
-        inspect=look,
+        inspect=inspect_worker,
         limits={"wall_ms": 5000},
         runtimes=("quickjs", "wasm"),
         on=_COMMAND,
@@ -174,7 +174,7 @@ CASES = [
             (Outcome.OK, Outcome.SCRIPT_ERROR),
             seen=leaves_nothing(),
             runtimes=GUEST if name == "module" else SCRIPTS,
-            story="What one attempt leaves behind is looked for by the next tenant's.",
+            story="The next tenant's script searches for traces of the attempt.",
         )
         for name, mechanism, script in _LEFT
     ),

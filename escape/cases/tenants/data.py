@@ -177,7 +177,7 @@ CASES = [
             .replace("NUMBER", number)
             .replace("TEXT", text),
             nothing_foreign,
-            "A filter can only narrow what the tenant's predicate lets through.",
+            "A filter can only restrict the rows of the tenant.",
         )
         for name, mechanism, question in QUESTIONS
         for kind, number, text in (("orders", "total", "note"), ("things", "rank", "text"))
@@ -189,7 +189,7 @@ CASES = [
             f"the other's {name} by its id",
             asking("db.get", f"{{ set: '{kind}', id: {key} }}"),
             nothing_foreign,
-            "An id that is another tenant's is one that does not exist.",
+            "An id of another tenant is treated as unknown.",
         )
         for name, kind, key in _IDS
     ),
@@ -200,7 +200,7 @@ CASES = [
             f"{name} of the other's row",
             asking(verb, f"{{ set: 'orders', id: 2, {more}}}"),
             unchanged,
-            "An id that is another tenant's is one that does not exist.",
+            "An id of another tenant is treated as unknown.",
         )
         for name, verb, more in _CHANGES
     ),
@@ -211,7 +211,7 @@ CASES = [
             f"counting by {verb}: {name}",
             f"try {{ const found = await bridge.call('{verb}', {arguments}); {answer}; }} catch {{ return null; }}",
             at_most(ROWS),
-            "Counts, sums and groups are of the tenant's own rows.",
+            "Counts, sums and groups include the tenant's rows only.",
         )
         for name, verb, arguments, answer in _COUNTS
     ),
@@ -222,7 +222,7 @@ CASES = [
             mechanism,
             asking("kv.get", f"{{ key: {key} }}"),
             nothing_foreign,
-            "Keys are the tenant's, whatever is written into them.",
+            "Keys belong to the tenant, whatever characters they contain.",
         )
         for name, mechanism, key in _KEYS
     ),
@@ -233,7 +233,7 @@ CASES = [
             f"{verb} of a {name.replace('-', ' of ', 1)} that was not granted",
             asking(verb, arguments),
             refused,
-            "What was not granted by name is refused, whatever asks for it.",
+            "Columns that are not exposed are refused in every position.",
         )
         for name, verb, arguments in _BEYOND
     ),

@@ -2,7 +2,7 @@
 
 from lodger.escape.cases.tenants.data import asking, attack, refused
 
-_STORY = "A mail is checked whole at the call: one line for the subject, plain addresses, a bound for each of them."
+_STORY = "A mail is checked completely at the call: one-line subject, plain addresses, bounded sizes."
 _PLAIN = {"to": "['kim@example.com']", "subject": "'hello'", "text": "'hi'"}
 
 #: name, mechanism, differences from a plain mail
@@ -11,7 +11,7 @@ MAILS = (
     ("subject-return", "a carriage return in the subject", {"subject": "'hello\\rBcc: all@example.com'"}),
     ("subject-separator", "a line separator in the subject", {"subject": "'hello\\u2028Bcc: all@example.com'"}),
     ("subject-nul", "a NUL in the subject", {"subject": "'hello\\u0000'"}),
-    ("subject-long", "a subject of a million letters", {"subject": "'x'.repeat(100000)"}),
+    ("subject-long", "a subject of a hundred thousand characters", {"subject": "'x'.repeat(100000)"}),
     ("to-line", "a second line in an address", {"to": "['kim@example.com\\nBcc: all@example.com']"}),
     ("to-comma", "two addresses in one", {"to": "['kim@example.com, eve@example.com']"}),
     ("to-name", "a name around an address", {"to": "['Kim <kim@example.com>']"}),
@@ -20,7 +20,7 @@ MAILS = (
     ("to-path", "a route before an address", {"to": "['@evil.example:kim@example.com']"}),
     ("to-bare", "no domain", {"to": "['root']"}),
     ("to-space", "a space in an address", {"to": "['kim @example.com']"}),
-    ("to-wide", "a domain of other letters", {"to": "['kim@ex\\u0430mple.com']"}),
+    ("to-wide", "a domain with characters of another script", {"to": "['kim@ex\\u0430mple.com']"}),
     ("to-many", "ten thousand recipients", {"to": "Array.from({ length: 10000 }, (x, i) => `a${i}@example.com`)"}),
     ("to-nobody", "no recipient", {"to": "[]"}),
     ("to-object", "an address that is no text", {"to": "[{ toString: 'x' }]"}),
@@ -28,7 +28,7 @@ MAILS = (
     ("from", "a sender of its own", {"from": "'boss@example.com'"}),
     ("headers", "headers of its own", {"headers": "{ Bcc: 'all@example.com' }"}),
     ("attachment", "a file of the host", {"attachments": "[{ path: '/etc/passwd' }]"}),
-    ("body", "a body of a million letters", {"text": "'x'.repeat(900000)"}),
+    ("body", "a body of nearly a million characters", {"text": "'x'.repeat(900000)"}),
     ("nothing", "no body", {"text": "null"}),
 )
 

@@ -78,7 +78,7 @@ CASES = [
         asking("http.fetch", f"{{ id: 1, method: 'GET', url: 'http://{host}:' + action.input + '/', headers: [] }}"),
         (Outcome.OK,),
         seen=_never_visited,
-        story="Where a request goes is judged by its address, after it was read once and for all.",
+        story="A request is allowed by its address, which is parsed once.",
         limits={"wall_ms": 5000, "cpu_ms": 500},
         context='{"action":{"id":"escape","input":CANARY_PORT}}',
         host=requesting_host,

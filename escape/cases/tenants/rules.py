@@ -145,9 +145,9 @@ TEXTS: tuple[tuple[int, str, str, str, Callable[[str], Any]], ...] = (
     (117, "digits", "a number of four thousand digits", "every " + "9" * 4000 + "s", _asked),
     (117, "digits-wide", "digits of another script", "every " + "\u0663" * 40 + "s", _asked),
     (117, "blanks", "four thousand blanks", "0" + " " * 4000 + "9 * * *", _asked),
-    (117, "rule-parts", "sixty thousand letters of parts", "FREQ=DAILY" + ";BYHOUR=1" * 6000, _asked),
+    (117, "rule-parts", "sixty thousand characters of parts", "FREQ=DAILY" + ";BYHOUR=1" * 6000, _asked),
     (117, "duration", "a duration without end", "P" + "1Y" * 1500, _asked),
-    (21, "address", "an address of a million letters", "a." * 500_000 + "@", lambda text: _address(text)),
+    (21, "address", "an address of a million characters", "a." * 500_000 + "@", lambda text: _address(text)),
     (21, "json-quotes", "a million quotes", '"' * 1_000_000, lambda text: _scanned(text)),
     (21, "json-escapes", "half a million escapes without an end", '"' + "\\" * 999_999, lambda text: _scanned(text)),
     (21, "json-brackets", "a million brackets", "[" * 1_000_000, lambda text: _scanned(text)),
@@ -216,7 +216,7 @@ CASES = [
             mechanism,
             AskRule(text),
             _in_time,
-            "A rule is answered by seeking, never by walking: what it costs does not depend on what it says.",
+            "The next slot of a rule is computed directly: its cost does not depend on the rule.",
         )
         for number, name, mechanism, text in RULES
     ),
@@ -228,7 +228,7 @@ CASES = [
             mechanism,
             ReadText(text, read),
             _in_time,
-            "Whatever reads a tenant's text looks at each letter once.",
+            "Parsers of tenants' texts read each character once.",
         )
         for number, name, mechanism, text, read in TEXTS
     ),
@@ -240,7 +240,7 @@ CASES = [
             f"the zone {zone}",
             AskZone(zone),
             _not_read,
-            "A zone is a name out of a list; no file is opened by it.",
+            "A zone is a name from a list; no file is opened by it.",
         )
         for name, zone in ZONES
     ),

@@ -3,7 +3,7 @@
 from lodger.escape.cases.tenants.data import asking, attack, nothing_foreign
 from lodger.escape.evidence import Escaped, Trial, value_of
 
-_STORY = "Nothing that a tenant says becomes part of a statement: names come from a list, values are bound."
+_STORY = "No text of a tenant becomes part of a statement: names come from a list, values are bound."
 _ALL = "1=1 OR 1=1 OR"
 
 #: class, name, mechanism, call, arguments
@@ -78,9 +78,9 @@ INJECTIONS = (
 )
 #: Patterns that are plain text here, which no row contains.
 PATTERNS = (
-    ("percent", "a sign that stands for anything", "%"),
-    ("underscore", "a sign that stands for one letter", "_ine"),
-    ("long", "many signs that stand for anything", "%%%%%%%%%%%%%%%%%%%%%%"),
+    ("percent", "a wildcard for any text", "%"),
+    ("underscore", "a wildcard for one character", "_ine"),
+    ("long", "many wildcards for any text", "%%%%%%%%%%%%%%%%%%%%%%"),
 )
 
 
@@ -88,7 +88,7 @@ def _matches_nothing(trial: Trial) -> str:
     found = value_of(trial.report)
     rows = found["rows"] if isinstance(found, dict) and "rows" in found else found
     if isinstance(rows, list) and rows:
-        raise Escaped(f"{len(rows)} rows were found by a sign that stands for anything")
+        raise Escaped(f"{len(rows)} rows were found by a wildcard")
     return f"answered {(trial.report.result or '')[:80]}"
 
 
@@ -104,7 +104,7 @@ CASES = [
             mechanism,
             asking("db.find", f"{{ set: 'orders', filter: {{ note: {{ contains: '{sign}' }} }} }}"),
             _matches_nothing,
-            "What is looked for is text, sign by sign.",
+            "Search text is matched literally.",
         )
         for name, mechanism, sign in PATTERNS
     ),

@@ -9,7 +9,7 @@ from tests.escape.matrix.pools import WeakPool, WeakWasmPool
 from tests.escape.matrix.weakening import EXCESS_BYTES, Weakening
 
 from lodger.escape import owned_guest
-from lodger.escape.arena import COMPILE_LIMITS, Arena, CommandArena, ScriptArena, promised, settings_for
+from lodger.escape.arena import COMPILE_LIMITS, Arena, CommandArena, ScriptArena, limits_of, settings_for
 from lodger.escape.case import Case
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.pool import Pool
@@ -28,7 +28,7 @@ def weak_settings(runtime: str, case: Case, weak: Weakening) -> dict[str, str]:
     settings |= {"without": " ".join(sorted(weak.without)), **weak.settings}
     if case.guest is not None:
         settings |= owned_guest.settings(case.guest())
-    limits = promised(case)
+    limits = limits_of(case)
     reported = {name: getattr(limits, name) for name in weak.parent} | dict(weak.header)
     if weak.worker or reported:
         settings["runtime_path"] = str(Path(__file__).with_name(_WEAKENED[runtime]))

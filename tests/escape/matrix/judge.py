@@ -10,7 +10,7 @@ from tests.escape.matrix.careless_host import careless_maker
 from tests.escape.matrix.careless_rules import careless_act
 from tests.escape.matrix.weakening import Weakening
 
-from lodger.escape.arena import Arena, promised
+from lodger.escape.arena import Arena, limits_of
 from lodger.escape.case import Case
 from lodger.escape.evidence import Trial
 from lodger.escape.invariants import Canaries
@@ -62,7 +62,7 @@ class WeakJudge(Judge):
 
     async def attack(self, case: Case) -> Trial:
         """Run a case without the removed layers and return the observations."""
-        weak, limits = self._weak, promised(case)
+        weak, limits = self._weak, limits_of(case)
         if case.act is not None:
             started = time.perf_counter()
             report = careless_act(case.act, weak.engine)

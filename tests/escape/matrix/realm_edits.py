@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from lodger.escape.arena import BRIDGE, written
+from lodger.escape.arena import BRIDGE, write_source
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.settings import native_settings
@@ -113,5 +113,5 @@ def native(edits: frozenset[str]) -> dict[str, str]:
     originals = {path.name: path for path in map(Path, settings["library"].split("\n"))}
     sources = [(name, path.read_text("utf-8")) for name, path in originals.items()]
     pairs = zip(sources, edited(sources, sorted(edits)), strict=True)
-    places = [originals[after[0]] if before == after else written(*after) for before, after in pairs]
-    return settings | {"library": "\n".join(map(str, [*places, written(*BRIDGE)]))}
+    places = [originals[after[0]] if before == after else write_source(*after) for before, after in pairs]
+    return settings | {"library": "\n".join(map(str, [*places, write_source(*BRIDGE)]))}

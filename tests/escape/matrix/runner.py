@@ -10,7 +10,7 @@ from tests.escape.matrix.weakening import Weakening, of, of_others
 from lodger.escape.case import Case
 from lodger.escape.invariants import Canaries
 from lodger.escape.judge import Finding
-from lodger.escape.runner import Suite, standing
+from lodger.escape.runner import Suite, started
 from lodger.sandbox.errors import SandboxError
 
 _journal = logging.getLogger("lodger.sandbox")
@@ -59,7 +59,7 @@ class Matrix(Suite):
             first = left[0]
             try:
                 settings = weak_settings(runtime, first.case, first.weak)
-                async with standing(weak_arena(runtime, settings, first.weak)) as place:
+                async with started(weak_arena(runtime, settings, first.weak)) as place:
                     await WeakJudge(runtime, place, canaries, first.weak).prepare()
                     while left:
                         tried = await WeakJudge(runtime, place, canaries, left[0].weak).judge(left[0].case)

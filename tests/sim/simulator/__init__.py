@@ -1,4 +1,4 @@
-"""Proves the engine on a virtual clock: real nodes, the real ledger, and faults between any two statements.
+"""The simulator: real nodes on the real ledger with a virtual clock, and faults between any two statements.
 
-It must never be needed by anything that runs.
+A world is one simulated system, determined by its seed; laws are the invariants that are checked in it. Used by tests only.
 """

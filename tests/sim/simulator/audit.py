@@ -1,4 +1,4 @@
-"""Looks at the whole ledger at once, in SQL: when a world has come to rest, and that the mirror missed nothing."""
+"""Audit of the whole ledger in SQL at the end of a world, and comparison with the mirror."""
 
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from tests.sim.simulator.world import World
 
 OPEN = "state IN ('ready', 'running', 'sealed', 'waiting_retry')"
-#: How many steps an action has, in words of both databases: each is a list [script id, version] with one pair of quotes.
+#: SQL for the number of steps of an action, for both databases: each step is a list [script id, version] with one pair of quotes.
 STEPS = "(length(a.steps) - length(replace(a.steps, '\"', ''))) / 2"
 
-#: Each finds nothing.
+#: Queries that must return no row.
 AUDITS = {
     "nothing is left open": f"SELECT id, state FROM lodger_actions WHERE {OPEN}",
     "at most one committed set of effects": "SELECT id, step, count(*) FROM effects_seen GROUP BY id, step HAVING count(*) > 1",
@@ -21,7 +21,7 @@ AUDITS = {
         SELECT e.id, e.step, a.state FROM effects_seen e JOIN lodger_actions a ON CAST(a.id AS TEXT) = e.id
         WHERE NOT (a.state = 'done' OR e.step < a.step)
     """,
-    # Counted once for all: effects_seen has no key on purpose, and counted anew for each action this took longer than the world.
+    # Counted once for all actions, because effects_seen has no index.
     "what is done has the effects of every step": f"""
         SELECT a.id FROM lodger_actions a LEFT JOIN (SELECT id, count(*) AS seen FROM effects_seen GROUP BY id) e
         ON e.id = CAST(a.id AS TEXT)
@@ -38,7 +38,7 @@ AUDITS = {
         SELECT a.id, a.attempt FROM lodger_actions a WHERE a.outcome IS NOT NULL AND a.state IN ('done', 'failed') AND NOT EXISTS
         (SELECT 1 FROM lodger_attempts t WHERE t.tenant_id = a.tenant_id AND t.action_id = a.id AND t.step = a.step AND t.n = a.attempt)
     """,
-    # In order of their slots, a gap before a slot that it begins with: whoever begins within a gap before it is there twice.
+    # In order of slots, gaps first: a row that begins within an earlier gap accounts a slot twice.
     "two rows never stand for one slot": """
         SELECT schedule_id, covered, slot FROM (
             SELECT schedule_id, slot, origin, max(slot_to) OVER (
@@ -53,10 +53,10 @@ AUDITS = {
 
 
 def audit(world: "World") -> None:
-    """Look at a world at rest.
+    """Audit a world after its end.
 
     Raises:
-        Broken: something is there that may not be, or the mirror remembers something else than the ledger.
+        Broken: a query returns rows, or the mirror differs from the ledger.
     """
     with world.database.read() as connection:
         for law, statement in AUDITS.items():

@@ -1,4 +1,4 @@
-"""The clocks of the simulated world: one wall clock that the world may step, one elapsed time that never does."""
+"""The clock of a world: a wall clock that can be stepped, and elapsed time that cannot."""
 
 import asyncio
 
@@ -9,8 +9,8 @@ class WorldClock:
     """A machine's clock on the virtual loop. Satisfies :class:`lodger.engine.core.clock.Clock`.
 
     Attributes:
-        stepped_us: by how much the wall clock was set forward (or back) since the beginning.
-        suspended_us: how long the machine was suspended since then.
+        stepped_us: total of all steps of the wall clock.
+        suspended_us: total time of suspension.
     """
 
     def __init__(self, loop: VirtualLoop, start_us: int) -> None:
@@ -18,19 +18,19 @@ class WorldClock:
         self._start_us = start_us
         self.stepped_us = 0
         self.suspended_us = 0
-        #: The latest instant that the wall clock ever showed up to its last step.
+        #: Latest time shown by the wall clock before its last step.
         self._shown_us = start_us
 
     def now_us(self) -> int:
-        """Microseconds since 1970, UTC, as this machine believes."""
+        """Return the wall clock in microseconds since 1970, UTC."""
         return self._start_us + self.stepped_us + self.suspended_us + round(self._loop.time() * 1_000_000)
 
     def elapsed_s(self) -> float:
-        """Seconds that have passed, those in suspension included."""
+        """Return the elapsed seconds, suspension included."""
         return self._loop.time() + self.suspended_us / 1_000_000
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long in virtual time."""
+        """Sleep in virtual time."""
         await asyncio.sleep(max(0.0, seconds))
 
     def step(self, seconds: float) -> None:
@@ -39,10 +39,10 @@ class WorldClock:
         self.stepped_us += round(seconds * 1_000_000)
 
     def suspend(self, seconds: float) -> None:
-        """Let time pass in which nothing ran and no timer went on."""
+        """Suspend the machine: timers do not advance."""
         self._shown_us = self.latest_us()
         self.suspended_us += round(seconds * 1_000_000)
 
     def latest_us(self) -> int:
-        """Give the latest instant that it ever showed: nothing may be accounted beyond."""
+        """Return the latest time that the wall clock ever showed; no slot beyond it may be accounted."""
         return max(self._shown_us, self.now_us())

@@ -1,4 +1,4 @@
-"""Stands for the workers: how long each attempt takes and how it ends is drawn from the seed and the attempt itself."""
+"""Executor of the simulation: duration and outcome of each attempt are drawn from the seed and the attempt."""
 
 import asyncio
 import random
@@ -20,19 +20,19 @@ from lodger.sandbox.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Journals: applied; refused by a constraint; written for a row that has changed since.
+#: Kinds of journals: applied; refused by a constraint; in conflict with a changed row.
 GOOD, REFUSED, STALE = "good", "refused", "stale"
-#: What a journal writes of a row.
+#: Columns that a journal writes.
 WRITTEN = ("id", "step", "n", "node_id", "lease_epoch", "fits")
 _BAD = (Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT, Outcome.CONFLICT, Outcome.ENGINE_FAULT, Outcome.WORKER_LOST)
 
 
 class Workers:
-    """Runs the claims of one simulated process. Satisfies :class:`lodger.engine.core.execution.Executor`.
+    """Executor of one simulated process. Satisfies :class:`lodger.engine.core.execution.Executor`.
 
     Attributes:
-        calm: whether every attempt ends soon and well: the world comes to rest.
-        reservations: gets each attempt a share of its tenant's day; None: none is taken.
+        calm: whether every attempt succeeds quickly, at the end of the world.
+        reservations: reserves each attempt's share of its tenant's daily budgets; None for no reservations.
     """
 
     def __init__(
@@ -44,21 +44,21 @@ class Workers:
         self._effects = datasets.expose(EFFECTS, tenant_column="tenant_id", write=WRITTEN, feed="off")
         self._calm = calm
         self.ran = 0
-        #: Attempts (action, number) whose worker lives.
+        #: Running attempts (action, number).
         self.at_work: set[tuple[str, int]] = set()
-        #: The node that they work for; a process that was started again has another one.
+        #: The node that they belong to.
         self.node_id = ""
 
     async def start(self) -> None:
-        """Nothing has to be made ready."""
+        """Do nothing."""
 
     async def stop(self) -> None:
-        """Let go of the thread for shares."""
+        """Stop the thread for reservations."""
         if self._reservations is not None:
             await self._reservations.close()
 
     async def execute(self, claim: Claim) -> Finished:
-        """Take some virtual time, and end somehow."""
+        """Run an attempt in virtual time and return its outcome."""
         key = (claim.action_id, claim.attempt)
         self.at_work.add(key)
         try:
@@ -77,7 +77,7 @@ class Workers:
         return replace(await self._end(claim), drew=True)
 
     async def _end(self, claim: Claim) -> Finished:
-        # Of what stays the same when something else of the world is left out: a shortened plan draws the same ends.
+        # Depends only on what a shortened plan does not change, so that it draws the same outcomes.
         chance = random.Random(
             f"{self._seed} {claim.script_name} {claim.slot_us} {claim.step} {claim.tries} {claim.tenant_id}"
         )
@@ -87,7 +87,7 @@ class Workers:
             await asyncio.sleep(0.001)
             return Finished(Outcome.OK, "1", usage=usage, journal=self._journal(claim, GOOD))
         if kind < 0.01:
-            await asyncio.get_running_loop().create_future()  # silent for ever: somebody has to take it away
+            await asyncio.get_running_loop().create_future()  # never ends: it must be taken over
         if kind < 0.02:
             raise RuntimeError("the pool has a bug")
         seconds = (
@@ -101,17 +101,17 @@ class Workers:
         if chance.random() < 0.12:
             outcome = chance.choice(_BAD)
             return Finished(outcome, error=ScriptError("Error", "no"), usage=usage)
-        drawn = chance.choices((GOOD, REFUSED, STALE), (30, 1, 1))[0]
-        return Finished(Outcome.OK, "1", usage=usage, journal=self._journal(claim, drawn))
+        draw_plan = chance.choices((GOOD, REFUSED, STALE), (30, 1, 1))[0]
+        return Finished(Outcome.OK, "1", usage=usage, journal=self._journal(claim, draw_plan))
 
     def _journal(self, claim: Claim, kind: str) -> Journal:
-        """Return what the attempt asks for: a row that nothing keeps from being there twice, and sometimes what is refused."""
+        """Return the attempt's journal: a row in a table without a unique key, and sometimes a refused one."""
         rows, datasets = self._effects, self._datasets
         made = Journal(claim.tenant_id, claim.action_id, claim.step, datasets.pinned())
         values = {"id": claim.action_id, "step": claim.step, "n": claim.attempt, "node_id": self.node_id,
                   "lease_epoch": claim.lease_epoch, "fits": True}  # fmt: skip
         made.insert(rows, {"key": made.token(), **values}, given=frozenset(values), token=True)
-        if kind == REFUSED:  # after a good row, which the savepoint takes back
+        if kind == REFUSED:  # after a valid row, which the savepoint rolls back
             made.insert(rows, {"key": made.token(), **values, "fits": False}, given=frozenset(values), token=True)
         if kind == STALE:
             made.record_read(rows, [{"key": 1, **values}])
@@ -120,9 +120,9 @@ class Workers:
 
 
 def _table() -> sa.Table:
-    """Return a table of a platform's in which each applied journal leaves a row; only its number is unique.
+    """Return an exposed table to which each applied journal adds a row; only its number is unique.
 
-    ``key`` 1 is never there: what is changed under it has changed since it was read.
+    The row with ``key`` 1 does not exist, so that changing it is a conflict.
     """
     return sa.Table(
         "effects_seen",
@@ -140,5 +140,5 @@ def _table() -> sa.Table:
     )
 
 
-#: Each applied journal leaves a row here, which the laws are checked on.
+#: Table of applied journals, on which laws are checked.
 EFFECTS = _table()

@@ -1,12 +1,12 @@
-"""What must hold after every transaction. Each law looks at what the transaction changed, and at nothing else.
+"""Laws: invariants that are checked after every transaction, on its changes only.
 
-A law is a function of the mirror (as it is after the transaction) and the transaction; it raises :class:`Broken`.
+A law is a function of the mirror (after the transaction) and the transaction; it raises :class:`Broken`.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.sim.simulator.mirror import OPEN, OVER, Action, Hand, Line, Mirror, Transaction
+from tests.sim.simulator.mirror import OPEN, OVER, Action, Line, Mirror, ScheduleClock, Transaction
 from tests.sim.simulator.oracle import Oracle, count, names
 
 from lodger.sandbox.outcome import Blame, Outcome
@@ -16,8 +16,8 @@ class Broken(AssertionError):
     """A law does not hold.
 
     Attributes:
-        law: its sentence.
-        detail: on what it broke.
+        law: text of the law.
+        detail: where it is broken.
     """
 
     def __init__(self, law: str, detail: str) -> None:
@@ -25,7 +25,7 @@ class Broken(AssertionError):
         self.law, self.detail = law, detail
 
 
-#: From which states (None: there was no row) an action may come into which.
+#: Allowed changes of an action's state; None for no row.
 MOVES: dict[str | None, frozenset[str]] = {
     None: frozenset({"ready", "skipped", "cancelled"}),
     "ready": frozenset({"ready", "running", "skipped", "expired", "cancelled", "failed"}),
@@ -36,7 +36,7 @@ MOVES: dict[str | None, frozenset[str]] = {
 
 
 def actions_move_as_they_may(mirror: Mirror, transaction: Transaction) -> None:
-    """Check each action's change of state, number of attempts and lease."""
+    """Check changes of the state, number of attempts and lease of actions."""
     for key, (old, new) in transaction.actions.items():
         if new is None:
             _forgotten(mirror, old)
@@ -54,7 +54,9 @@ def actions_move_as_they_may(mirror: Mirror, transaction: Transaction) -> None:
         if new.state == "running":
             node = mirror.nodes.get(new.node or "")
             if node is None or node.state != "alive" or node.epoch != new.epoch:
-                raise Broken("what runs is leased by a living epoch", f"{key} runs on {new.node} under {new.epoch}")
+                raise Broken(
+                    "a running action is leased by a living epoch", f"{key} runs on {new.node} under {new.epoch}"
+                )
             home = mirror.turns.get((new.tenant, ""))
             if not set(node.labels.split()).issuperset(new.requires.split() + (home.bound.split() if home else [])):
                 raise Broken("what runs is where its labels are", f"{key} requires {new.requires!r} on {node.labels!r}")
@@ -66,7 +68,7 @@ def _forgotten(mirror: Mirror, old: Action | None) -> None:
     if old is not None and old.state not in OVER:
         tenant = mirror.tenants.get(old.tenant)
         if tenant is not None and tenant.state == "active" and (tenant.id, "") in mirror.turns:
-            raise Broken("what is not over is not forgotten", f"{old.id} was {old.state}")
+            raise Broken("an unfinished action is not deleted", f"{old.id} was {old.state}")
 
 
 def _started(mirror: Mirror, old: Action | None, new: Action) -> None:
@@ -93,7 +95,7 @@ def _started(mirror: Mirror, old: Action | None, new: Action) -> None:
 
 
 def attempts_leave_a_row(mirror: Mirror, transaction: Transaction) -> None:
-    """Check that what ended has its row, and that it is charged as it ended."""
+    """Check that every ended attempt has a row and is charged."""
     charged: dict[str, int] = dict(Counter(transaction.reported))
     for ended, (tenant, outcome) in transaction.attempts.items():
         old, _new = transaction.actions.get(ended[0], (None, None))
@@ -108,11 +110,11 @@ def attempts_leave_a_row(mirror: Mirror, transaction: Transaction) -> None:
         if not handed_back and new.state != "sealed" and (key, old.step, old.attempt) not in transaction.attempts:
             raise Broken("an attempt that ended has its row", f"{key} step {old.step} attempt {old.attempt}")
     if {tenant: more for tenant, more in transaction.runs.items() if more} != charged:
-        raise Broken("what ran is charged once", f"{transaction.runs} for {charged}")
+        raise Broken("a run is charged once", f"{transaction.runs} for {charged}")
 
 
 def effects_happen_once(mirror: Mirror, transaction: Transaction) -> None:
-    """Check that effects come with the end of their step, once, under the lease that it ran by."""
+    """Check that effects are committed once, with the end of their step, under its lease."""
     applied = set()
     for action, step, number, node, epoch in transaction.effects:
         if (action, step) in mirror.effects:
@@ -143,7 +145,7 @@ def effects_happen_once(mirror: Mirror, transaction: Transaction) -> None:
 
 
 def slots_are_accounted_once(mirror: Mirror, transaction: Transaction) -> None:
-    """Check each clock that moved: between before and now every slot has its row, and nothing else has."""
+    """Check each advanced schedule clock: every slot up to it has exactly one row, and there are no others."""
     for schedule in transaction.slots:
         if schedule not in transaction.clocks:
             raise Broken("slots come with their clock's move", schedule)
@@ -197,7 +199,7 @@ def _covered(oracle: Oracle, after: int, until: int, rows: Iterable[Action]) -> 
         raise Broken("each slot is accounted exactly once", f"lost {left}, and {count(oracle, left, until)} in all")
 
 
-def _set(mirror: Mirror, hand: Hand) -> None:
+def _set(mirror: Mirror, hand: ScheduleClock) -> None:
     if hand.state not in {"armed", "ended"}:
         return
     expected = mirror.terms[hand.schedule, hand.revision].oracle.after(hand.accounted)
@@ -208,14 +210,14 @@ def _set(mirror: Mirror, hand: Hand) -> None:
 
 
 def schedules_keep_their_order(mirror: Mirror, transaction: Transaction) -> None:
-    """Check of each schedule that was touched who is held and who is not."""
+    """Check the order and overlap of actions in each changed schedule."""
     seen: dict[str, int] = {}
     for old, new in transaction.actions.values():
-        schedule = (new or old).schedule if new or old else None  # type: ignore[union-attr]  # one of them is there
+        schedule = (new or old).schedule if new or old else None  # type: ignore[union-attr]  # one of them is not None
         if schedule is None:
             continue
         counted = old is not None and old.state in OPEN and not old.held
-        # An edit that makes a schedule serial first writes the slots that were due before it, as the old revision says.
+        # An edit that makes a schedule serial first writes the slots that were due under the old revision.
         bound = new is not None and (new.revision is None or mirror.terms[schedule, new.revision].overlap != "allow")
         still = bound and new is not None and new.state in OPEN and not new.held
         seen[schedule] = seen.get(schedule, 0) + still - counted
@@ -230,7 +232,7 @@ def schedules_keep_their_order(mirror: Mirror, transaction: Transaction) -> None
 
 
 def tenants_have_their_turn(mirror: Mirror, transaction: Transaction) -> None:
-    """Check of each tenant that was touched its turns, its cap, its state."""
+    """Check turns, concurrency limit and state of each changed tenant."""
     touched = {row.tenant: 0 for row in _rows(transaction)}
     for old, new in transaction.actions.values():
         if new is not None and new.state == "running" and (old is None or old.state != "running"):
@@ -274,7 +276,7 @@ def _rows(transaction: Transaction) -> Iterable[Action]:
 
 
 def epochs_are_used_once(mirror: Mirror, transaction: Transaction) -> None:
-    """Check each node's epoch, and that it took its actions along."""
+    """Check that epochs are used once, and that a new epoch takes over the node's actions."""
     for node, (old, new) in transaction.nodes.items():
         if new is None:
             continue
@@ -289,16 +291,17 @@ def epochs_are_used_once(mirror: Mirror, transaction: Transaction) -> None:
         for action in mirror.running_on[node]:
             if new.state != "alive" or mirror.actions[action].epoch != new.epoch:
                 raise Broken(
-                    "what runs is leased by a living epoch", f"{action} under {mirror.actions[action].epoch} of {node}"
+                    "a running action is leased by a living epoch",
+                    f"{action} under {mirror.actions[action].epoch} of {node}",
                 )
 
 
-#: How often a tenant may be passed by in a row. Nodes that decide by clocks of different moments may, once or twice.
+#: How often in a row a tenant may be passed over. Nodes may differ in what is due, once or twice.
 PASSED_BY = 4
 
 
 def tenants_are_served_in_turn(mirror: Mirror, transaction: Transaction) -> None:
-    """Check that claims do not pass by, again and again, one who has waited longer than those that they serve."""
+    """Check that claims do not repeatedly pass over a tenant that has waited longer than those they serve."""
     looked_at = {line[0] for line, (old, new) in transaction.turns.items() if old and new and new.served != old.served}
     now, node = 0, None
     for old, new in transaction.actions.values():
@@ -324,7 +327,7 @@ def tenants_are_served_in_turn(mirror: Mirror, transaction: Transaction) -> None
 
 
 def _waits(mirror: Mirror, transaction: Transaction, line: Line, now: int, carried: set[str]) -> bool:
-    """Say whether a line waited for a node with these labels, before the transaction and after it."""
+    """Return whether a line had actions to start both before and after the transaction."""
     turn = mirror.turns[line]
     before = transaction.turns[line][0] if line in transaction.turns else turn
     both = (turn.startable_at, before.startable_at if before is not None else None)

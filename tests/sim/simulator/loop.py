@@ -1,9 +1,8 @@
-"""An event loop in virtual time: nothing waits, one process plays several, and a seed tells everything.
+"""An event loop in virtual time, deterministic for a seed, that runs several simulated processes in one.
 
-The nodes of the simulation are the real ones, unchanged. What they think is the operating system is this loop: it gives
-them their threads (a job of an executor runs inline, at an instant that the faults choose), their timers (the clock jumps
-to the next one) and their end (a process that died runs no further line). Which process a callback belongs to stands in
-its context, which asyncio hands from task to task.
+The nodes are the real ones, unchanged. The loop provides their threads (an executor's job runs inline, at a time that the faults choose),
+their timers (the clock jumps to the next one) and their end (a killed process runs no further code). The process of a callback is stored in
+its context, which asyncio passes from task to task.
 """
 
 import asyncio
@@ -20,11 +19,11 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class Process:
-    """One process of the simulated world.
+    """A simulated process.
 
     Attributes:
-        frozen: it is stopped (SIGSTOP, a suspended machine): its callbacks wait.
-        dead: it was killed: its callbacks never run again, and its jobs are dropped.
+        frozen: suspended (SIGSTOP, a suspended machine): its callbacks wait.
+        dead: killed: its callbacks never run, and its jobs are dropped.
     """
 
     name: str
@@ -35,63 +34,63 @@ class Process:
     tasks: list["asyncio.Task[Any]"] = field(default_factory=list)
 
 
-#: Whose code runs; None is the world itself.
+#: The running process; None for the world itself.
 PROCESS: ContextVar[Process | None] = ContextVar("PROCESS", default=None)
 
-#: Carries out one job of an executor for a process: how long it waits first, then the answer's delay, both seconds.
+#: Plans one job of an executor for a process: the work, the delay before it and the delay of its result, in seconds.
 Carry = Callable[[Process | None, Callable[[], Any]], tuple[Callable[[], Any], float, float]]
 
 
-def plainly(_process: Process | None, work: Callable[[], Any]) -> tuple[Callable[[], Any], float, float]:
-    """Carry out a job at once, without any fault."""
+def run_at_once(_process: Process | None, work: Callable[[], Any]) -> tuple[Callable[[], Any], float, float]:
+    """Plan a job without delay or fault."""
     return work, 0.0, 0.0
 
 
 class Deadlock(Exception):
-    """Nothing is left to do and nothing will ever come."""
+    """No callback is ready and no timer is set."""
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """An asyncio event loop without a machine; see the module.
+    """An asyncio event loop in virtual time.
 
     Args:
-        carry: says how the jobs of executors are carried out.
+        carry: plans the jobs of executors.
     """
 
-    def __init__(self, carry: Carry = plainly) -> None:
+    def __init__(self, carry: Carry = run_at_once) -> None:
         self._now = 0.0
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._number = 0
         self._carry = carry
-        #: When each executor, which has one thread, is free again.
+        #: Time at which each executor, with one thread, is free.
         self._busy: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
-        #: What went wrong outside of any task; a simulation ends by it.
+        #: Exceptions outside of tasks; they end the simulation.
         self.faults: list[dict[str, Any]] = []
         self._stopped = False
 
-    # ---- what asyncio asks of a loop
+    # ---- interface of asyncio
 
     def time(self) -> float:
-        """Seconds since the loop began."""
+        """Return the seconds since the loop began."""
         return self._now
 
     def get_debug(self) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
     def is_running(self) -> bool:
-        """Whether it is inside :meth:`run`."""
+        """Return whether :meth:`run` is active."""
         return asyncio._get_running_loop() is self
 
     def is_closed(self) -> bool:
-        """Never: it holds nothing of the machine's."""
+        """Return False: there is nothing to close."""
         return False
 
     def call_soon(  # type: ignore[override]  # typeshed ties the arguments to the callback
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        """Run a callback after those that wait already."""
+        """Schedule a callback after those that are ready."""
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -101,7 +100,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_at(  # type: ignore[override]  # as above
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Run a callback at an instant of :meth:`time`."""
+        """Schedule a callback at a time of :meth:`time`."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         self._number += 1
         heapq.heappush(self._timers, (when, self._number, handle))
@@ -110,21 +109,21 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_later(  # type: ignore[override]  # as above
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Run a callback after so many seconds."""
+        """Schedule a callback after some seconds."""
         return self.call_at(self._now + delay, callback, *args, context=context)
 
     @staticmethod
     def _timer_handle_cancelled(handle: asyncio.TimerHandle) -> None:
-        """Leave it in the heap: it is passed by when its time comes."""
+        """Ignore it: the timer is skipped when it is due."""
 
     def create_future(self) -> "asyncio.Future[Any]":
-        """Make a future of this loop."""
+        """Return a new future of this loop."""
         return asyncio.Future(loop=self)
 
     def create_task(  # type: ignore[override]  # keyword arguments of later Pythons are not needed
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
     ) -> "asyncio.Task[T]":
-        """Make a task, and remember whose it is."""
+        """Return a new task, and record its process."""
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         process = PROCESS.get() if context is None else context.get(PROCESS)
         if process is not None:
@@ -134,7 +133,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return task
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keep what nobody caught."""
+        """Record an uncaught exception."""
         self.faults.append(context)
 
     default_exception_handler = call_exception_handler
@@ -145,9 +144,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         func: Callable[..., T],
         *args: Any,
     ) -> "asyncio.Future[T]":
-        """Carry out a job: inline, at its instant, one after the other for each executor.
+        """Run a job inline at its time, one at a time per executor.
 
-        As with threads, a job that nobody waits for any more before it began is dropped, and one that has begun is done.
+        As with threads, a job that is cancelled before it began is dropped, and one that has begun is finished.
         """
         process = PROCESS.get()
         future: asyncio.Future[T] = self.create_future()
@@ -185,17 +184,17 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         else:
             future.set_result(result)
 
-    # ---- what the world does with it
+    # ---- control by the world
 
     def stop(self) -> None:
-        """Leave :meth:`run` after the present callback."""
+        """Leave :meth:`run` after the current callback."""
         self._stopped = True
 
     def run(self, until: float) -> None:
-        """Let everything happen up to an instant of :meth:`time`.
+        """Run all callbacks up to a time of :meth:`time`.
 
         Raises:
-            Deadlock: nothing is left that could ever happen.
+            Deadlock: no callback is ready and no timer is set.
         """
         self._stopped = False
         before = asyncio._get_running_loop()
@@ -210,7 +209,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(before)
 
     def _next(self, until: float) -> bool:
-        """Move the clock to the next timer; False when it lies after ``until``."""
+        """Advance the clock to the next timer; return False if it is after ``until``."""
         timers = self._timers
         while timers and timers[0][2].cancelled():
             heapq.heappop(timers)
@@ -237,15 +236,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         handle._run()
 
     def spawn(self, process: Process, coro: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Begin a task of a process."""
+        """Return a new task of a process."""
         context = copy_context()
         context.run(PROCESS.set, process)
         return context.run(self.create_task, coro)
 
     def kill(self, process: Process) -> None:
-        """End a process as kill -9 does. Its tasks are unwound so that nothing is left to the collector, with the world out
-        of their reach: what they ask of it is never carried out.
-        """
+        """Kill a process. Its tasks are unwound for the garbage collector, and their further calls have no effect."""
         process.dying = True
         for task in process.tasks:
             task.cancel()
@@ -258,16 +255,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                     handle._run()
         for task in process.tasks:
             if not task.done():
-                task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is meant
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # intended
         process.tasks.clear()
         process.dead = True
 
     def thaw(self, process: Process) -> None:
-        """Let a frozen process go on with what came meanwhile."""
+        """Resume a frozen process with the callbacks that waited."""
         process.frozen = False
         self._ready.extend(process.waiting)
         process.waiting.clear()
 
 
 def _process_of(handle: asyncio.Handle) -> Process | None:
-    return handle._context.get(PROCESS)  # type: ignore[attr-defined, no-any-return]  # it stands there alone
+    return handle._context.get(PROCESS)  # type: ignore[attr-defined, no-any-return]  # there is no public way

@@ -1,4 +1,4 @@
-"""The ledger as the simulation remembers it: what each transaction changed, from the rows that the recorder saw."""
+"""The mirror: a copy of the ledger's rows in memory, updated from the recorded changes of each transaction."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from tests.sim.simulator.recorder import Row
 OPEN = frozenset({"ready", "running", "sealed", "waiting_retry"})
 OVER = frozenset({"done", "failed", "cancelled", "skipped", "expired"})
 STARTABLE = frozenset({"ready", "waiting_retry"})
-#: (tenant, labels that are required): what waits for its turn together.
+#: (tenant, required labels): actions that share a turn.
 Line = tuple[str, str]
 
 
@@ -43,17 +43,17 @@ class Action:
 
     @property
     def startable(self) -> bool:
-        """Whether it waits for nothing but its turn and its time."""
+        """Whether it waits only for its turn and its time."""
         return not self.held and self.state in STARTABLE
 
     @property
     def line(self) -> Line:
-        """In which line it waits for its turn."""
+        """The line in which it waits for its turn."""
         return (self.tenant, self.requires)
 
 
 @dataclass(slots=True)
-class Hand:
+class ScheduleClock:
     """A row of ``lodger_schedule_clock``."""
 
     tenant: str
@@ -77,7 +77,7 @@ class Bound:
 
 @dataclass(slots=True)
 class Turn:
-    """A row of ``lodger_turns``: whose turn it is to run what requires these labels."""
+    """A row of ``lodger_turns``: the order of tenants for actions that require these labels."""
 
     tenant: str
     requires: str
@@ -97,7 +97,7 @@ class Tenant:
 
 
 @dataclass(slots=True)
-class Lessee:
+class NodeRow:
     """A row of ``lodger_nodes``."""
 
     id: str
@@ -108,8 +108,8 @@ class Lessee:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotPolicies:
-    """A row of ``lodger_schedule_revisions``, understood: ``oracle`` knows its slots."""
+class ScheduleRevision:
+    """A row of ``lodger_schedule_revisions``; ``oracle`` returns its slots."""
 
     oracle: Oracle
     overlap: str
@@ -117,16 +117,17 @@ class SlotPolicies:
 
 @dataclass(slots=True)
 class Transaction:
-    """What one transaction changed: by key, the row before (None: it was not there) and after (None: it is gone).
+    """Changes of one transaction: by key, the row before and after, None if there was or is none.
 
     Attributes:
-        who: the process that wrote it, and when in virtual time.
-        now_us: the wall clock as it was committed; ``latest_us`` the latest it ever showed.
-        slots: rows of origin slot that were inserted, by schedule, in the order of their writing.
+        process_name: of the process that wrote it.
+        at_s: virtual time of the commit in seconds.
+        now_us: wall clock at the commit; ``latest_us`` is the latest time it ever showed.
+        slots: inserted rows of origin slot by schedule, in order.
         effects: (action, step, n, node, epoch) of applied journals.
         attempts: (action, step, n) and outcome of ended attempts, with their tenants.
-        reported: tenants of cancelled attempts whose node has reported what they used.
-        runs: by tenant, how many more runs were charged.
+        reported: tenants of cancelled attempts for which a node has reported the usage.
+        runs: newly charged runs by tenant.
     """
 
     process_name: str
@@ -134,11 +135,11 @@ class Transaction:
     now_us: int
     latest_us: int
     actions: dict[str, tuple[Action | None, Action | None]] = field(default_factory=dict)
-    clocks: dict[str, tuple[Hand | None, Hand | None]] = field(default_factory=dict)
+    clocks: dict[str, tuple[ScheduleClock | None, ScheduleClock | None]] = field(default_factory=dict)
     schedules: dict[str, tuple[Bound | None, Bound | None]] = field(default_factory=dict)
     turns: dict[Line, tuple[Turn | None, Turn | None]] = field(default_factory=dict)
     tenants: dict[str, tuple[Tenant | None, Tenant | None]] = field(default_factory=dict)
-    nodes: dict[str, tuple[Lessee | None, Lessee | None]] = field(default_factory=dict)
+    nodes: dict[str, tuple[NodeRow | None, NodeRow | None]] = field(default_factory=dict)
     slots: dict[str, list[Action]] = field(default_factory=dict)
     effects: list[tuple[str, int, int, str, int]] = field(default_factory=list)
     reported: list[str] = field(default_factory=list)
@@ -146,45 +147,45 @@ class Transaction:
     runs: dict[str, int] = field(default_factory=dict)
 
     @property
-    def tells(self) -> bool:
-        """Whether it did more than renew leases and move turns."""
+    def is_notable(self) -> bool:
+        """Whether it changed more than leases and turns."""
         moved = any(old is None or new is None or old.epoch != new.epoch for old, new in self.nodes.values())
         return moved or bool(self.actions or self.clocks or self.tenants or self.effects)
 
 
 class Mirror:
-    """Every row that the laws speak of.
+    """All rows that the laws use.
 
     Args:
-        understood: gives the oracle of rules as they are stored.
+        understood: returns the oracle of stored rules.
     """
 
     def __init__(self, understood: Callable[[str], Oracle]) -> None:
         self._understood = understood
         self.actions: dict[str, Action] = {}
-        self.clocks: dict[str, Hand] = {}
+        self.clocks: dict[str, ScheduleClock] = {}
         self.schedules: dict[str, Bound] = {}
         self.turns: dict[Line, Turn] = {}
         self.lines_of: dict[str, set[Line]] = defaultdict(set)
         self.tenants: dict[str, Tenant] = {}
-        self.nodes: dict[str, Lessee] = {}
-        self.terms: dict[tuple[str, int], SlotPolicies] = {}
+        self.nodes: dict[str, NodeRow] = {}
+        self.terms: dict[tuple[str, int], ScheduleRevision] = {}
         self.usage: dict[tuple[str, int], int] = {}
-        #: What is not over of each schedule, and (None) of none.
+        #: Unfinished actions by schedule; None for those without one.
         self.open: dict[str | None, dict[str, Action]] = defaultdict(dict)
         self.running_of: dict[str, set[str]] = defaultdict(set)
         self.running_on: dict[str, set[str]] = defaultdict(set)
         self.startable_of: dict[Line, dict[str, int]] = defaultdict(dict)
         self.effects: set[tuple[str, int]] = set()
         self.done: set[tuple[str, int]] = set()
-        #: In which claim, counted, each tenant was served last: what its turn goes by, whatever the clock showed.
+        #: Number of the claim that served each tenant last, which determines its turn.
         self.served: dict[str, int] = defaultdict(int)
         self.services = 0
         self.passed_by: dict[str, int] = defaultdict(int)
         self.served_s: dict[str, float] = defaultdict(float)
 
     def take(self, rows: Iterable[Row], transaction: Transaction) -> None:
-        """Make the rows of a transaction part of what is remembered, and note in it what they changed."""
+        """Apply the rows of a transaction and record the changes in it."""
         for table, how, cells in rows:
             if table in _PLACES:
                 self._row(transaction, table, how, cells)
@@ -250,7 +251,7 @@ class Mirror:
             self.terms.pop((cells[1], cells[2]), None)
         else:
             _tenant, schedule, number, rules, overlap = cells
-            self.terms[schedule, number] = SlotPolicies(self._understood(rules), overlap)
+            self.terms[schedule, number] = ScheduleRevision(self._understood(rules), overlap)
 
     def _attempt(self, transaction: Transaction, how: str, cells: tuple[Any, ...]) -> None:
         if how == "i":
@@ -273,12 +274,12 @@ class Mirror:
         transaction.runs[tenant] = transaction.runs.get(tenant, 0) + more
 
 
-#: Tables whose rows are simply remembered: where, the kind of row, and which cell is the key.
+#: Tables that are copied only: attribute, class of rows, index of the key.
 _PLACES: dict[str, tuple[str, type, int]] = {
-    "lodger_schedule_clock": ("clocks", Hand, 1),
+    "lodger_schedule_clock": ("clocks", ScheduleClock, 1),
     "lodger_schedules": ("schedules", Bound, 1),
     "lodger_tenants": ("tenants", Tenant, 0),
-    "lodger_nodes": ("nodes", Lessee, 0),
+    "lodger_nodes": ("nodes", NodeRow, 0),
 }
 _TAKEN = {
     "lodger_actions": Mirror._action,

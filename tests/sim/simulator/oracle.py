@@ -1,6 +1,6 @@
-"""Which slots a rule names, worked out a second time: slowly, from the zone data alone, sharing no code with the engine's.
+"""Independent computation of a rule's slots, from the zone data, sharing no code with the engine.
 
-Everything is integer microseconds UTC.
+All times are integer microseconds UTC.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,19 +18,19 @@ class Oracle(Protocol):
     """The slots of a rule."""
 
     def after(self, us: int) -> int | None:
-        """Give the first slot after an instant."""
+        """Return the first slot after a time."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Regular:
-    """anchor + k × period, from the anchor on."""
+    """Slots at anchor + k × period."""
 
     period: int
     anchor: int
 
     def after(self, us: int) -> int | None:
-        """Give the first slot after an instant."""
+        """Return the first slot after a time."""
         if us < self.anchor:
             return self.anchor
         return self.anchor + ((us - self.anchor) // self.period + 1) * self.period
@@ -38,12 +38,12 @@ class Regular:
 
 @dataclass(slots=True)
 class Wall:
-    """Times of every day on the wall clock of a zone.
+    """Daily times on the wall clock of a zone.
 
     Attributes:
         times: seconds of the day, ascending.
-        gap: what a time becomes that the clock jumps over: shift, next, skip.
-        both: whether a time that the clock shows twice is two slots.
+        gap: policy for a time that does not exist: shift, next, skip.
+        both: whether an ambiguous time is two slots.
     """
 
     zone: ZoneInfo
@@ -53,7 +53,7 @@ class Wall:
     _days: dict[int, list[int]] = field(default_factory=dict)
 
     def after(self, us: int) -> int | None:
-        """Give the first slot after an instant."""
+        """Return the first slot after a time."""
         day = us // _DAY
         while True:
             slots = self.slots_on(day)
@@ -63,7 +63,7 @@ class Wall:
             day += 1
 
     def slots_on(self, day: int) -> list[int]:
-        """Every slot of one UTC day, ascending."""
+        """Return the slots of one UTC day, ascending."""
         kept = self._days.get(day)
         if kept is None:
             local = [date(1970, 1, 1) + timedelta(days=day + shift) for shift in (-1, 0, 1)]
@@ -77,13 +77,13 @@ class Wall:
         if early.astimezone(self.zone).replace(tzinfo=None) == naive:
             twice = early != late and self.both
             return [_us(early), _us(late)] if twice else [_us(early)]
-        # The clock jumps over it: fold 0 reads it with the offset from before the jump, fold 1 with the one after.
+        # The time does not exist: fold 0 uses the offset before the jump, fold 1 the one after.
         if self.gap == "shift":
             return [_us(early)]
         return [self._jump(_us(late), _us(early))] if self.gap == "next" else []
 
     def _jump(self, low: int, high: int) -> int:
-        """Find the first second at which the offset of ``high`` holds."""
+        """Return the first second with the offset of ``high``."""
         wanted = self._offset(high)
         while high - low > _SECOND:
             middle = (low + high) // 2 // _SECOND * _SECOND
@@ -99,14 +99,14 @@ class Wall:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """The union of rules without what others name, within [start, end)."""
+    """Union of rules minus exclusions, within [start, end)."""
 
     rules: tuple[Oracle, ...]
     without: tuple[Oracle, ...] = ()
     end: int | None = None
 
     def after(self, us: int) -> int | None:
-        """Give the first slot after an instant."""
+        """Return the first slot after a time."""
         while True:
             found = min((slot for rule in self.rules if (slot := rule.after(us)) is not None), default=None)
             if found is None or (self.end is not None and found >= self.end):
@@ -117,12 +117,12 @@ class Several:
 
 
 def names(oracle: Oracle, us: int) -> bool:
-    """Whether an instant is a slot."""
+    """Return whether a time is a slot."""
     return oracle.after(us - 1) == us
 
 
 def count(oracle: Oracle, first: int, last: int) -> int:
-    """Count the slots in [first, last]."""
+    """Return the number of slots in [first, last]."""
     if isinstance(oracle, Regular):
         begin = oracle.after(first - 1)
         return 0 if begin is None or begin > last else (last - begin) // oracle.period + 1

@@ -1,4 +1,4 @@
-"""What happens to a world, drawn from its seed before anything begins: a list that can be shortened and played again."""
+"""Plans: the list of events of a world, drawn from its seed in advance, which can be shortened and replayed."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from tests.sim.simulator.rules import WALLS
 
-#: Where worlds begin: (instant, zone), some of them two minutes before the clocks are changed there.
+#: Start times of worlds with a zone, some of them two minutes before a change of clocks.
 BEGINNINGS: tuple[tuple[str, str], ...] = (
     ("2026-03-29T00:58:00", "Europe/Berlin"),
     ("2026-10-25T00:58:00", "Europe/Berlin"),
@@ -20,11 +20,11 @@ BEGINNINGS: tuple[tuple[str, str], ...] = (
     ("2026-06-30T23:58:00", "Asia/Kathmandu"),
     ("2028-02-29T12:00:00", "UTC"),
 )
-#: What the first machine carries, some schedules require and one tenant is bound to.
+#: Label of the first machine, required by some schedules and one tenant.
 LABEL, BOUND = "big", "t1"
 OVERLAPS = ("skip", "queue_one", "queue_all", "cancel_running", "allow")
 MISSED = ("skip", "latest", "all", "within:60s")
-#: Settings of worlds in which very much happens at once.
+#: Settings of worlds with many events at once.
 SWIFT = {
     "concurrent_runs": 500,
     "tick_batch": 3000,
@@ -37,17 +37,17 @@ SWIFT = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How large a world is.
+    """Size of a world.
 
     Attributes:
-        seconds: of virtual time in which things happen; then the world comes to rest.
-        schedules: that it begins with.
-        trouble: mean number of things that happen beside the slots, a virtual second.
-        job_s: how long a transaction of a node takes; None draws it. The longer, the more is done in each.
-        slots: of a node; None draws it.
-        focus: a verb that happens ten times as often.
-        swift: every schedule has a slot every second and one script; much is done in each transaction.
-        draws: attempts take shares of their tenants' days.
+        seconds: virtual time with events; afterwards all actions are finished.
+        schedules: initial number of schedules.
+        trouble: mean number of events per virtual second, beside slots.
+        job_s: duration of a node's transaction; None for a random one.
+        slots: of a node; None for a random number.
+        focus: a verb that occurs ten times as often.
+        swift: whether every schedule has a slot every second and one script.
+        draws: whether attempts reserve daily budgets of their tenants.
     """
 
     seconds: int = 60
@@ -62,8 +62,8 @@ class Shape:
     draws: bool = False
 
 
-#: ``dense``: transactions take their time, so that much is done in each; one can see what thousands of slots do.
-#: ``storm``: hundreds of slots come due every second, so that the ledger's own work is most of it.
+#: ``dense``: long transactions with thousands of slots.
+#: ``storm``: hundreds of slots come due every second, so that the ledger does most of the work.
 SHAPES = {
     "small": Shape(),
     "dense": Shape(seconds=240, schedules=400, tenants=20, trouble=1.0, job_s=0.05),
@@ -72,8 +72,8 @@ SHAPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """One thing that happens: a verb of :mod:`tests.sim.simulator.verbs` or :mod:`tests.sim.simulator.troubles`, with its arguments."""
+class PlannedEvent:
+    """One event: a verb of :mod:`tests.sim.simulator.operations` or :mod:`tests.sim.simulator.faults`, with its arguments."""
 
     at_s: float
     verb: str
@@ -86,7 +86,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A world before it begins; JSON-able, and everything that it becomes."""
+    """The plan of a world, which determines it completely; can be written as JSON."""
 
     seed: int
     shape: Shape
@@ -94,26 +94,26 @@ class Plan:
     zone: str
     settings: dict[str, Any]
     job_s: float
-    happenings: tuple[Happening, ...]
+    events: tuple[PlannedEvent, ...]
 
-    def only(self, happenings: Sequence[Happening]) -> Self:
-        """Give the same world with fewer happenings."""
-        return replace(self, happenings=tuple(happenings))
+    def only(self, events: Sequence[PlannedEvent]) -> Self:
+        """Return the same plan with fewer events."""
+        return replace(self, events=tuple(events))
 
     def as_json(self) -> str:
-        """Give it as text for :func:`read`."""
+        """Return the plan as text for :func:`read`."""
         return json.dumps(asdict(self), indent=1)
 
 
 def read(text: str) -> Plan:
-    """Give the plan of :meth:`Plan.as_json`."""
+    """Return the plan from a text of :meth:`Plan.as_json`."""
     body = json.loads(text)
-    happenings = tuple(Happening(**each) for each in body.pop("happenings"))
-    return Plan(shape=Shape(**body.pop("shape")), happenings=happenings, **body)
+    events = tuple(PlannedEvent(**each) for each in body.pop("events"))
+    return Plan(shape=Shape(**body.pop("shape")), events=events, **body)
 
 
-def drawn(seed: int, shape: Shape | None = None) -> Plan:
-    """Draw the plan of a seed."""
+def draw_plan(seed: int, shape: Shape | None = None) -> Plan:
+    """Return the plan of a seed."""
     return _Draw(seed, shape or Shape()).plan()
 
 
@@ -129,23 +129,23 @@ class _Draw:
     def plan(self) -> Plan:
         settings = self._settings()
         job_s = self.chance.choice((0.001, 0.004, 0.02)) if self.shape.job_s is None else self.shape.job_s
-        happenings = [self._make("create", self._create(), 0.01 * number) for number in range(self.shape.schedules)]
-        verbs = self._verbs()
-        weights = [weight * (10 if verb == self.shape.focus else 1) for weight, verb, _given in verbs]
+        events = [self._make("create", self._create(), 0.01 * number) for number in range(self.shape.schedules)]
+        operations = self._verbs()
+        weights = [weight * (10 if verb == self.shape.focus else 1) for weight, verb, _given in operations]
         for _ in range(round(self.shape.seconds * self.shape.trouble)):
-            _weight, verb, given = self.chance.choices(verbs, weights)[0]
+            _weight, verb, given = self.chance.choices(operations, weights)[0]
             at_s = round(self.chance.uniform(1, self.shape.seconds), 3)
-            happenings.append(self._make(verb, given(), at_s))
-        happenings.sort(key=lambda each: each.at_s)
-        return Plan(self.seed, self.shape, self.start_us, self.zone, settings, job_s, tuple(happenings))
+            events.append(self._make(verb, given(), at_s))
+        events.sort(key=lambda each: each.at_s)
+        return Plan(self.seed, self.shape, self.start_us, self.zone, settings, job_s, tuple(events))
 
     @staticmethod
-    def _make(verb: str, given: dict[str, Any], at_s: float) -> Happening:
-        return Happening(at_s, verb, given)
+    def _make(verb: str, given: dict[str, Any], at_s: float) -> PlannedEvent:
+        return PlannedEvent(at_s, verb, given)
 
     def _settings(self) -> dict[str, Any]:
         pick = self.chance.choice
-        # Where each transaction takes its time, small batches cannot keep up, and what cannot be done on time proves nothing.
+        # With long transactions small batches cannot keep up, and late work proves nothing.
         batches = (2, 3, 40, 500) if self.shape.job_s is None else (100, 200, 400, 500)
         settings = {
             "slots": pick((4, 16, 64)) if self.shape.slots is None else self.shape.slots,
@@ -180,7 +180,7 @@ class _Draw:
             (2, "suspend", lambda: {"tenant": pick(self.tenants), "fuse": self._fuse()}),
             (4, "resume_tenant", lambda: {"tenant": pick(self.tenants), "fuse": self._fuse()}),
             (1, "recreate", lambda: {"tenant": pick(self.tenants), "fuse": self._fuse()}),
-            # What happens to machines.
+            # Faults of machines.
             (8, "crash", lambda: {"node": self._node(), "statement": pick((None, 0, 1, 2, 3, 4, 5, 6, 8, 10, 13, "commit", "after"))}),
             (3, "stop", lambda: {"node": self._node()}),
             (4, "freeze", lambda: {"node": self._node(), "for_s": pick((0.5, 3, 5, 9, 30))}),
@@ -194,7 +194,7 @@ class _Draw:
         return self.chance.randrange(self.shape.nodes)
 
     def _name(self) -> str:
-        # Mostly one of the latest: what was made long ago may be gone.
+        # Mostly a recent one: older ones may be deleted.
         return self.chance.choice(self.names[-40:])
 
     def _fuse(self) -> int | None:
@@ -220,7 +220,7 @@ class _Draw:
             "expires_s": pick((0, 0, 0, 1, 15)),
             "priority": pick(("high", "normal", "low")),
             "pause_after": pick((0, 0, 0, 2)),
-            # No node carries both the label that a tenant is bound to and the second node's name.
+            # No node has both the label of the bound tenant and the second node's name.
             "labels": pick(("", "", "", "", LABEL, "" if tenant == BOUND else "node:n1")),
             "fuse": self._fuse(),
         }

@@ -1,4 +1,4 @@
-"""Plays many worlds, counts what happened in them, and tells of each that broke a law how to see it again."""
+"""Plays many worlds, counts their events, and reports how to reproduce those that break a law."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,25 +11,25 @@ from typing import Any
 
 from tests.sim.simulator import trace
 from tests.sim.simulator.laws import Broken
-from tests.sim.simulator.plan import Plan, Shape, drawn
-from tests.sim.simulator.shrink import Shrunk, shrunk
+from tests.sim.simulator.plan import Plan, Shape, draw_plan
+from tests.sim.simulator.shrink import Shrunk, shorten
 from tests.sim.simulator.world import World
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.store.connection.database import Database
 
-Tampered = Callable[[Database], None]
+Prepare = Callable[[Database], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How one world ended.
+    """Result of one world.
 
     Attributes:
-        figures: what was counted in it.
-        seconds: of real time; ``cpu_s`` of the processor.
-        law: that it broke, with the detail and the virtual second; None when all held.
-        lately: what happened last before that, in words.
+        figures: counted events.
+        seconds: real time; ``cpu_s`` is CPU time.
+        law: the broken law, with detail and virtual second; None if all held.
+        recent: the last events before that, in words.
     """
 
     seed: int
@@ -38,13 +38,13 @@ class Played:
     law: str | None = None
     detail: str = ""
     at_s: float = 0.0
-    lately: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
     cpu_s: float = 0.0
 
 
 @dataclass(slots=True)
 class Proof:
-    """What many worlds have shown."""
+    """Result of many worlds."""
 
     worlds: int = 0
     seconds: float = 0.0
@@ -53,7 +53,7 @@ class Proof:
     failures: list[Played] = field(default_factory=list)
 
     def add(self, played: Played) -> None:
-        """Count one world more."""
+        """Add the result of a world."""
         self.worlds += 1
         self.cpu_s += played.cpu_s
         self.figures.update(played.figures)
@@ -62,21 +62,21 @@ class Proof:
 
     @property
     def per_minute(self) -> float:
-        """Slots a minute of real time that became rows of their own."""
+        """Slots with their own rows per minute of real time."""
         return self.figures["slots"] / self.seconds * 60 if self.seconds else 0.0
 
     @property
     def per_cpu_minute(self) -> float:
-        """Slots with rows of their own a minute of one processor's work, whole worlds: made, played, brought to rest, audited."""
+        """Slots with their own rows per minute of CPU time, for whole worlds including the audit."""
         return self.figures["slots"] / self.cpu_s * 60 if self.cpu_s else 0.0
 
     @property
     def per_minute_in_all(self) -> float:
-        """Slots a minute of real time, those inside gap rows included."""
+        """Slots per minute of real time, including those in gap rows."""
         return self.per_minute + (self.figures["slots_in_gaps"] / self.seconds * 60 if self.seconds else 0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it for ``--json``."""
+        """Return the object for ``--json``."""
         return {
             "worlds": self.worlds,
             "seconds": round(self.seconds, 3),
@@ -90,17 +90,17 @@ class Proof:
         }
 
 
-def play(plan: Plan, *, url: str | None = None, tampered: Tampered | None = None) -> Played:
-    """Play one world to its end, or to the law that it breaks."""
+def play(plan: Plan, *, url: str | None = None, prepare: Prepare | None = None) -> Played:
+    """Play one world until its end or a broken law, and return the result."""
     clock = SystemClock()
     begun, worked = clock.elapsed_s(), process_time()
     broke: dict[str, Any] = {}
-    with World(plan, url=url, tampered=tampered) as world:
+    with World(plan, url=url, prepare=prepare) as world:
         try:
             world.run()
         except Broken as broken:
             broke = {"law": broken.law, "detail": broken.detail, "at_s": world.loop.time()}
-            broke["lately"] = tuple(trace.lines(world.lately))
+            broke["recent"] = tuple(trace.lines(world.recent))
         figures = dict(world.figures)
     return Played(plan.seed, figures, clock.elapsed_s() - begun, cpu_s=process_time() - worked, **broke)
 
@@ -113,12 +113,12 @@ def prove(
     enough: Callable[[Proof], bool] = lambda _proof: False,
     jobs: int = 1,
 ) -> Proof:
-    """Play the worlds of these seeds, one after the other or several at once; what is told is the same.
+    """Play the worlds of these seeds and return the result, which does not depend on ``jobs``.
 
     Args:
-        told: called with each world, in the order of the seeds.
-        enough: asked after each world whether to stop; ``seeds`` may have no end then.
-        jobs: processes.
+        reported: called with each result, in the order of seeds.
+        enough: called after each world; True ends the run, so that ``seeds`` may be infinite.
+        jobs: number of processes.
     """
     clock, proof = SystemClock(), Proof()
     begun = clock.elapsed_s()
@@ -134,10 +134,10 @@ def prove(
 def _each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
     if jobs == 1:
         for seed in seeds:
-            yield play(drawn(seed, shape))
+            yield play(draw_plan(seed, shape))
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        # More than processes: who is done with a short world does not wait for the long one before it to be told.
+        # More worlds than processes: a process with a short world does not wait for an earlier long one.
         waiting = deque(pool.submit(_one, seed, shape) for seed in islice(seeds, 3 * jobs))
         try:
             while waiting:
@@ -151,19 +151,19 @@ def _each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
 def _one(seed: int, shape: Shape) -> Played:
     import logging
 
-    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # refusals of the database are what a simulation is made of
-    return play(drawn(seed, shape))
+    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # failures of the database are expected
+    return play(draw_plan(seed, shape))
 
 
-def shortened(plan: Plan, played: Played, seconds: float, *, tampered: Tampered | None = None) -> Shrunk:
-    """Shorten the plan of a world that broke a law, for at most so many seconds."""
+def shortened(plan: Plan, played: Played, seconds: float, *, prepare: Prepare | None = None) -> Shrunk:
+    """Shorten the plan of a world that broke a law, within a time limit, and return the result."""
     clock = SystemClock()
     until = clock.elapsed_s() + seconds
 
     def again(shorter: Plan) -> tuple[Broken, float] | None:
-        found = play(shorter, tampered=tampered)
+        found = play(shorter, prepare=prepare)
         return None if found.law is None else (Broken(found.law, found.detail), found.at_s)
 
     assert played.law is not None
     broken = Broken(played.law, played.detail)
-    return shrunk(plan, broken, played.at_s, again, lambda: clock.elapsed_s() > until)
+    return shorten(plan, broken, played.at_s, again, lambda: clock.elapsed_s() > until)

@@ -1,7 +1,6 @@
-"""Sees every row that a transaction writes, by triggers, and hands them over when it commits: what laws are checked on.
+"""The recorder: collects the rows that a transaction writes, by triggers, and passes them on before the commit.
 
-Looking at what has changed costs the same however large the ledger is. What is rolled back, a savepoint included, is
-forgotten.
+Its cost does not depend on the size of the ledger. Rows that are rolled back, also to a savepoint, are discarded.
 """
 
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from tests.sim.simulator.executor import EFFECTS
 
 from lodger.engine.store.connection.database import Database
 
-#: What is looked at of each table; the key columns, by which a deletion is told, come first.
+#: Recorded columns of each table; key columns, which identify deleted rows, come first.
 SEEN: dict[str, tuple[int, tuple[str, ...]]] = {
     "lodger_actions": (2, (
         "tenant_id", "id", "schedule_id", "revision", "origin", "slot", "slot_to", "due_at", "state", "held", "reason", "node_id",
@@ -35,27 +34,27 @@ Heard = Callable[[list[Row]], None]
 
 
 class Recorder:
-    """Listens to one ledger.
+    """Recorder of one ledger.
 
     Args:
-        heard: called with the rows of each transaction that wrote some, right before it is committed.
+        heard: called with the rows of each transaction that wrote some, before its commit.
     """
 
     def __init__(self, database: Database, heard: Heard) -> None:
         self._heard = heard
         self._rows: list[Row] = []
-        #: Name and number of rows before it, the outermost first.
+        #: Savepoints: name and number of earlier rows, outermost first.
         self._savepoints: list[tuple[str, int]] = []
         if database.driver.name == "sqlite":
             event.listen(database.engine, "connect", self._listen)
-            database.engine.dispose()  # what lies in the pool has no function to tell us by
+            database.engine.dispose()  # pooled connections lack the SQL function
         with database.write() as connection:
             EFFECTS.create(connection)
             for statement in (_on_sqlite if database.driver.name == "sqlite" else _on_server)():
                 connection.exec_driver_sql(statement)
         self._of_server = database.driver.name != "sqlite"
         event.listen(database.engine, "commit", self._commit)
-        # A commit that fails is rolled back by the pool, which tells nobody: what is left is forgotten at the next beginning.
+        # A failed commit is rolled back by the pool without an event: its rows are discarded at the next begin.
         event.listen(database.engine, "begin", self._forget)
         event.listen(database.engine, "rollback", self._forget)
         event.listen(database.engine, "after_cursor_execute", self._executed)
@@ -78,7 +77,7 @@ class Recorder:
         self._savepoints = []
 
     def _executed(self, _connection: Connection, _cursor: object, statement: str, *_how: object) -> None:
-        """Follow savepoints by the words that the database was told: they are what counts."""
+        """Track savepoints by their SQL statements."""
         if "SAVEPOINT " not in statement[:22]:
             return
         words = statement.split()
@@ -123,7 +122,7 @@ def _on_server() -> list[str]:
 def _read(connection: Connection) -> list[Row]:
     if connection.get_execution_options().get("postgresql_readonly"):
         return []
-    # Not through the events of the engine: this is no statement of Lodger's, and nobody crashes in it.
+    # Bypasses the engine's events: this is not a statement of Lodger, and no fault occurs in it.
     cursor = connection.connection.cursor()
     cursor.execute("DELETE FROM sim_rows RETURNING number, seen, how, cells")
     rows = sorted(cursor.fetchall())

@@ -1,4 +1,4 @@
-"""The rules that schedules of the simulation have: what is asked of the engine, and the oracle that knows their slots."""
+"""Rules of the simulated schedules: their form for the engine, and their oracle."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -29,8 +29,8 @@ WALLS: dict[str, tuple[int, ...]] = {
 }
 
 
-def wish(rule: Rule, start_us: int) -> dict[str, Any]:
-    """Give what ``schedules.create`` and ``edit`` are asked for."""
+def arguments_for(rule: Rule, start_us: int) -> dict[str, Any]:
+    """Return the arguments of ``schedules.create`` and ``edit``."""
     end_s = rule.get("end_s")
     asked: dict[str, Any] = {
         "tz": rule.get("zone"),
@@ -55,15 +55,15 @@ def wish(rule: Rule, start_us: int) -> dict[str, Any]:
 
 
 def stored(rule: Rule, start_us: int) -> ScheduleRules:
-    """Give the rules as the ledger keeps them."""
-    asked = wish(rule, start_us)
+    """Return the rules as stored in the ledger."""
+    asked = arguments_for(rule, start_us)
     return ScheduleRules(
         specs(asked["rules"]), specs(asked["exclusions"]), asked["tz"], asked["dst"], None, asked["end"]
     )
 
 
 def oracle(rule: Rule, start_us: int) -> Oracle:
-    """Give who knows the rule's slots."""
+    """Return the oracle of the rule's slots."""
     made: Oracle
     match rule["kind"]:
         case "every":
@@ -82,7 +82,7 @@ def oracle(rule: Rule, start_us: int) -> Oracle:
 
 
 def compiled(wished: ScheduleRules, *, now: datetime) -> CompiledSchedule:
-    """Compile rules as the engine does, once: none of a plan's rules counts from now, so that every process may share it."""
+    """Return the compiled rules, cached for all processes because no rule depends on the current time."""
     return _compiled(wished)
 
 

@@ -1,16 +1,15 @@
-"""Shortens the plan of a world that broke a law: leaves out what happened until nothing more can be left out.
+"""Shortening of the plan of a world that broke a law, by delta debugging (Zeller and Hildebrandt, 2002) over its events.
 
-Delta debugging (Zeller and Hildebrandt, 2002) over the happenings. A shorter world may break another law for another
-reason; only the same law counts.
+A shorter world may break another law for another reason; only the same law counts.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.sim.simulator.laws import Broken
-from tests.sim.simulator.plan import Happening, Plan
+from tests.sim.simulator.plan import Plan, PlannedEvent
 
-#: Plays a plan; gives the law that it broke and the second in which, or None.
+#: Plays a plan; returns the broken law and the second, or None.
 Play = Callable[[Plan], "tuple[Broken, float] | None"]
 
 
@@ -19,8 +18,8 @@ class Shrunk:
     """A shorter plan that breaks the same law.
 
     Attributes:
-        tried: how many worlds were played for it.
-        whole: whether nothing more can be left out; else the time was over.
+        tried: number of worlds played.
+        whole: whether no further event can be removed; False if the time limit was reached.
     """
 
     plan: Plan
@@ -29,16 +28,16 @@ class Shrunk:
     whole: bool
 
 
-def shrunk(plan: Plan, broken: Broken, at_s: float, play: Play, enough: Callable[[], bool]) -> Shrunk:
-    """Leave out as much of a plan as can be.
+def shorten(plan: Plan, broken: Broken, at_s: float, play: Play, enough: Callable[[], bool]) -> Shrunk:
+    """Return the plan without the events that are not needed to break the law.
 
     Args:
         broken: the law that it broke, in second ``at_s``.
-        enough: asked before each try whether the time is over.
+        enough: called before each try; True ends the search.
     """
     search = _Search(plan, broken, play, enough)
-    search.attempt([each for each in plan.happenings if each.at_s <= at_s])
-    size = max(1, len(search.plan.happenings) // 2)
+    search.attempt([each for each in plan.events if each.at_s <= at_s])
+    size = max(1, len(search.plan.events) // 2)
     while not search.over:
         shorter = search.sweep(size)
         if size == 1 and not shorter:
@@ -54,23 +53,23 @@ class _Search:
         self.tried = 0
         self.over = False
 
-    def attempt(self, happenings: list[Happening]) -> bool:
-        """Play with these alone; keep them when the law is broken still."""
+    def attempt(self, events: list[PlannedEvent]) -> bool:
+        """Play with these events only, keep them if they break the law, and return whether they do."""
         self.over = self._enough()
         if self.over:
             return False
         self.tried += 1
-        found = self._play(self.plan.only(happenings))
+        found = self._play(self.plan.only(events))
         if found is None or found[0].law != self.broken.law:
             return False
-        self.plan, self.broken = self.plan.only(happenings), found[0]
+        self.plan, self.broken = self.plan.only(events), found[0]
         return True
 
     def sweep(self, size: int) -> bool:
-        """Leave out each stretch of that size in turn; whether any could be."""
+        """Try to remove each range of that size; return whether one was removed."""
         shorter, at = False, 0
-        while at < len(self.plan.happenings) and not self.over:
-            left = list(self.plan.happenings)
+        while at < len(self.plan.events) and not self.over:
+            left = list(self.plan.events)
             del left[at : at + size]
             if self.attempt(left):
                 shorter = True

@@ -1,4 +1,4 @@
-"""Says in words what happened: the transactions of a world, one line each."""
+"""Descriptions of the transactions of a world, one line each."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -7,13 +7,13 @@ from tests.sim.simulator.mirror import Action, Transaction
 
 from lodger.engine.core.clock import from_us
 
-#: Most changes of one transaction that are told.
+#: Maximum number of described changes of a transaction.
 MAX_CHANGES = 6
 
 
-def lines(lately: Iterable[tuple[float, str, Any]]) -> Iterator[str]:
-    """Tell each thing of late: (seconds, who, a transaction or words)."""
-    for at_s, process_name, what in lately:
+def lines(recent: Iterable[tuple[float, str, Any]]) -> Iterator[str]:
+    """Yield a line for each recent event: (seconds, process, transaction or text)."""
+    for at_s, process_name, what in recent:
         said = what if isinstance(what, str) else "; ".join(_words(what))
         if said:
             yield f"{at_s:9.3f} {process_name:10} {said}"

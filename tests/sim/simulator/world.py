@@ -1,4 +1,4 @@
-"""One seed's world: processes of the real engine on one ledger, what happens to them, and the laws after each transaction."""
+"""The world of one seed: processes of the real engine on one ledger, their events and faults, and the laws."""
 
 import math
 import random
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import Connection, event
-from tests.sim.simulator import audit, rules, vigil
+from tests.sim.simulator import audit, liveness, rules
 from tests.sim.simulator.clock import WorldClock
 from tests.sim.simulator.executor import Workers
+from tests.sim.simulator.faults import Crash, Fault, Faults
 from tests.sim.simulator.laws import LAWS, Broken
 from tests.sim.simulator.loop import PROCESS, Process, VirtualLoop
 from tests.sim.simulator.mirror import Mirror, Transaction, Turn
+from tests.sim.simulator.operations import Operations
 from tests.sim.simulator.oracle import Oracle, count
-from tests.sim.simulator.plan import LABEL, Happening, Plan
+from tests.sim.simulator.plan import LABEL, Plan, PlannedEvent
 from tests.sim.simulator.recorder import Recorder, Row
-from tests.sim.simulator.troubles import Crash, Trouble, Troubles
-from tests.sim.simulator.verbs import Verbs
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.events import Event
@@ -35,16 +35,16 @@ from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.revision_cache import RevisionCache, encode_rules
 
-#: What a figure of a run counts; see :meth:`World.figures`.
+#: Counted events by name; see :meth:`World.figures`.
 Figures = Counter[str]
 
 
-#: How long what is open may be no fewer once nothing happens any more, seconds.
+#: Seconds without progress at the end of a world after which it fails.
 REST_S = 170.0
 
 
 class Machine:
-    """A place for a node: its process may die, and another one begins there."""
+    """A machine with one node, which is restarted after it died."""
 
     def __init__(self, world: "World", number: int) -> None:
         self.world, self.number, self.lives = world, number, 0
@@ -69,61 +69,61 @@ class Machine:
         world.loop.spawn(self.process, self.node.start())
 
     def _hear(self, event: Event) -> None:
-        """Hear of a round that failed: when the host is not to blame, we are."""
+        """Handle a failed round of a service: it is a bug unless a fault caused it."""
         error = event.details["error"] if event.kind == "fault" else None
         if error is not None and not isinstance(error, Unavailable):
             reported = f"{event.details['service']} of n{self.number}: {type(error).__name__}: {error}"
             self.world.breaks(Broken("no service fails but for the host", reported))
 
-    def forsake(self) -> None:
-        """Close what a process that died held open, as the kernel does."""
+    def close_connections(self) -> None:
+        """Close the connections of a killed process."""
         db = vars(self.node).get("db") if self.node is not None else None
         if db is not None:
             db.close()
 
     def end(self) -> None:
-        """Kill the process; another one begins a little later."""
+        """Kill the process; a new one starts a little later."""
         if self.process is None:
             return
         self.world.loop.kill(self.process)
-        self.forsake()
+        self.close_connections()
         self.process = self.node = self.workers = self.engine = None
-        self.world.disturbed()
+        self.world.record_fault()
         self.world.later(self.world.chance.uniform(0.2, 4.0), self.begin)
 
 
 class World:
-    """Plays a plan. :meth:`run` it; it raises :class:`Broken` when a law does not hold.
+    """One simulated system that plays a plan; :meth:`run` raises :class:`Broken` if a law does not hold.
 
     Args:
-        url: of an empty PostgreSQL database; None for SQLite in a folder of the world's own.
-        tampered: called with the database before anything happens: tests plant bugs there.
+        url: of an empty PostgreSQL database; None for SQLite in a temporary folder.
+        prepare: called with the database at the beginning, to plant bugs.
     """
 
     def __init__(
-        self, plan: Plan, *, url: str | None = None, tampered: Callable[[Database], None] | None = None
+        self, plan: Plan, *, url: str | None = None, prepare: Callable[[Database], None] | None = None
     ) -> None:
         self.plan = plan
         self.chance = random.Random(f"world {plan.seed}")
         self._stack = ExitStack()
         self._context = copy_context()
-        self.troubles = Troubles(self)
-        self.loop = VirtualLoop(self.troubles.carry)  # type: ignore[abstract]  # what it leaves out asks a machine
+        self.faults = Faults(self)
+        self.loop = VirtualLoop(self.faults.carry)  # type: ignore[abstract]  # the other methods need an operating system
         self.clock = WorldClock(self.loop, plan.start_us)
         self.ids = Identities(self.clock.now_us, self.chance.randbytes)
-        # No notices of a server either: they would come when they like, and the loop of a world hears no socket.
+        # Without LISTEN: the loop of a world reads no socket.
         self.settings = Settings(
             sqlite_synchronous="NORMAL", min_interval_s=1, listen_url="off", check_scripts=False, **plan.settings
         )
         self.figures: Figures = Counter()
-        #: What was done of late: (seconds, who, what), told when a law is broken.
-        self.lately: deque[tuple[float, str, Any]] = deque(maxlen=80)
+        #: Recent events (seconds, process, event), reported with a broken law.
+        self.recent: deque[tuple[float, str, Any]] = deque(maxlen=80)
         self.calm = False
-        #: When something was done to a machine last, and when to its time.
+        #: Time of the last fault of a machine, and of the last change of its clock.
         self.disturbed_s = self.warped_s = 0.0
-        #: The clock that is due and late for longest, (since, schedule), and when it became that one.
+        #: The longest late schedule clock (since, schedule), and since when it is the same.
         self.oldest: tuple[tuple[int, str] | None, float] = (None, 0.0)
-        #: Where ledger and workers differ, and since when.
+        #: Differences between ledger and executors, and their time.
         self.odd: dict[tuple[str, str, int], float] = {}
         self.broken: Broken | None = None
         if url is None:
@@ -134,28 +134,28 @@ class World:
         self._known: dict[str, rules.Rule] = {}
         self.mirror = Mirror(self._understood)
         event.listen(self.database.engine, "before_cursor_execute", self._statement)
-        # Before the recorder: what does not come to its commit is never heard of.
+        # Before the recorder, which must not see uncommitted transactions.
         event.listen(self.database.engine, "commit", self._committing)
         Recorder(self.database, self._heard)
-        if tampered is not None:
-            tampered(self.database)
+        if prepare is not None:
+            prepare(self.database)
         self.operator = Process("operator")
         self.engine = Engine(self.context())
-        self.verbs = Verbs(self)
+        self.operations = Operations(self)
         self.machines = [Machine(self, number) for number in range(plan.shape.nodes)]
 
     def context(self, machine: int | None = None) -> StoreContext:
-        """Give what a new process would have: caches of its own on the one ledger. The first machine has a label."""
+        """Return the store context of a new process, with its own caches. The first machine has a label."""
         settings = self.settings.model_copy(update={"labels": LABEL if machine == 0 else ""})
         made = RevisionCache(settings, rules.compiled)
         return StoreContext(self.database, self.clock, self.ids, made, ContentCache(settings), settings)
 
     def close(self) -> None:
-        """Leave nothing behind; safe to call twice."""
+        """Delete the ledger; safe to call twice."""
         for machine in self.machines:
             if machine.process is not None:
                 self.loop.kill(machine.process)
-            machine.forsake()
+            machine.close_connections()
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -164,12 +164,12 @@ class World:
     def __exit__(self, *_ended: object) -> None:
         self.close()
 
-    # ---- what the database tells
+    # ---- events of the database
 
-    def know(self, rule: rules.Rule) -> dict[str, Any]:
-        """Remember a rule, so that it is understood when the ledger has it; give what to ask the engine for."""
+    def register_rule(self, rule: rules.Rule) -> dict[str, Any]:
+        """Register a rule for the oracle, and return the arguments for the engine."""
         self._known[encode_rules(rules.stored(rule, self.plan.start_us))] = rule
-        return rules.wish(rule, self.plan.start_us)
+        return rules.arguments_for(rule, self.plan.start_us)
 
     def _understood(self, stored: str) -> Oracle:
         return rules.oracle(self._known[stored], self.plan.start_us)
@@ -177,10 +177,10 @@ class World:
     def _statement(self, *arguments: object) -> None:
         self.figures["statements"] += 1
         self.figures["shares"] += "INSERT INTO lodger_lots" in str(arguments[2])
-        self.troubles.statement()
+        self.faults.statement()
 
     def _committing(self, _connection: Connection) -> None:
-        self.troubles.committing()
+        self.faults.committing()
 
     def _heard(self, rows: list[Row]) -> None:
         process = PROCESS.get()
@@ -188,11 +188,11 @@ class World:
         transaction = Transaction(process_name, self.loop.time(), self.clock.now_us(), self.clock.latest_us())
         try:
             self.mirror.take(rows, transaction)
-            if transaction.tells:
-                self.lately.append((self.loop.time(), process_name, transaction))
+            if transaction.is_notable:
+                self.recent.append((self.loop.time(), process_name, transaction))
             for law in LAWS:
                 law(self.mirror, transaction)
-            vigil.surrendered(self, transaction)
+            liveness.check_lost_leases(self, transaction)
         except Broken as broken:
             self.breaks(broken)
             raise
@@ -219,13 +219,13 @@ class World:
         figures["effects"] += len(transaction.effects)
 
     def breaks(self, broken: Broken) -> None:
-        """Stop the world: a law does not hold."""
+        """Stop the world because a law is broken."""
         if self.broken is None:
             self.broken = broken
         self.loop.stop()
 
     def may(self, machine: Machine, turn: Turn) -> bool:
-        """Whether a machine's node has a slot left for whose turn this is."""
+        """Return whether a machine's node has a free slot for a tenant's turn."""
         node = machine.node
         if node is None:
             return False
@@ -233,31 +233,31 @@ class World:
         free = len(node.attempts) < node.dispatcher.slots
         return free and carried.issuperset(turn.requires.split() + turn.bound.split())
 
-    def disturbed(self, *, warped: bool = False) -> None:
-        """Note that something was done to a machine (or even to its time): for a while no promise of time holds."""
+    def record_fault(self, *, warped: bool = False) -> None:
+        """Record a fault of a machine or of its clock: for a while the laws of liveness are not checked."""
         self.disturbed_s = self.loop.time()
         if warped:
             self.warped_s = self.loop.time()
 
     def later(self, seconds: float, what: Callable[[], None]) -> None:
-        """Let something happen that no process does."""
+        """Schedule a function of the world itself."""
         self.loop.call_later(seconds, what, context=self._context)
 
-    # ---- what happens
+    # ---- run
 
     def run(self) -> Figures:
-        """Play the plan, then let the world come to rest.
+        """Play the plan, finish all actions, and return the counted events.
 
         Raises:
             Broken: a law does not hold.
         """
         for tenant in range(self.plan.shape.tenants):
-            self.verbs.tenant(f"t{tenant}")
+            self.operations.tenant(f"t{tenant}")
         for machine in self.machines:
             machine.begin()
-        for happening in self.plan.happenings:
-            self.loop.call_at(happening.at_s, self._happens, happening)
-        vigil.begin(self)
+        for planned_event in self.plan.events:
+            self.loop.call_at(planned_event.at_s, self._happens, planned_event)
+        liveness.begin(self)
         self._play(self.plan.shape.seconds)
         self._settle()
         return self.figures
@@ -269,25 +269,25 @@ class World:
         for fault in self.loop.faults:
             raise Broken("nothing of the engine's is left unhandled", repr(fault))
 
-    def _happens(self, happening: Happening) -> None:
+    def _happens(self, planned_event: PlannedEvent) -> None:
         if self.calm:
             return
-        self.figures[f"verb {happening.verb}"] += 1
-        verb = getattr(self.verbs, happening.verb, None) or getattr(self.troubles, happening.verb)
+        self.figures[f"verb {planned_event.verb}"] += 1
+        verb = getattr(self.operations, planned_event.verb, None) or getattr(self.faults, planned_event.verb)
         try:
-            said = verb(**happening.given)
+            said = verb(**planned_event.given)
         except InputError as refused:
             said = refused.code
         except (Crash, Unavailable) as trouble:
             said = type(trouble).__name__
-        self.lately.append((self.loop.time(), happening.verb, f"{happening.given} {said}"))
+        self.recent.append((self.loop.time(), planned_event.verb, f"{planned_event.given} {said}"))
 
     def _settle(self) -> None:
-        """Heal everything, end what is open, and look at the whole ledger."""
-        self.troubles.heal()
-        self.verbs.rest()
+        """Remove all faults, finish all actions, and audit the ledger."""
+        self.faults.heal()
+        self.operations.rest()
         self.calm = True
-        # However much is left, it becomes less: worlds in which more came due than their nodes can do take their time.
+        # Overloaded worlds need time, but the number of unfinished actions must decrease.
         fewest, since_s = math.inf, self.loop.time()
         while True:
             self._play(self.loop.time() + 10)
@@ -300,18 +300,18 @@ class World:
                 reported = Counter(f"{each.origin} {each.state}" for each in left)
                 raise Broken("everything ends", f"open, and no fewer for three minutes: {dict(reported)}")
             if all(action.due > self.clock.now_us() for action in left):
-                self.troubles.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
-        # Of a node that died its cancelled attempts are known to be unreported when its lease has ended.
+                self.faults.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
+        # Cancelled attempts of a dead node count as unreported once its lease has ended.
         self._play(self.loop.time() + 3 * self.settings.lease_s)
         self.figures["virtual_s"] += round(self.loop.time())
         audit.audit(self)
 
-    def met(self, trouble: Trouble) -> None:
-        """Count a fault that happened."""
+    def met(self, trouble: Fault) -> None:
+        """Count an injected fault."""
         self.figures[f"fault {trouble.what}"] += 1
 
 
 def _memory() -> str | None:
-    """Give a folder in memory, where there is one: whether the disk keeps what it was told is not what is asked here."""
+    """Return a folder in memory if there is one, because durability is not tested here."""
     shared_memory = Path("/dev/shm")
     return str(shared_memory) if shared_memory.is_dir() else None

@@ -1,4 +1,4 @@
-"""A bare worker for tests of the runtime: a fork and a socket pair, no walls; the parent's part is a few lines."""
+"""A worker without walls for tests of the runtime: a fork, a socket pair and a minimal parent."""
 
 import atexit
 import functools
@@ -37,7 +37,7 @@ Answer = Callable[[str, Any], tuple[bool, Any]]
 
 @functools.cache
 def prepared() -> Runtime:
-    """A runtime with one example capability, baked once per test run."""
+    """Return a runtime with one example capability, baked once per test run."""
     folder = Path(tempfile.mkdtemp(prefix="lodger-realm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     runtime = Runtime()
@@ -47,7 +47,7 @@ def prepared() -> Runtime:
 
 @functools.cache
 def prepared_native() -> NativeRuntime:
-    """The same for the runtime without WebAssembly."""
+    """Return the same for runtime ``quickjs-native``."""
     folder = Path(tempfile.mkdtemp(prefix="lodger-native-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     capability = folder / "cap-echo.js"
@@ -58,7 +58,7 @@ def prepared_native() -> NativeRuntime:
 
 
 class SocketChannel:
-    """The worker's end, as the protocol in lodger.sandbox.runtime wants it."""
+    """The worker's end of the socket, as in the protocol of lodger.sandbox.runtime."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -92,7 +92,7 @@ def read(end: socket.socket, count: int) -> bytes:
 
 @dataclass
 class Reports:
-    """Everything a worker said."""
+    """All frames of a worker."""
 
     outcome: str = ""
     text: str = ""
@@ -138,7 +138,7 @@ def run(
     before: Callable[[], None] | None = None,
     **limits: int,
 ) -> Reports:
-    """Fork a worker from this process, which plays the zygote, and see it through."""
+    """Run a script in a worker forked from this process, and return its frames."""
     ours, theirs = socket.socketpair()
     numbers = asdict(Limits(**limits)) | {"fuel": fuel, "now_us": now_us}
     wire = bundle(modules, json.dumps(context or {}))
@@ -152,7 +152,7 @@ def run(
         code = 1
         try:
             ours.close()
-            max_s = numbers["cpu_ms"] // 1000 + 2  # no wall stands here: what would never end ends by this
+            max_s = numbers["cpu_ms"] // 1000 + 2  # without walls, this ends endless scripts
             resource.setrlimit(resource.RLIMIT_CPU, (max_s, max_s))
             if before is not None:
                 before()

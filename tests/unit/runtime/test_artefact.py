@@ -1,4 +1,4 @@
-"""The baked realm's cache: keyed by content, trusted only when nobody else can have written it."""
+"""Cache of the baked realm: keyed by content, used only if no other user can have written it."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ def baked(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def kept(baked, tmp_path) -> Path:
-    """A folder of the test's own in which a realm was baked before: a copy, as baking takes two CPU seconds."""
+    """Return a folder with a copy of a baked realm, because baking takes two CPU seconds."""
     shutil.copytree(baked, tmp_path / "kept", copy_function=shutil.copy2)
     said: list[str] = []
     ensure(tmp_path / "kept", capabilities={}, progress=said.append)

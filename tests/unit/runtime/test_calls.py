@@ -1,8 +1,8 @@
-"""Calls that leave the worker, through the example capability of the harness."""
+"""Host calls through the example capability of the harness."""
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 ASK = "export default async ({ echo }) => "

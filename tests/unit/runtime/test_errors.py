@@ -1,8 +1,8 @@
-"""An error carries the author's file, line and column, and no frame of ours."""
+"""Errors have the author's file, line and column, and no frames of the library."""
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 

@@ -1,8 +1,8 @@
-"""Scripts that turn the language against the glue: the answer is theirs, within the limits, and nothing of ours breaks."""
+"""Scripts that attack the glue through the language: they get an ordinary outcome within the limits."""
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 POLLUTED = [

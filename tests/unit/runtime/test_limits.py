@@ -116,7 +116,7 @@ def test_memory_given_back_is_room_to_go_on(run) -> None:
         "new Function('return ' + '('.repeat(1e5))",
         "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
         "const o = { get x() { return this.x } }; o.x",
-        "if (0) {} else " * 16_000 + "{} return 1",  # the parser's own frames: they wrap below the guest's memory
+        "if (0) {} else " * 16_000 + "{} return 1",  # the parser's frames wrap below the guest's memory
     ],
 )
 def test_stack(run, source: str) -> None:

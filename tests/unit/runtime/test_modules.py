@@ -1,4 +1,4 @@
-"""A script's own modules, and nothing else, can be imported."""
+"""Imports: only a script's own modules can be imported."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Two workers of one zygote share nothing random, and a script's clock is the job's."""
+"""Randomness and clock: workers of one zygote draw different numbers, and the clock is the job's."""
 
 import pytest
 

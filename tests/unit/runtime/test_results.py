@@ -1,8 +1,8 @@
-"""What a script gives back, exactly."""
+"""Exact results of scripts."""
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 

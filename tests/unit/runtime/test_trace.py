@@ -1,4 +1,4 @@
-"""Warming a realm leaves nothing that a script could see."""
+"""Warming up a realm leaves nothing that a script could see."""
 
 from lodger.sandbox.runtimes.quickjs import Runtime
 

@@ -1,4 +1,4 @@
-"""The cache of compiled modules: bounded in bytes, files and descriptors, in memory and on disk."""
+"""Cache of compiled modules: bounds of bytes, files and descriptors, in memory and on disk."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The doctor: every wall the zygote reports has its entry, the report is JSON, remedies stand beside what is missing."""
+"""The doctor: an entry for every wall of the zygote's report, JSON output, remedies for missing walls."""
 
 import asyncio
 import json

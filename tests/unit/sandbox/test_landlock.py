@@ -1,4 +1,4 @@
-"""The widest ruleset that a kernel takes: this one's, those of older kernels and of one that does not exist yet."""
+"""The widest Landlock ruleset of this kernel, of older ones and of a future one."""
 
 import errno
 import struct
@@ -7,12 +7,12 @@ import pytest
 
 from lodger.sandbox.walls import landlock
 
-#: Rights of paths, network and scopes by ABI, as linux/landlock.h grew.
+#: Number of rights on paths, network and scopes by ABI version, from linux/landlock.h.
 KNOWN = {1: (13, 0, 0), 2: (14, 0, 0), 3: (15, 0, 0), 4: (15, 2, 0), 5: (16, 2, 0), 6: (16, 2, 2), 7: (16, 2, 2)}
 
 
 class Kernel:
-    """Takes the rights that it knows, as landlock_create_ruleset(2) does, and counts what is left open."""
+    """Imitation of landlock_create_ruleset(2) with some rights, which counts open descriptors."""
 
     def __init__(self, *rights: int) -> None:
         self.rights = rights

@@ -1,4 +1,4 @@
-"""Compiled code that outlives its engine: one key for a user's engines, bounds for each tenant and for all, nothing strange believed."""
+"""Cache of compiled code on disk: one key for a user's engines, bounds per tenant and in total, checks of owner and seal."""
 
 import logging
 import os

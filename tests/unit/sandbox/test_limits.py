@@ -1,4 +1,4 @@
-"""Wishes lower limits and never raise them; what is not wished for stays as the operator allowed it."""
+"""Limits can be lowered but not raised; others keep the operator's value."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The scan of hostile JSON: agrees with a recursive parser where that one survives, and stays linear where it does not."""
+"""The scan of untrusted JSON: agrees with a recursive parser where that works, and takes linear time."""
 
 import contextlib
 import json
@@ -180,7 +180,7 @@ def test_bombs_are_linear(bomb: bytes) -> None:
 
 
 def count(value: Any) -> int:
-    """Give how many values stand in it, keys included."""
+    """Return the number of values, keys included."""
     if isinstance(value, dict):
         return 1 + sum(1 + count(each) for each in value.values())
     return 1 + sum(map(count, value)) if isinstance(value, list) else 1
@@ -196,14 +196,14 @@ def holds(text: bytes, **maximum: int) -> bool:
 
 @given(values, some.sampled_from([1, 3, 7, 1 << 20]))
 def test_pieces_see_what_the_whole_shows(value: Any, piece: int) -> None:
-    """Wherever a piece ends, within a string, behind a backslash or between brackets, the sums are those of the whole."""
+    """The sums do not depend on where a piece ends: in a string, after a backslash or between brackets."""
     text = json.dumps(value).encode()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(prescan, "_PIECE", piece)
         deep = nesting(value)
         assert holds(text, max_depth=deep)
         assert deep == 0 or not holds(text, max_depth=deep - 1)
-        # In each piece what there is most of is counted: keys and texts, what follows a comma, or containers.
+        # Each piece counts the largest of: keys and strings, separators, containers.
         assert holds(text, max_values=2 * count(value) + 1)
         if isinstance(value, list) and len(value) > 1:
             assert not holds(text, max_values=len(value) - 1)
@@ -220,7 +220,7 @@ def test_pieces_see_the_depth_of_any_text(text: str, piece: int) -> None:
 
 @pytest.mark.parametrize("text", [b"[", b'"', b"1,", b'"a":', b"{"])
 def test_no_more_is_looked_at_than_refuses(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is hostile costs a few pieces, not its length."""
+    """Hostile text is refused after a few pieces."""
     looked = 0
 
     class Counted:

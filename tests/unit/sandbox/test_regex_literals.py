@@ -1,4 +1,4 @@
-"""Regular expressions with the flag v are found in source; nothing else is taken for one, whatever the source."""
+"""Search for regular expressions with the flag v: finds them, and nothing else, in any source."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The filters as programs: run here by a small interpreter of classic BPF, for both architectures, over every number."""
+"""The seccomp filters, run by a small interpreter of classic BPF for both architectures and every call number."""
 
 import struct
 
@@ -15,7 +15,7 @@ def run(program: bytes, number: int, audit: int, arguments: tuple[int, ...] = (0
 
 
 def walked(program: bytes, number: int, audit: int, arguments: tuple[int, ...] = (0,) * 6) -> tuple[int, int]:
-    """Give the verdict, and after how many instructions."""
+    """Return the verdict and the number of executed instructions."""
     data = struct.pack("=IIQ6Q", number & 0xFFFFFFFF, audit, 0, *(word & 0xFFFFFFFFFFFFFFFF for word in arguments))
     at, register = 0, 0
     for count in range(1, 4096):
@@ -42,7 +42,7 @@ def test_first_filter_over_every_number(machine: str) -> None:
     program = seccomp.first_filter(machine)
     allowed = {names[n] for n in range(600) if run(program, n, AUDIT[machine]) == seccomp.ALLOW}
     lacking = {name for name, number in numbers.items() if number < 0}
-    conditional = {"seccomp", "madvise", "futex"}  # all arguments zero is not how they are called
+    conditional = {"seccomp", "madvise", "futex"}  # not allowed with zero arguments
     listed = {*seccomp.PLAIN, *seccomp.PARTLY_ALLOWED, *seccomp.NEVER_EXECUTABLE, "prlimit64", "timer_settime"}
     assert allowed == listed - lacking - conditional
     assert len(allowed) <= 25
@@ -69,11 +69,11 @@ def test_arguments(machine: str) -> None:
     assert run(program, numbers["prlimit64"], audit, (1, 0, 0, 0, 0, 0)) == seccomp.KILL
     assert run(program, numbers["prlimit64"], audit, (1 << 32, 0, 0, 0, 0, 0)) == seccomp.KILL
     assert run(program, numbers["seccomp"], audit, (1, 0, 1, 0, 0, 0)) == seccomp.ALLOW
-    for operation, flags in ((1, 8), (0, 0), (3, 0)):  # 8 asks for a listener
+    for operation, flags in ((1, 8), (0, 0), (3, 0)):  # 8 requests a listener
         assert run(program, numbers["seccomp"], audit, (operation, flags, 1, 0, 0, 0)) == seccomp.KILL
 
 
-#: By name: which argument, what it may be, and what else it is asked with. Numbers are those of linux/futex.h, mman.h and time.h.
+#: By name: index of the argument, allowed values, denied values. Constants from linux/futex.h, mman.h and time.h.
 HALVES = {
     "futex": (1, {op | flags for op in (0, 1, 9, 10) for flags in (128, 384)}, range(512)),
     "madvise": (2, {4, 8, 23}, range(128)),
@@ -112,7 +112,7 @@ RUNTIMES = {"quickjs": 25, "quickjs-native": 25, "wasm": 30, "wasm_compiler": 30
 
 
 def answered(machine: str, runtime: str) -> dict[str, int]:
-    """Every call that some argument keeps from death, by name, with the best answer; ``seccomp`` is asked as it is called."""
+    """Return the calls that some argument allows, by name, with the best verdict."""
     program, audit = seccomp.first_filter(machine, runtime), AUDIT[machine]
     names = {number: name for name, number in table(machine).items()}
     found = {}
@@ -147,14 +147,14 @@ def test_no_reason_is_left_without_a_call() -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_number_takes_a_long_way(machine: str) -> None:
-    """The kernel tries each number of its table when a filter is raised: a list instead of a tree cost 60 µs of each worker."""
+    """The kernel runs a new filter for each number: a list instead of a tree cost 60 µs per worker."""
     for runtime in RUNTIMES:
         for program in (seccomp.first_filter(machine, runtime), seccomp.second_filter(machine, runtime)):
             assert max(walked(program, number, AUDIT[machine])[1] for number in range(600)) <= 20
 
 
 def test_a_long_branch_is_jumped_over() -> None:
-    """A conditional jump reaches 255 instructions; beyond that the tree needs one that is not conditional."""
+    """A conditional jump reaches 255 instructions; beyond that an unconditional one is needed."""
     from lodger.sandbox.walls import bpf
 
     body = b"".join(bpf.when(0, (value,), seccomp.EPERM) for value in range(40)) + bpf.answer(seccomp.ALLOW)

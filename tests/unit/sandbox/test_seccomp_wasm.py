@@ -1,4 +1,4 @@
-"""The filters of the runtimes for WebAssembly, as programs, for both architectures and over every number."""
+"""The seccomp filters of the runtimes for WebAssembly, for both architectures and every call number."""
 
 import pytest
 from tests.unit.sandbox.test_seccomp import MACHINES, run
@@ -37,7 +37,7 @@ def test_protection_by_runtime_before_and_after_arming(machine: str) -> None:
         for protection in range(8):
             executable, both = bool(protection & EXECUTABLE), protection & BOTH == BOTH
             early = protecting(first, machine, "mprotect", protection)
-            # the kernel takes the stricter answer of all filters
+            # the kernel uses the strictest verdict of all filters
             late = min(early, protecting(second, machine, "mprotect", protection), key=_rank)
             assert early == (seccomp.KILL if both else before if executable else seccomp.ALLOW)
             assert late == (seccomp.KILL if both else after if executable else seccomp.ALLOW)

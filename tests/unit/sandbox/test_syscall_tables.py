@@ -1,4 +1,4 @@
-"""The numbers of system calls are those of the kernel's own headers, for both architectures, the filter's and the attackers'."""
+"""System call numbers of the filters and of the attacks agree with the kernel's headers, for both architectures."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.escape.owned_attacks import CALLS
 
 from lodger.sandbox.walls.syscalls import AUDIT, table
 
-#: What the aarch64 table is made of, whatever the machine; the other lies where its packages put it.
+#: Header of the aarch64 table, on any machine; the location of the other depends on the packages.
 GENERIC = Path("/usr/include/asm-generic/unistd.h")
 X86 = (Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), Path("/usr/include/asm/unistd_64.h"))
 
@@ -34,7 +34,7 @@ def numbers(machine: str) -> dict[str, int]:
 def right(kernels: dict[str, int], name: str, number: int) -> bool:
     if name in kernels:
         return number == kernels[name]
-    return number == -1 or number > max(kernels.values())  # a call that is newer than these headers
+    return number == -1 or number > max(kernels.values())  # newer than these headers
 
 
 @pytest.mark.parametrize("machine", list(AUDIT))

@@ -1,4 +1,4 @@
-"""The verdict on a worker that ended without an answer, as a table."""
+"""Verdicts on a worker that ended without an answer."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""What the zygote holds, pinned: each module more makes every fork dearer, and some register hooks that run in every fork."""
+"""Modules of the zygote: each further one makes every fork slower, and some register hooks that run in every fork."""
 
 import asyncio
 from pathlib import Path
@@ -68,9 +68,9 @@ THEIRS = OS | {
     "time",
     "types",
 }
-# what the tests' own boot program is
+# the boot program of the tests
 BOOT = {"tests", "lodger.sandbox.child.zygote"}
-# signal and what it needs is imported by the probe runtime, for its snippets
+# signal and its imports, used by snippets of the probe runtime
 SNIPPETS = {
     "signal",
     "enum",
@@ -85,7 +85,7 @@ SNIPPETS = {
     "keyword",
     "reprlib",
 }
-# os.register_at_fork is called by these
+# modules that call os.register_at_fork
 HOOKED = {"threading", "random", "logging", "concurrent.futures.thread", "asyncio"}
 
 

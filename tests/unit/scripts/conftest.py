@@ -1,4 +1,4 @@
-"""The prepared runtime and a function that runs a script in a forked worker without walls."""
+"""Fixtures: a prepared runtime, and a function that runs a script in a forked worker without walls."""
 
 from collections.abc import Callable
 from functools import partial

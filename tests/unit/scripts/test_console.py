@@ -1,8 +1,8 @@
-"""How values look in log lines."""
+"""Formatting of values in log lines."""
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 

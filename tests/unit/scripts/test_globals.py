@@ -1,11 +1,11 @@
-"""The other globals: text, timers, events, clones, digests."""
+"""Globals: text encoding, timers, events, structured clone, digests."""
 
 import hashlib
 import json
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 

@@ -1,8 +1,8 @@
-"""Without Intl there is one locale: its answers are right, and every other is refused, never answered in its place."""
+"""Locales without Intl: the one locale gives correct results, and every other is refused."""
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 RIGHT = {

@@ -1,10 +1,10 @@
-"""A run that did not do what it was to do is not green: rejections that nothing handles, and what is still pending at the return."""
+"""Incomplete runs fail: unhandled rejections, and work that is still pending at the return."""
 
 from typing import Any
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 

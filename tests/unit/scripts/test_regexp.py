@@ -1,9 +1,9 @@
-"""A regular expression that is made at run time means what ECMAScript says, or is refused: the flag v is never dropped in silence."""
+"""Regular expressions created at run time follow ECMAScript or are refused: the flag v is never ignored."""
 
 import pytest
 
 REFUSED = "runtime quickjs does not support regular expressions with the flag v"
-#: Ways to one with the flag v; each with what it answers where the engine knows the flag.
+#: Ways to create one with the flag v, with the result where the engine supports it.
 WITH_FLAG_V = {
     r'new RegExp("\\p{L}", flag).test("a")': True,
     r'RegExp("[[a-z]--[b]]", "g" + flag).test("b")': False,
@@ -15,7 +15,7 @@ WITH_FLAG_V = {
     'new RegExp({ [Symbol.match]: true, source: "\\\\p{L}", flags: flag }).test("a")': True,
     r'new (RegExp[Symbol.species])("\\p{L}", flag).test("a")': True,
 }
-#: What the constructor does otherwise is left as it was.
+#: Other uses of the constructor, which do not change.
 UNCHANGED = {
     'new RegExp("a(b)", "gi").exec("AB")[1]': "B",
     'RegExp("a").source + new RegExp(/b/g).flags + RegExp(/c/, "i").flags': "agi",

@@ -1,10 +1,10 @@
-"""URL and URLSearchParams by the URL standard."""
+"""URL and URLSearchParams as in the URL standard."""
 
 import json
 
 import pytest
 
-#: Both runtimes of JavaScript do the same.
+#: Tests run on both runtimes of JavaScript.
 pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 

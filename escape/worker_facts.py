@@ -9,7 +9,7 @@ from lodger.escape.invariants import children
 _NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
 
 
-def look(pid: int) -> dict[str, str]:
+def inspect_worker(pid: int) -> dict[str, str]:
     """Return facts about a process by name, without those that this user may not read."""
     place = Path(f"/proc/{pid}")
     facts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What goes wrong with machines and with the database: crashes between any two statements, refusals, stalls, clock steps."""
+"""Faults of machines and of the database: crashes between any two statements, errors, stalls, clock steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class Crash(BaseException):
-    """The process died here. Nothing may catch it but the world."""
+    """The process is killed at this statement; only the world catches it."""
 
 
 @dataclass(slots=True)
-class Trouble:
-    """Something that befalls the next transaction of a process.
+class Fault:
+    """A fault in the next transaction of a process.
 
     Attributes:
         what: crash or refuse.
-        where: so many statements later (the transaction's own beginning is one), ``commit`` (just before it) or ``after`` it.
-        times: how many transactions it befalls.
+        where: number of statements until it (begin counts as one), ``commit`` for before the commit, ``after`` for after it.
+        times: number of affected transactions.
     """
 
     what: str
@@ -31,15 +31,15 @@ class Trouble:
     times: int = 1
 
 
-class Troubles:
-    """Brings trouble to the processes of a world; the methods without underscore are verbs of plans."""
+class Faults:
+    """Injector of faults into the processes of a world; public methods are verbs of plans."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._coming: dict[str, Trouble] = {}
+        self._coming: dict[str, Fault] = {}
         self._slowed: dict[str, tuple[float, float]] = {}
         self._left: int | None = None
-        self._present: Trouble | None = None
+        self._present: Fault | None = None
 
     # ---- verbs
 
@@ -48,7 +48,7 @@ class Troubles:
         return self._befall(node, "crash", statement, 1)
 
     def refuse(self, node: int, statement: int | str, times: int) -> str:
-        """Let the database refuse; ``after`` means that it did as it was told and the answer was lost."""
+        """Let the database fail; with ``after`` the commit succeeds but its reply is lost."""
         return self._befall(node, "refuse", statement, times)
 
     def _befall(self, node: int, what: str, where: int | str | None, times: int) -> str:
@@ -58,11 +58,11 @@ class Troubles:
         if where is None:
             machine.end()
         else:
-            self._coming[machine.process.name] = Trouble(what, where, times)
+            self._coming[machine.process.name] = Fault(what, where, times)
         return machine.process.name if machine.process else "now"
 
     def stop(self, node: int) -> str:
-        """Stop a node in good order; it is started again."""
+        """Stop a node gracefully; it is started again."""
         machine = self._machine(node)
         if machine is None or machine.node is None or machine.process is None or machine.process.frozen:
             return "not up"
@@ -73,28 +73,28 @@ class Troubles:
             if machine.process is process:
                 world.later(0, machine.end)
 
-        world.disturbed()
+        world.record_fault()
         world.loop.spawn(process, stopped())
         return process.name
 
     def freeze(self, node: int, for_s: float) -> str:
-        """Stop a process as SIGSTOP does, for a while."""
+        """Suspend a process for a while."""
         machine, loop = self._machine(node), self._world.loop
         if machine is None or machine.process is None or machine.process.frozen:
             return "not up"
         process = machine.process
         process.frozen = True
-        self._world.disturbed(warped=True)
+        self._world.record_fault(warped=True)
 
         def thaw() -> None:
-            self._world.disturbed(warped=True)
+            self._world.record_fault(warped=True)
             loop.thaw(process)
 
         self._world.later(for_s, thaw)
         return process.name
 
     def slow(self, node: int, by_s: float, for_s: float) -> str:
-        """Let each of a node's transactions take so much longer, for a while."""
+        """Delay a node's transactions for a while."""
         machine = self._machine(node)
         if machine is None or machine.process is None:
             return "not up"
@@ -102,34 +102,34 @@ class Troubles:
         return machine.process.name
 
     def step_clock(self, by_s: float) -> str:
-        """Set the wall clock of all, as they share one machine's."""
-        self._world.disturbed(warped=True)
+        """Step the wall clock, which all processes share."""
+        self._world.record_fault(warped=True)
         self._world.clock.step(by_s)
         return ""
 
     def sleep(self, for_s: float) -> str:
-        """Suspend the machine for a while: no timer goes on, the wall clock and CLOCK_BOOTTIME do."""
-        self._world.disturbed(warped=True)
+        """Suspend the machine: timers stop, the wall clock and CLOCK_BOOTTIME advance."""
+        self._world.record_fault(warped=True)
         self._world.clock.suspend(for_s)
         return ""
 
     def heal(self) -> None:
-        """Take every trouble back."""
+        """Remove all faults."""
         self._coming.clear()
         self._slowed.clear()
         for machine in self._world.machines:
             if machine.process is not None and machine.process.frozen:
                 self._world.loop.thaw(machine.process)
-        self._world.disturbed(warped=True)
+        self._world.record_fault(warped=True)
 
     def _machine(self, number: int) -> "Machine | None":
         machines = self._world.machines
         return machines[number] if number < len(machines) else None
 
-    # ---- what they meet
+    # ---- injection
 
     def carry(self, process: Process | None, work: Callable[[], Any]) -> tuple[Callable[[], Any], float, float]:
-        """Carry out a thread's job: see :data:`tests.sim.simulator.loop.Carry`."""
+        """Plan a thread's job: see :data:`tests.sim.simulator.loop.Carry`."""
         if process is None:
             return work, 0.0, 0.0
         wait = answer = self._world.plan.job_s / 2
@@ -139,9 +139,9 @@ class Troubles:
         wait, answer = (self._world.chance.uniform(0, slowed[0]) for _ in range(2))
 
         def late() -> Any:
-            # A thread's jobs wait for each other: what was slowed is felt long after.
-            self._world.disturbed()
-            self._world.later(answer, self._world.disturbed)
+            # A thread's jobs wait for each other, so that a delay lasts.
+            self._world.record_fault()
+            self._world.later(answer, self._world.record_fault)
             return self._attempt(process, work)
 
         return late, wait, answer
@@ -163,19 +163,19 @@ class Troubles:
         finally:
             self._left = self._present = None
         if trouble.where != "after":
-            return reported  # the transaction was shorter: the trouble waits for the next one
+            return reported  # the transaction was shorter: the fault stays for the next one
         self._met(process, trouble)
         if trouble.what == "crash":
             self._end(process)
             return None
         raise _lost()
 
-    def _light(self, trouble: Trouble) -> None:
+    def _light(self, trouble: Fault) -> None:
         self._present = trouble
         self._left = trouble.where if isinstance(trouble.where, int) else None
 
-    def _met(self, process: Process, trouble: Trouble) -> None:
-        self._world.disturbed()
+    def _met(self, process: Process, trouble: Fault) -> None:
+        self._world.record_fault()
         self._world.met(trouble)
         trouble.times -= 1
         if trouble.times <= 0:
@@ -187,10 +187,10 @@ class Troubles:
                 machine.end()
 
     def statement(self) -> None:
-        """Be told of a statement before it is executed.
+        """Inject a fault before a statement is executed.
 
         Raises:
-            Crash, Unavailable: the trouble that was to come in its place.
+            Crash, Unavailable: the fault.
         """
         if self._left is None:
             return
@@ -200,10 +200,10 @@ class Troubles:
             self._strike()
 
     def committing(self) -> None:
-        """Be told of a commit before it is done.
+        """Inject a fault before a commit.
 
         Raises:
-            Crash, Unavailable: as :meth:`statement`.
+            Crash, Unavailable: the fault.
         """
         if self._present is not None and self._present.where == "commit":
             self._strike()
@@ -215,10 +215,10 @@ class Troubles:
         raise Unavailable("database_busy", "the database is busy", why="a simulation says so", fix="wait")
 
     def cut(self, after: int | None, work: Callable[[], Any]) -> Any:
-        """Do an operator's work, cut short after so many statements when that is asked for."""
+        """Run an operator's work, interrupted after a number of statements if one is given."""
         if after is None:
             return work()
-        self._light(Trouble("crash", after))
+        self._light(Fault("crash", after))
         try:
             return work()
         finally:

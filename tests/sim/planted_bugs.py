@@ -1,8 +1,6 @@
-"""Bugs to plant: in the SQL that reaches the database, and in the order in which a transaction is written.
+"""Planted bugs that the simulation must find: changed SQL statements, and transactions that are committed too early.
 
-A bug in the SQL is a statement that says something else; one in the order is a transaction that is committed before it is
-whole, so that what was to happen entirely happens in two halves. Each carries the number of worlds within which the
-simulation has to find it.
+Each has the number of worlds within which the simulation must find it.
 """
 
 import re
@@ -15,31 +13,31 @@ from tests.sim.simulator.plan import Shape
 
 from lodger.engine.store.connection.database import Database
 
-#: A statement as the database gets it, and its parameters; what comes back is executed in its place.
+#: Receives a statement and its parameters; its result is executed instead.
 Listener = Callable[..., tuple[str, Any]]
 
 
 SHORT = Shape(seconds=20)
-#: Many wait for few slots.
+#: Worlds with many waiting actions and few slots.
 CROWDED = Shape(seconds=20, schedules=50, tenants=8, slots=4, trouble=4)
-#: Little is done to the machines.
+#: Worlds with few faults of machines.
 CALM = Shape(seconds=10, schedules=30, trouble=0.3)
-#: Much is edited, deleted, asked for.
+#: Worlds with many changes of schedules.
 BUSY = Shape(seconds=20, trouble=6)
 
 
 @dataclass
-class Plant:
-    """One bug.
+class PlantedBug:
+    """One planted bug.
 
     Attributes:
-        where: matches the statement that it sits in.
-        becomes: what the match is replaced by; None commits the transaction right before such a statement.
-        within: worlds.
-        first: the world that is played before the others, because it is known to show the bug soon.
-        law: begins the sentence of the law that has to be the broken one; empty when it shows in several.
+        where: pattern of the statement to change.
+        becomes: replacement of the match; None commits the transaction before the statement.
+        within: number of worlds in which it must be found.
+        first: world to play first, known to show the bug.
+        law: prefix of the law that must be broken; empty if several may be.
         shape: of the worlds.
-        hits: statements that it changed; a bug that sits nowhere any more is no proof.
+        hits: number of changed statements; must not be 0.
     """
 
     name: str
@@ -52,17 +50,17 @@ class Plant:
     hits: int = field(default=0, compare=False)
 
     def row(self) -> str:
-        """Give its row of the table in docs/proof.md."""
+        """Return its row of the table in docs/proof.md."""
         return (
             f"| {self.name} | {'order' if self.becomes is None else 'SQL'} | {self.within} | {self.law or 'several'} |"
         )
 
     def seeds(self) -> list[int]:
-        """Give the worlds in the order in which they are played."""
+        """Return the seeds in the order of play."""
         return sorted(range(1, self.within + 1), key=lambda seed: (seed != self.first, seed))
 
-    def into(self, database: Database) -> None:
-        """Plant it."""
+    def install(self, database: Database) -> None:
+        """Install the bug in a database."""
         pattern = re.compile(self.where, re.DOTALL)
         event.listen(database.engine, "before_cursor_execute", self._listener(pattern), retval=True)
 
@@ -99,7 +97,7 @@ _STEP = r"UPDATE lodger_actions SET script_id=\?, script_version=\?, step="
 
 
 def _without_gaps(insert: re.Match[str]) -> str:
-    """Insert a row only when it is no gap."""
+    """Return the statement that inserts a row only if it is not a gap."""
     columns = insert[1].split(", ")
     if "slot_to" not in columns:
         return insert[0]
@@ -109,174 +107,178 @@ def _without_gaps(insert: re.Match[str]) -> str:
 
 
 IN_THE_SQL = [
-    Plant("turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"),
-    Plant("a turn forgets the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 1, "turns are"),
-    Plant("a turn forgets retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"),
-    Plant(
-        "a turn forgets the tenant's state",
+    PlantedBug(
+        "turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"
+    ),
+    PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 1, "turns are"),
+    PlantedBug(
+        "a turn ignores retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"
+    ),
+    PlantedBug(
+        "a turn ignores the tenant's state",
         rf"({_REFRESH}.*)(\(SELECT lodger_tenants.state .*lodger_turns.tenant_id\) = \?)",
         r"\1(\2 OR 1)",
         2,
     ),
-    Plant(
-        "a claim forgets what runs",
+    PlantedBug(
+        "a claim ignores running actions",
         r"(count\(\*\) AS number \nFROM lodger_actions .*'running') GROUP",
         r"\1 AND 0 GROUP",
         2,
         "no tenant",
         first=2,
     ),
-    Plant(
-        "a claim takes what is held",
+    PlantedBug(
+        "a claim takes held actions",
         _FIRST,
         lambda first: first[0].replace("held = 0 AND ", ""),
         1,
         "no service fails",
         shape=CROWDED,
     ),
-    Plant(
-        "a claim does not ask what is due",
+    PlantedBug(
+        "a claim ignores due times",
         _FIRST,
         lambda first: first[0].replace("lodger_actions.due_at <= ?", "(lodger_actions.due_at <= ? OR 1)"),
         2,
         "nothing starts before",
     ),
-    Plant(
+    PlantedBug(
         "an attempt keeps its number",
         rf"({_TAKE}.*?lodger_actions.attempt \+ )\?",
         r"\g<1>0 * ?",
         1,
         "an attempt has one",
     ),
-    Plant(
-        "tenants are served by their names",
+    PlantedBug(
+        "tenants are served in the order of their names",
         r"ORDER BY lodger_turns.served_us, lodger_turns.tenant_id",
         "ORDER BY lodger_turns.tenant_id",
         4,
         "tenants are served",
         shape=CROWDED,
     ),
-    Plant(
-        "nobody goes to the end of the line",
+    PlantedBug(
+        "a served tenant keeps its turn",
         r"UPDATE lodger_turns SET served_us=\?, ",
         "UPDATE lodger_turns SET served_us=served_us + 0 * ?, ",
         4,
         "tenants are served",
         shape=CROWDED,
     ),
-    Plant(
-        "what has expired starts",
+    PlantedBug(
+        "expired actions start",
         r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at <= \?)",
         r"\1 AND 0",
         3,
         "nothing starts after",
     ),
-    Plant(
-        "what has not expired expires",
+    PlantedBug(
+        "actions expire too early",
         r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at) <= \?",
         r"\1 - 900000 <= ?",
         3,
         "nothing expires",
         first=2,
     ),
-    Plant("a tick accounts a second too far", rf"({_MOVE}\?, accounted_us=)\?", r"\1? + 1000000", 1),
-    Plant("a tick accounts and forgets it", rf"({_MOVE}\?, accounted_us=)\?", r"\1min(?, accounted_us)", 1),
-    Plant("the next slot is armed a second late", rf"({_MOVE})\?", r"\1? + 1000000", 1, "an enabled schedule"),
-    Plant(
+    PlantedBug("a tick accounts for a second too much", rf"({_MOVE}\?, accounted_us=)\?", r"\1? + 1000000", 1),
+    PlantedBug("a tick does not store its progress", rf"({_MOVE}\?, accounted_us=)\?", r"\1min(?, accounted_us)", 1),
+    PlantedBug("the next slot is set a second late", rf"({_MOVE})\?", r"\1? + 1000000", 1, "an enabled schedule"),
+    PlantedBug(
         "gaps are not written",
         r"INSERT INTO lodger_actions \(([^)]*)\) VALUES .*ON CONFLICT DO NOTHING",
         _without_gaps,
         2,
         "each slot",
     ),
-    Plant(
-        "a tick does not see what runs",
+    PlantedBug(
+        "a tick ignores running actions",
         r"(WHERE lodger_actions.schedule_id IN .*) AND state IN \('ready', 'running', 'sealed'",
         r"\1 AND state IN ('ready', 'sealed'",
         2,
     ),
-    Plant(
-        "held actions do not wait for what is ahead",
+    PlantedBug(
+        "held actions do not wait for their predecessors",
         rf"({_RELEASE}.*)NOT \(EXISTS \((.*ahead.held = \?)\)\)",
         r"\1(EXISTS (\2) OR 1)",
         2,
         "actions of a serial",
         shape=CROWDED,
     ),
-    Plant(
-        "the latest held action goes first",
+    PlantedBug(
+        "the newest held action starts first",
         rf"({_RELEASE}.*ELSE \? END, lodger_actions.due_at)",
         r"\1 DESC",
         4,
         "a serial schedule",
     ),
-    Plant("nobody releases the next held action", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
-    Plant(
+    PlantedBug("the next held action is not released", rf"({_RELEASE} WHERE )", r"\g<1>0 AND ", 2, "a held action"),
+    PlantedBug(
         "the end of an attempt has no row",
         r"(INSERT INTO lodger_attempts .*) VALUES \((.*)\)$",
         r"\1 SELECT \2 WHERE 0",
         1,
         "an attempt that ended",
     ),
-    Plant(
-        "what ran is charged twice",
+    PlantedBug(
+        "a run is charged twice",
         r"lodger_usage_days.runs \+ excluded.runs",
         "lodger_usage_days.runs + 2 * excluded.runs",
         1,
-        "what ran",
+        "a run is charged",
     ),
-    Plant(
-        "a step is begun twice",
+    PlantedBug(
+        "a step is started twice",
         r"(SET script_id=\?, script_version=\?, step=\(lodger_actions.step \+ )\?",
         r"\g<1>0 * ?",
         2,
     ),
-    Plant(
-        "cancelling reaches what is over",
+    PlantedBug(
+        "cancelling changes finished actions",
         rf"({_CANCEL}.*schedule_id = \?.*) AND state IN \(.*?\)",
         r"\1",
         2,
     ),
-    Plant("a suspended tenant's attempts run on", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
-    Plant(
+    PlantedBug("a suspended tenant's attempts continue", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
+    PlantedBug(
         "a lease is taken two seconds early",
         r"lodger_nodes.lease_until_us < \?",
         "lodger_nodes.lease_until_us - 2000000 < ?",
         4,
         "a lease",
     ),
-    Plant(
-        "what lost nodes ran is not taken back",
+    PlantedBug(
+        "actions of lost nodes are not recovered",
         r"(state = 'running' AND lodger_actions.node_id IN )",
         r"0 AND \1",
         4,
-        "what runs is leased",
+        "a running action is leased",
     ),
-    Plant(
-        "silent attempts are left alone",
+    PlantedBug(
+        "silent attempts are not ended",
         r"(state = 'running' AND lodger_actions.deadline_us < \?)",
         r"\1 AND 0",
         4,
         "everything ends",
         shape=CALM,
     ),
-    Plant(
-        "a backfill runs what has run",
+    PlantedBug(
+        "a backfill repeats slots that have run",
         r"(SELECT lodger_actions.slot, lodger_actions.state, lodger_actions.origin .* IS NULL)",
         r"\1 AND 0",
         6,
         shape=replace(CROWDED, focus="backfill"),
     ),
-    Plant("a refused effect stays", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4, first=4),
-    Plant(
-        "retention forgets what is open",
+    PlantedBug("a refused effect is kept", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4, first=4),
+    PlantedBug(
+        "retention deletes unfinished actions",
         r"(AND lodger_actions.state) IN \(\?, \?, \?, \?, \?\)",
         r"\1 NOT IN (?, ?, ?, ?, ?)",
         6,
-        "what is not over",
+        "an unfinished action",
     ),
-    Plant(
-        "a deleted schedule keeps what waits",
+    PlantedBug(
+        "a deleted schedule keeps its waiting actions",
         rf"({_CANCEL}.*lodger_actions.state IN .*)$",
         r"\1 AND 0",
         6,
@@ -285,23 +287,27 @@ IN_THE_SQL = [
 ]
 
 IN_THE_ORDER = [
-    Plant("slots are committed before their clock moves", rf"{_MOVE}\?, accounted_us=\?, wake", None, 2),
-    Plant("slots are written before they are decided to be", _SLOTS, None, 2, first=2),
-    Plant("turns are refreshed in a transaction of their own", _REFRESH, None, 1, "turns are"),
-    Plant("effects are committed before the outcome", _ENDED, None, 1, "effects come"),
-    Plant("the outcome is committed before its attempt's row", r"INSERT INTO lodger_attempts .* VALUES", None, 1),
-    Plant("the outcome is committed before it is charged", r"INSERT INTO lodger_usage_days", None, 1, "what ran"),
-    Plant("the next one is released later", _RELEASE, None, 3),
-    Plant("an edit is committed before its clock", rf"{_MOVE}\?, accounted_us=\?, revision=", None, 6),
-    Plant(
-        "a lease is lost before its actions are taken",
+    PlantedBug("slots are committed before their schedule's position", rf"{_MOVE}\?, accounted_us=\?, wake", None, 2),
+    PlantedBug("slots are committed before they are planned", _SLOTS, None, 2, first=2),
+    PlantedBug("turns are refreshed in a transaction of their own", _REFRESH, None, 1, "turns are"),
+    PlantedBug("effects are committed before the outcome", _ENDED, None, 1, "effects come"),
+    PlantedBug("the outcome is committed before its attempt's row", r"INSERT INTO lodger_attempts .* VALUES", None, 1),
+    PlantedBug(
+        "the outcome is committed before its charge", r"INSERT INTO lodger_usage_days", None, 1, "a run is charged"
+    ),
+    PlantedBug("the next held action is released later", _RELEASE, None, 3),
+    PlantedBug(
+        "an edit is committed before its schedule's position", rf"{_MOVE}\?, accounted_us=\?, revision=", None, 6
+    ),
+    PlantedBug(
+        "a lease is lost before its actions are recovered",
         r"state = 'running' AND lodger_actions.node_id IN ",
         None,
         4,
-        "what runs is leased",
+        "a running action is leased",
     ),
-    Plant("a suspension is committed before what runs is stopped", _SUSPEND, None, 6),
-    Plant("a step goes on before it is known to be done", _STEP, None, 3),
+    PlantedBug("a suspension is committed before its attempts are stopped", _SUSPEND, None, 6),
+    PlantedBug("the next step starts before the step is recorded as done", _STEP, None, 3),
 ]
 
 PLANTS = [*IN_THE_SQL, *IN_THE_ORDER]

@@ -1,7 +1,7 @@
-"""Laws of time: what is due is ticked, what may start starts, what a lost node ran runs elsewhere, none of it late.
+"""Laws of liveness: due slots are ticked, ready actions start, and actions of a lost node run elsewhere, all in time.
 
-They hold while nothing is done to any machine. Looked at once a virtual second. Where more comes due than the nodes can tick at
-all, each of their ticks is full and lateness grows with what came due; what is due is ticked all the same, the oldest first.
+Checked once per virtual second while there are no faults of machines. If more comes due than the nodes can tick, all ticks are full and
+lateness grows, but the oldest slots are ticked first.
 """
 
 from typing import TYPE_CHECKING
@@ -12,15 +12,15 @@ from tests.sim.simulator.mirror import Transaction
 if TYPE_CHECKING:
     from tests.sim.simulator.world import World
 
-#: How long nothing must have been done to a machine, seconds: a lost node's lease has ended and its work was taken over.
+#: Seconds without faults before the checks: enough for a lost node's lease to end and its actions to be taken over.
 QUIET_S = 12.0
-#: How late a tick may be then, and for how long ledger and workers may differ; how long a tenant with something to start may
-#: wait while a node has a free slot. Seconds.
+#: Maximum lateness of a tick, difference between ledger and workers, and wait of a tenant with ready actions while a node has a free
+#: slot. Seconds.
 LATE_S, WAIT_S = 3.0, 12.0
 
 
 def begin(world: "World") -> None:
-    """Keep watch over a world."""
+    """Check a world once per virtual second."""
 
     def look() -> None:
         if world.loop.time() - world.disturbed_s > QUIET_S:
@@ -42,7 +42,7 @@ def _look(world: "World") -> None:
     if len(up) < len(world.machines) or any(
         each.process is not None and each.process.frozen for each in world.machines
     ):
-        return  # one is being started, or its time stands still: it counts as something done
+        return  # a node is starting or suspended, which counts as a fault
     _ticked(world, now, full=any(node.ticker.behind_s is not None for node in up))
     for line, turn in mirror.turns.items():
         waits_s = min(world.loop.time() - mirror.served_s[line[0]], (now - (turn.startable_at or now)) / 1_000_000)
@@ -56,7 +56,7 @@ def _look(world: "World") -> None:
 
 
 def _ticked(world: "World", now: int, *, full: bool) -> None:
-    """Check that nothing due is late; while ticks are full, that the oldest of what is late goes on."""
+    """Check that no slot is late; while ticks are full, that the oldest late slot advances."""
     late: list[tuple[int, str]] = []
     for schedule, hand in world.mirror.clocks.items():
         tenant = world.mirror.tenants.get(hand.tenant)
@@ -75,7 +75,7 @@ def _ticked(world: "World", now: int, *, full: bool) -> None:
 
 
 def _at_work(world: "World") -> None:
-    """Check that what runs is what is at work, but for what is on its way from one to the other."""
+    """Check that the ledger's running actions are those of the executors, apart from short transitions."""
     mirror, now_s = world.mirror, world.loop.time()
     odd: dict[tuple[str, str, int], float] = {}
     for machine in world.machines:
@@ -91,8 +91,8 @@ def _at_work(world: "World") -> None:
             raise Broken(law, f"{action} attempt {attempt}, for {now_s - since_s:.1f} s")
 
 
-def surrendered(world: "World", transaction: Transaction) -> None:
-    """Check that a node whose lease is taken had given it up before: its workers are dead, unless its time was stopped."""
+def check_lost_leases(world: "World", transaction: Transaction) -> None:
+    """Check that the workers of a node with an expired lease have ended, unless it is suspended."""
     if world.loop.time() - world.warped_s <= world.settings.lease_s:
         return
     for key, (old, new) in transaction.nodes.items():

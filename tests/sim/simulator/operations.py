@@ -1,4 +1,4 @@
-"""What people and platforms do meanwhile: schedules made, edited, paused; actions asked for, cancelled; tenants suspended."""
+"""Operations of users and platforms: create, edit and pause schedules, request and cancel actions, suspend tenants."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tests.sim.simulator.world import World
 
 
-class Verbs:
-    """Carries out the verbs of plans; every public method is one. A name stands for the schedule that was made under it."""
+class Operations:
+    """Operations of plans; every public method is a verb."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -26,7 +26,7 @@ class Verbs:
 
     @property
     def _engine(self) -> Engine:
-        """The engine of the operator's own process, or now and then the one of a node that a platform embeds."""
+        """Return the engine of the operator's process, or sometimes that of an embedded node."""
         world = self._world
         up = [
             each.engine
@@ -38,7 +38,7 @@ class Verbs:
     def _do(self, fuse: int | None, work: Callable[[], Any]) -> Any:
         token = PROCESS.set(self._world.operator)
         try:
-            return self._world.troubles.cut(fuse, work)
+            return self._world.faults.cut(fuse, work)
         finally:
             PROCESS.reset(token)
 
@@ -48,7 +48,7 @@ class Verbs:
         return self.schedules[name]
 
     def tenant(self, tenant: str) -> None:
-        """Make a tenant with its scripts."""
+        """Create a tenant with its scripts."""
         engine = self._world.engine
         limits = {"fetches_per_day": 1_000_000} if self._world.plan.shape.draws else None
         engine.tenants.create(tenant, labels=LABEL if tenant == BOUND else "", limits=limits)
@@ -58,10 +58,10 @@ class Verbs:
     def create(
         self, tenant: str, name: str, rule: dict[str, Any], owed_s: float | None, fuse: int | None, **terms: Any
     ) -> str:
-        """Make a schedule; with ``owed_s`` it owes what has passed."""
+        """Create a schedule; with ``owed_s`` it starts in the past."""
         world = self._world
         first = None if owed_s is None else from_us(world.clock.now_us() - round(owed_s * 1_000_000))
-        asked = world.know(rule) | terms | {"first_after": first}
+        asked = world.register_rule(rule) | terms | {"first_after": first}
         made = self._do(fuse, lambda: self._engine.schedules.create(tenant, name, **asked))
         self.schedules[name] = (tenant, made.id)
         return str(made.id)
@@ -69,7 +69,7 @@ class Verbs:
     def edit(self, name: str, fuse: int | None, rule: dict[str, Any] | None = None, **change: Any) -> str:
         """Change a schedule's rules or policies, or both."""
         tenant, schedule = self._of(name)
-        asked = change if rule is None else self._world.know(rule) | change
+        asked = change if rule is None else self._world.register_rule(rule) | change
         edited = self._do(fuse, lambda: self._engine.schedules.edit(tenant, schedule, **asked))
         for field in ("missed", "overlap"):
             if field in change and getattr(edited, field) != change[field]:
@@ -77,7 +77,7 @@ class Verbs:
         return f"revision {edited.revision}"
 
     def pause(self, name: str, for_s: float | None, fuse: int | None) -> str:
-        """Pause a schedule, for ever or for a while."""
+        """Pause a schedule, for a time or indefinitely."""
         tenant, schedule = self._of(name)
         until = None if for_s is None else from_us(self._world.clock.now_us() + round(for_s * 1_000_000))
         return str(self._do(fuse, lambda: self._engine.schedules.pause(tenant, schedule, until=until)).state)
@@ -101,7 +101,7 @@ class Verbs:
         return str(first.id)
 
     def once(self, tenant: str, in_s: float, key: str | None) -> str:
-        """Ask for a one-off."""
+        """Create a one-off action."""
         asked = self._do(None, lambda: self._engine.run_in(tenant, "job", in_s * 1000, request_key=key))
         if key is not None:
             again = self._do(None, lambda: self._engine.run_in(tenant, "job", in_s * 1000, request_key=key))
@@ -110,7 +110,7 @@ class Verbs:
         return str(asked.id)
 
     def backfill(self, name: str, back_s: float, fuse: int | None) -> str:
-        """Backfill the last so many seconds."""
+        """Backfill the last seconds of a schedule."""
         tenant, schedule = self._of(name)
         now = self._world.clock.now_us()
         start, end = from_us(now - round(back_s * 1_000_000)), from_us(now)
@@ -118,13 +118,13 @@ class Verbs:
         return f"{len(made.actions)}, {made.left_alone} left alone"
 
     def replay(self, pick: int, newest: bool) -> str:
-        """Replay one of the actions that are over."""
+        """Replay a finished action."""
         return self._picked(
             pick, lambda state: state in OVER, lambda engine, key: engine.actions.replay(None, key, newest=newest)
         )
 
     def cancel(self, pick: int, fuse: int | None) -> str:
-        """Cancel one of the actions that are not over."""
+        """Cancel an unfinished action."""
         return self._picked(
             pick, lambda state: state not in OVER, lambda engine, key: engine.actions.cancel(None, key), fuse
         )
@@ -153,17 +153,17 @@ class Verbs:
         return str(self._do(fuse, lambda: self._engine.tenants.suspend(tenant)).state)
 
     def resume_tenant(self, tenant: str, fuse: int | None) -> str:
-        """Let a tenant go on."""
+        """Resume a tenant."""
         return str(self._do(fuse, lambda: self._engine.tenants.resume(tenant)).state)
 
     def recreate(self, tenant: str, fuse: int | None) -> str:
-        """Delete a tenant and begin anew under the same id."""
+        """Delete a tenant and create it again with the same id."""
         self._do(fuse, lambda: self._engine.tenants.delete(tenant))
         self.tenant(tenant)
         return ""
 
     def rest(self) -> None:
-        """Take every clock off, so that the world may come to rest."""
+        """Pause all schedules, so that all actions can be finished."""
         world = self._world
         for tenant in world.engine.tenants.list():
             world.engine.tenants.resume(tenant.id)
