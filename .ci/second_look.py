@@ -101,7 +101,7 @@ class Recorder:
             self._broken.append(f"{report.nodeid or 'the folder'} cannot be collected")
 
     def pytest_keyboard_interrupt(self) -> None:
-        """Keep that somebody ended the run."""
+        """Record that the run was interrupted."""
         self._broken.append("interrupted")
 
     def pytest_internalerror(self) -> None:

@@ -91,7 +91,7 @@ async def measure(path: str, number: int, batch: int, synchronous: str, ticking:
 def _schedule(engine: Engine, number: int) -> None:
     """Store schedules that owe one slot each, all in one transaction."""
     context, now = engine.context, engine.context.clock.now_us()
-    wish = schedules.Wish("job", ScheduleRules((RuleSpec("daily"),)), "latest", "skip")
+    wish = schedules.ScheduleFields("job", ScheduleRules((RuleSpec("daily"),)), "latest", "skip")
     with context.database.write() as connection:
         for each in range(number):
             schedules.create(

@@ -1,1 +1,1 @@
-"""The host side of the standard library, a module per capability. It must never trust an argument."""
+"""The host side of the script API, one module per capability. It must never trust an argument."""

@@ -1,4 +1,4 @@
-"""Checks the arguments of a host call against the table. Everything a script sends is hostile until it has passed here."""
+"""Validates the arguments of a host call against the table of calls. Arguments are hostile until they have passed here."""
 
 import re
 from typing import Any
@@ -16,11 +16,11 @@ _LINE = re.compile(r"[^:\r\n]{1,120}:\d{1,7}", re.ASCII)
 
 
 def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
-    """Parse and check.
+    """Parse and validate the arguments of a call.
 
     Args:
-        call: the entry of the table.
-        text: JSON text as it came out of the worker.
+        call: entry of the table of calls.
+        text: JSON text from the worker.
 
     Returns:
         Every argument of the call by name; absent optional ones are None.

@@ -1,4 +1,4 @@
-"""Host side of ``limits``: a run sees every budget that it is under, what of it is used and what is left."""
+"""Host side of ``limits``: the budgets of an attempt, with used and remaining amounts."""
 
 from dataclasses import asdict
 from typing import Any
@@ -8,7 +8,7 @@ from lodger.engine.policy.budget_table import STORAGE
 
 
 async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
-    """Answer limits.get."""
+    """Handle limits.get."""
     tables: dict[str, Any] = dict(session.budgets.rows())
     if session.storage is not None:
         maximum, used = session.storage

@@ -1,4 +1,4 @@
-"""The handlers of host calls by name: exactly those of ``lodger.stdlib.calls``. Nothing is ever looked up by attribute."""
+"""Handlers of host calls by name, one for each call in ``lodger.stdlib.calls``. None is looked up by attribute."""
 
 from lodger.engine.capabilities import (
     attempt_limits,

@@ -1,4 +1,4 @@
-"""Host side of ``changes``: what changed of a set since this consumer's last run that succeeded."""
+"""Host side of ``changes``: the changes of a set since the consumer's last successful run."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from lodger.engine.store.queue.followers import Position
 
 DEFAULT_LIMIT = 100
 MAX_CHANGES = 500
-#: Where a consumer may begin: at the oldest change that is kept, or behind the newest.
+#: Possible starts of a consumer: the oldest kept change, or after the newest.
 BEGINNINGS = ("start", "now")
 
 
 async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """Answer db.changes: the next ones, each once; ``more`` says that further ones wait."""
+    """Handle db.changes: return the next changes, each once; ``more`` is true if others follow."""
     rows = session.datasets.named(given["set"])
     if not feed.kept(rows):
         raise bad_request(f"changes of {rows.name} are not kept")

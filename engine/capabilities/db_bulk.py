@@ -1,7 +1,7 @@
-"""Host side of ``db``: many rows by one call, and rows that are made or changed, whichever it takes.
+"""Host side of ``db`` for calls on many rows, and for upserts.
 
-A call is one thing: what is wrong with one of its rows is refused before any of them is in the journal. Rows that are chosen
-by a filter count as shown to the script: at the commit each must still hold what the filter saw.
+A call is atomic: an error in one of its rows is raised before any of them is in the journal. Rows chosen by a filter
+count as shown to the script: at the commit each must be unchanged since the filter saw it.
 """
 
 from typing import Any
@@ -19,12 +19,12 @@ from lodger.engine.data.reading.related import RelatedRows, fields_of
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.effects.effect import Delete, Update, on_wire
 
-#: What the rows of one filter may weigh together, bytes.
+#: Maximum total size of the rows chosen by one filter, bytes.
 MAX_CHOSEN_BYTES = 8 * 1024 * 1024
 
 
 async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Answer db.insertMany with the rows as they will be."""
+    """Handle db.insertMany: return the new rows."""
     rows = await writable(session, given)
     made = [await fresh(session, rows, values, of=len(given["rows"])) for values in given["rows"]]
     keys = {row[rows.key.name] for row, _said, _token in made}
@@ -38,7 +38,7 @@ async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str,
 
 
 async def update_many(session: Session, given: dict[str, Any]) -> int:
-    """Answer db.updateMany with how many rows it was."""
+    """Handle db.updateMany: return the number of rows."""
     rows = await writable(session, given)
     changes = changed(rows, given["changes"])
     found = await _chosen(session, rows, _filter(session, rows, given, "updateMany({}, changes, { all: true })"))
@@ -48,7 +48,7 @@ async def update_many(session: Session, given: dict[str, Any]) -> int:
 
 
 async def delete_many(session: Session, given: dict[str, Any]) -> int:
-    """Answer db.deleteMany with how many rows it was."""
+    """Handle db.deleteMany: return the number of rows."""
     rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
         raise denied(f"rows of {rows.name} may not be deleted")
@@ -59,7 +59,7 @@ async def delete_many(session: Session, given: dict[str, Any]) -> int:
 
 
 async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """Answer db.upsert with the row as it will be: changed where one is alike in ``on``, else made."""
+    """Handle db.upsert: update the row that is equal in ``on``, or insert one; return the row."""
     rows = await writable(session, given)
     values = given["values"]
     on = _alike(rows, given["on"], values)
@@ -87,7 +87,7 @@ async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _alike(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) -> list[str]:
-    """Give the columns by which a row is known to be the same.
+    """Return the columns that identify the row of an upsert.
 
     Raises:
         CallRefused: ``bad_request``: they are not unique for the tenant, or have no value.
@@ -108,10 +108,10 @@ def _alike(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) -> li
 
 
 def _filter(session: Session, rows: Dataset, given: dict[str, Any], every: str) -> Filter:
-    """Read the filter of many rows.
+    """Read the filter of a call on many rows.
 
     Raises:
-        CallRefused: ``filter_missing``: it chooses every row, and ``all`` was not said.
+        CallRefused: ``filter_missing``: it matches every row, and ``all`` is not set.
     """
     tree = read_filter(given["filter"], lookup(session, rows))
     if chooses_all(tree) and not given["all"]:
@@ -122,10 +122,10 @@ def _filter(session: Session, rows: Dataset, given: dict[str, Any], every: str) 
 
 
 async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
-    """Give the rows of a filter as this run sees them, within what it may still write.
+    """Return the rows that match a filter as this run sees them, within its write budget.
 
     Raises:
-        CallRefused: ``budget_exceeded``: too many, or ``too_large``: they are kept until the commit compares them.
+        CallRefused: ``budget_exceeded``: too many rows, or ``too_large``: too many bytes to keep until the commit.
     """
     found, cut = await _first(session, rows, tree, session.budgets.left("rows_written") + 1)
     if cut:

@@ -1,4 +1,4 @@
-"""Host side of ``db``: questions. The database answers for rows that the journal has not touched, the journal for the rest."""
+"""Host side of ``db`` for queries: rows come from the database, or from the journal if the attempt has written them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ DEFAULT_LIMIT = 100
 
 
 async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """Answer db.find: at most a page; ``cursor`` says where the next begins, null after the last."""
+    """Handle db.find: return at most a page, and the cursor of the next one, null after the last."""
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
     included = _included(session, rows, given["include"])
@@ -49,7 +49,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
     found, cut = await session.read(ask, rows)
     shown: list[dict[str, Any]] = []
-    # A process may be allowed less for one answer than a page has.
+    # A worker's limit for one answer may be lower than a page.
     size, maximum = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
     for row in found[:limit]:
         made = on_wire(rows, row) | _company(session, company, included, row)
@@ -66,7 +66,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def get(session: Session, given: dict[str, Any]) -> Any:
-    """Answer db.get; absent and another tenant's are both null."""
+    """Handle db.get; missing rows and those of other tenants are both null."""
     rows = session.datasets.named(given["set"])
     key = read_key(rows, given["id"])
     touched = session.journal.of(rows).touched.get(key)
@@ -91,7 +91,7 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
 
 
 def lookup(session: Session, rows: Dataset) -> Lookup:
-    """Give what finds the fields of a filter: of the set, and of those that its keys lead to and that may be read."""
+    """Return the lookup of a filter's fields: those of the set, and of readable sets that its keys refer to."""
     return lookup_of(rows, session.datasets, partial(_may_read, session))
 
 
@@ -114,7 +114,7 @@ def _keys(found: Iterable[Row | None], name: str) -> set[Any]:
 def row_transform(
     reader: Reader, company: RelatedRows, own: Iterable[Row | None], fields: Sequence[RelatedField]
 ) -> Callable[[Row], Row]:
-    """Read what the rows of the journal lead to, as far as the filter asks of it."""
+    """Return a function that adds related rows to the journal's rows, as far as the filter needs them."""
     if not fields:
         return unchanged_row
     written = list(own)
@@ -123,7 +123,7 @@ def row_transform(
 
 
 def _company(session: Session, company: RelatedRows, included: Iterable[Relation], row: Row) -> dict[str, Any]:
-    """Give what a row leads to, in wire form; each counts as a row that was given."""
+    """Return the related rows of a row in wire form; each counts as a read row."""
     shown: dict[str, Any] = {}
     for each in included:
         found = company.of(each.target, row[each.link.name])
@@ -135,7 +135,7 @@ def _company(session: Session, company: RelatedRows, included: Iterable[Relation
 
 
 async def count(session: Session, given: dict[str, Any]) -> int:
-    """Answer db.count."""
+    """Handle db.count."""
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
     parts = await _parts(session, rows, tree, AggregateQuery())
@@ -143,7 +143,7 @@ async def count(session: Session, given: dict[str, Any]) -> int:
 
 
 async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Answer db.aggregate."""
+    """Handle db.aggregate."""
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
     asked = {measure.value: given[measure.value] for measure in Measure if given[measure.value] is not None}
@@ -178,7 +178,7 @@ async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None
 
 
 def read_key(rows: Dataset, given: Any) -> Any:
-    """Make the canonical key of an id as a script gave it.
+    """Return the canonical key for an id from a script.
 
     Raises:
         CallRefused: ``bad_request``: another type.

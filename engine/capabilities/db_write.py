@@ -1,4 +1,4 @@
-"""Host side of ``db``: changes. They go into the journal only; the commit applies them when the step has succeeded."""
+"""Host side of ``db`` for changes. They enter the journal; the commit applies them if the step succeeds."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ MAX_DOCUMENT = 64 * 1024
 
 
 async def writable(session: Session, given: dict[str, Any]) -> Dataset:
-    """Give the set that is to be written.
+    """Return the set to be written.
 
     Raises:
-        CallRefused: ``denied``: its database has no receipts.
+        CallRefused: ``denied``: its database has no table for receipts.
     """
     rows = session.datasets.named(given["set"])
     database = database_of(rows)
@@ -36,7 +36,7 @@ async def writable(session: Session, given: dict[str, Any]) -> Dataset:
 
 
 async def insert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """Answer db.insert with the row as it will be, its id included."""
+    """Handle db.insert: return the new row with its id."""
     rows = await writable(session, given)
     row, said, token = await fresh(session, rows, given["values"])
     session.budgets.spend("rows_written")
@@ -47,13 +47,13 @@ async def insert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 async def fresh(
     session: Session, rows: Dataset, given: dict[str, Any], *, of: int = 1
 ) -> tuple[Row, frozenset[str] | None, bool]:
-    """Make a new row of what a script said.
+    """Return a new row from the values of a script.
 
     Args:
-        of: how many are made together.
+        of: number of rows that are inserted together.
 
     Returns:
-        The row with its key; the columns that the script named, None for all; whether the key is a token.
+        The row with its key; the columns that the script set, None for all; whether the key is a token.
     """
     if isinstance(rows, Collection):
         return _new_document(session, given), None, False
@@ -67,19 +67,19 @@ async def fresh(
 
 
 def changed(rows: Dataset, given: dict[str, Any]) -> Row:
-    """Make the new values of columns, or of top-level fields of a document, of what a script said."""
+    """Return the new values of columns, or of top-level fields of a document, from the values of a script."""
     return _document(given) if isinstance(rows, Collection) else _changes(rows, given)
 
 
 async def update(session: Session, given: dict[str, Any]) -> None:
-    """Answer db.update."""
+    """Handle db.update."""
     rows = await writable(session, given)
     key = read_key(rows, given["id"])
     await _change(session, Update(rows, key, changed(rows, given["changes"]), line=given["line"]))
 
 
 async def increment(session: Session, given: dict[str, Any]) -> None:
-    """Answer db.increment."""
+    """Handle db.increment."""
     rows = await writable(session, given)
     key = read_key(rows, given["id"])
     if isinstance(rows, TableDataset):
@@ -92,7 +92,7 @@ async def increment(session: Session, given: dict[str, Any]) -> None:
 
 
 async def delete(session: Session, given: dict[str, Any]) -> bool:
-    """Answer db.delete: whether there was a row."""
+    """Handle db.delete: return whether the row existed."""
     rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
         raise denied(f"rows of {rows.name} may not be deleted")
@@ -113,7 +113,7 @@ async def _change(session: Session, effect: Update | Increment) -> None:
 
 
 def _may_write(rows: TableDataset, name: str) -> ColumnField:
-    """Give the column, refusing the tenant's, the key, audit columns and unknown names with one answer."""
+    """Return a writable column; the tenant's, the key, audit columns and unknown names get the same refusal."""
     if name not in rows.writable:
         can = ", ".join(sorted(rows.writable)) or "none"
         raise denied(f"that column of {rows.name} may not be written; these may: {can}")
@@ -143,14 +143,14 @@ def _new_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row
 
 
 def _default(column: ColumnField) -> Any:
-    """Give a column's plain default, as far as it is known before the database has spoken."""
+    """Return a column's constant default, None for any other kind."""
     default = column.column.default
     plain = default.arg if isinstance(default, ScalarElementColumnDefault) else None
     return canonical(column, plain) if column.kind is not Kind.JSON else plain
 
 
 def _value(rows: TableDataset, column: ColumnField, given: Any) -> Any:
-    """Make the canonical value of one column, within what the column can hold.
+    """Return the canonical value of one column, within the column's limits.
 
     Raises:
         CallRefused: ``bad_request`` or ``denied``.

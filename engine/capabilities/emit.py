@@ -1,4 +1,4 @@
-"""Host side of ``events``: an event is put into the journal, and leaves by webhook when the run has succeeded."""
+"""Host side of ``events``: an event enters the journal, and is sent to webhooks after the commit."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MAX_DATA = 64 * 1024
 
 
 async def emit(session: Session, given: dict[str, Any]) -> None:
-    """Answer events.emit."""
+    """Handle events.emit."""
     name = given["name"]
     if not EVENT_NAME.fullmatch(name) or name.startswith(ENGINE_PREFIX):
         raise bad_request(

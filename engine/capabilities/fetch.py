@@ -1,4 +1,4 @@
-"""Host side of ``fetch``: a request is checked whole at the call and leaves at once; its body is handed over in pieces."""
+"""Host side of ``fetch``: a request is validated and sent at the call; its response body is returned in chunks."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from lodger.engine.egress.request import MAX_BODY, Redirect, Request
 
 MAX_URL = 8192
 MAX_SENT = 512 * 1024
-#: Letters of JSON that a piece of a body may have, at most and in a frame of the attempt.
+#: Maximum number of characters of JSON of a body's chunk.
 PIECE = 512 * 1024
 
 
 async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """Answer http.fetch."""
+    """Handle http.fetch."""
     fetch_state, number = session.fetch_state, _number(given["id"])
     request = _request(session, given)
     if number in fetch_state.under_way or number in fetch_state.bodies:
@@ -43,7 +43,7 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """Answer http.more: the next piece of a body."""
+    """Handle http.more: return the next chunk of a body."""
     number, start = _number(given["id"]), _number(given["from"])
     part = session.fetch_state.bodies.get(number)
     if part is None or start >= len(part.body):
@@ -57,7 +57,7 @@ async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def abort(session: Session, given: dict[str, Any]) -> None:
-    """Answer http.abort: what is under way is broken off; what is over stays so."""
+    """Handle http.abort: cancel a running request; a finished one is left unchanged."""
     task = session.fetch_state.under_way.get(_number(given["id"]))
     if task is not None:
         task.cancel()

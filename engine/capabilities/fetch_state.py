@@ -1,7 +1,7 @@
-"""One attempt's requests: what has been asked, what was answered, which of it a run before this one was answered already.
+"""Requests of one attempt: sent ones, their responses, and the responses kept from earlier attempts of the step.
 
-A run that is repeated because of a conflict is given the answers of the run before it, in the order in which it asks the same
-again; what it asks anew is sent. Nothing here touches a network: ``send`` is the way out.
+An attempt that is repeated after a conflict gets the responses of the earlier one, in the order of equal requests;
+other requests are sent. This module does not access a network: ``send`` does.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from lodger.engine.egress.request import Request
 from lodger.engine.egress.request_errors import NoAnswer, Refused
 from lodger.sandbox.outcome import Outcome
 
-#: Requests of one attempt at a time; more wait their turn.
+#: Maximum number of concurrent requests of one attempt; others wait.
 AT_ONCE = 6
-#: Part of the attempt's remaining wall time that a request may take: the rest is the script's, to catch ``fetch_timeout``.
+#: Part of the attempt's remaining wall time that a request may take; the rest lets the script handle ``fetch_timeout``.
 SHARE_OF_WALL = 0.9
-#: Methods that change nothing: they leave in a dry run too, and need no key.
+#: Methods without effects: they are sent in dry runs too, and need no idempotency key.
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _log = logging.getLogger("lodger.egress")
 
@@ -32,20 +32,20 @@ Send = Callable[[Request], Awaitable[Answer]]
 
 
 async def nothing_kept() -> dict[str, Answer]:
-    """Know of no run before this one."""
+    """Return no responses: there was no earlier attempt."""
     return {}
 
 
 @dataclass(slots=True)
 class FetchState:
-    """What the capability keeps of one attempt.
+    """State of one attempt's requests.
 
     Attributes:
-        send: makes a request; None where nothing may leave.
-        kept: gives the answers of the run before, by key.
-        dry: methods that change something are shown and not sent.
-        frame_bytes: what one answer to the script may have.
-        end_s: when the attempt's wall limit is reached, on the event loop's clock; None where there is none.
+        send: sends a request; None if requests are not allowed.
+        kept: returns the responses of earlier attempts, by key.
+        dry: requests with effects are described and not sent.
+        frame_bytes: maximum size of one answer to the script.
+        end_s: end of the attempt's wall time, on the event loop's clock; None if unlimited.
     """
 
     tenant_id: str
@@ -69,28 +69,28 @@ class FetchState:
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def key(self, request: Request) -> str:
-        """Give the name of a request in its step: what it says, and how many alike were made before it."""
+        """Return the key of a request in its step: a hash of its content and of the number of equal requests before it."""
         chunk_json = json.dumps([request.method, request.url, request.headers, request.redirect.value])
         alike = hashlib.sha256(chunk_json.encode("utf-8", "surrogatepass") + b"\0" + request.body).hexdigest()
         self._asked[alike] += 1
         return hashlib.sha256(f"{alike} {self._asked[alike]}".encode()).hexdigest()
 
     def idempotency_key(self, key: str) -> str:
-        """Give what tells the host that two requests are one: the same for every run of this step, and for nobody else's."""
+        """Return an Idempotency-Key: the same for every attempt of this step, and unique to it."""
         made = hashlib.sha256(f"{self.tenant_id}\0{self.action_id}\0{self.step}\0{key}".encode()).hexdigest()
         return f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:32]}"
 
     async def known(self, key: str) -> Answer | None:
-        """Give the answer that the run before was given."""
+        """Return the response that an earlier attempt got, None if there is none."""
         if self._known is None:
             self._known = await self.kept()
         return self._known.get(key)
 
     async def ask(self, request: Request, key: str, redacted: Callable[[Answer], Answer]) -> Answer:
-        """Send a request when there is room for it; what is kept and given of its answer is ``redacted``.
+        """Send a request as soon as a slot is free; its response is passed through ``redacted``.
 
         Raises:
-            CallRefused: as the script is told.
+            CallRefused: the error for the script.
         """
         if self.send is None:
             raise CallRefused(Refused.code, Refused.message, outcome=Outcome.DENIED)
@@ -120,14 +120,14 @@ class FetchState:
         return answer
 
     def give_up(self) -> None:
-        """Count what requests have moved that nobody waits for any more: the run is over."""
+        """Count the bytes of requests that still run at the end of the attempt."""
         for request in self._moving:
             self.lost(request.moved.so_far)
         self._moving = []
 
 
 def _host(url: str) -> str | None:
-    """Give what of a URL belongs into a log: a path or a user's name may hold what nobody else is to read."""
+    """Return the host of a URL for the log: its path or user name may be confidential."""
     try:
         return urlsplit(url[:300]).hostname
     except ValueError:
@@ -136,14 +136,14 @@ def _host(url: str) -> str | None:
 
 @dataclass(slots=True)
 class ResponseBody:
-    """A body that is given to the script piece by piece; as text when it is text."""
+    """A response body that is returned to the script in chunks, as text if it is text."""
 
     body: bytes
     is_text: bool
 
     @classmethod
     def of(cls, body: bytes) -> "ResponseBody":
-        """Look whether a body is text: UTF-8 without a mark."""
+        """Return the body; it is text if it is UTF-8 without a byte order mark."""
         try:
             body.decode()
         except UnicodeDecodeError:
@@ -151,7 +151,7 @@ class ResponseBody:
         return cls(body, is_text=not body.startswith(b"\xef\xbb\xbf"))
 
     def chunk_json(self, start: int, room: int) -> dict[str, Any]:
-        """Give the piece that begins at a byte and fits into so many letters of JSON; ``next`` says where the rest begins."""
+        """Return the chunk that begins at a byte and fits into ``room`` characters of JSON; ``next`` is the start of the rest."""
         size = min(len(self.body) - start, room * 3 // 4)
         while True:
             end = start + size

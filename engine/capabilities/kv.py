@@ -1,4 +1,4 @@
-"""Host side of ``kv``: JSON values under keys, of the whole tenant or (``own``) of the schedule that runs."""
+"""Host side of ``kv``: JSON values under keys, of the whole tenant or (``own``) of the running schedule."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from lodger.engine.effects.journal_rows import KnownValue
 MAX_VALUE = 64 * 1024
 MAX_TTL_S = 366 * 86_400
 DEFAULT_LIMIT = 100
-#: Bytes of one answer; what is left out begins after its last key.
+#: Maximum size of one answer; the next page begins after its last key.
 PAGE_BYTES = 512 * 1024
 
 
@@ -27,7 +27,7 @@ def _scope(session: Session, given: dict[str, Any]) -> str:
 
 
 async def _known(session: Session, scope: str, key: str) -> KnownValue:
-    """Give what the attempt knows of a key, reading it when it knows nothing."""
+    """Return the known state of a key, reading it if necessary."""
     held = session.journal.value(scope, key)
     if not held.known and not held.written:
         session.budgets.spend("queries")
@@ -41,23 +41,23 @@ async def _known(session: Session, scope: str, key: str) -> KnownValue:
 
 
 async def get(session: Session, given: dict[str, Any]) -> Any:
-    """Answer kv.get."""
+    """Handle kv.get."""
     held = await _known(session, _scope(session, given), given["key"])
     held.shown = held.known
     return None if held.now is None else strict_json.parse(held.now)
 
 
 async def set_(session: Session, given: dict[str, Any]) -> None:
-    """Answer kv.set."""
+    """Handle kv.set."""
     effect = _setting(session, given)
     session.budgets.spend("rows_written")
     session.journal.keep(effect, effect.value)
 
 
 async def swap(session: Session, given: dict[str, Any]) -> bool:
-    """Answer kv.swap: whether the key held what was expected, and holds the new value now.
+    """Handle kv.swap: return whether the key had the expected value and has the new one now.
 
-    That it did is looked at once more when the run is committed: another value by then is a conflict.
+    The commit checks the value again: a different one by then is a conflict.
     """
     effect = _setting(session, given)
     held = await _known(session, effect.scope, effect.key)
@@ -71,7 +71,7 @@ async def swap(session: Session, given: dict[str, Any]) -> bool:
 
 
 def _setting(session: Session, given: dict[str, Any]) -> KvSet:
-    """Check a value and how long it is kept; a value of null removes the key only in a swap."""
+    """Validate a value and its lifetime; a value of null deletes the key only in a swap."""
     text: str | None = strict_json.dump(strict_json.normal(given["value"]))
     if len((text or "").encode()) > MAX_VALUE:
         raise bad_request(f"a value holds at most {MAX_VALUE} bytes of JSON")
@@ -86,7 +86,7 @@ def _setting(session: Session, given: dict[str, Any]) -> KvSet:
 
 
 def _same(one: Any, two: Any) -> bool:
-    """Compare JSON values as JavaScript sees them: 1 and 1.0 are one number, 1 and true are not one value."""
+    """Compare JSON values like JavaScript: 1 and 1.0 are equal, 1 and true are not."""
     if isinstance(one, bool) or isinstance(two, bool):
         return one is two
     if isinstance(one, dict) and isinstance(two, dict):
@@ -97,13 +97,13 @@ def _same(one: Any, two: Any) -> bool:
 
 
 async def delete(session: Session, given: dict[str, Any]) -> None:
-    """Answer kv.delete."""
+    """Handle kv.delete."""
     session.budgets.spend("rows_written")
     session.journal.keep(KvSet(_scope(session, given), given["key"], None, line=given["line"]), None)
 
 
 async def add(session: Session, given: dict[str, Any]) -> Any:
-    """Answer kv.add with the number as it would be now."""
+    """Handle kv.add: return the new number."""
     scope = _scope(session, given)
     held = await _known(session, scope, given["key"])
     now = kv_store.added(held.now, given["amount"])
@@ -113,7 +113,7 @@ async def add(session: Session, given: dict[str, Any]) -> Any:
 
 
 async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Answer kv.list: keys in code point order, the journal's included."""
+    """Handle kv.list: return keys in code point order, including the journal's."""
     scope, prefix, after = _scope(session, given), given["prefix"] or "", given["after"] or ""
     limit = min(given["limit"] or DEFAULT_LIMIT, 500)
     own = {key: held.now for (of, key), held in session.journal.values.items() if of == scope and held.written}

@@ -1,4 +1,4 @@
-"""Host side of ``mail``: a mail is checked whole at the call, put into the journal, and sent after the commit."""
+"""Host side of ``mail``: a mail is validated at the call, enters the journal, and is sent after the commit."""
 
 import re
 from typing import Any
@@ -9,17 +9,18 @@ from lodger.engine.effects.effect import Mail
 
 MAX_SUBJECT = 500
 MAX_BODY = 256 * 1024
-#: An address as mail systems carry it unquoted: no display name, no comment, no space, one @, a domain of plain labels.
+#: An address in its plain form: no display name, no comment, no space, one @, a domain of plain labels.
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
-#: What ends or bends a header line: C0 and C1 controls, and the separators that some software takes for line ends.
-#: RFC 2047: what a mail program shows decoded. Decoded by ours, too, it would be lines of a head (seen); plain text needs none.
+#: Encoded words of RFC 2047, which mail programs decode. Python's email package decodes them too, which could inject
+#: header lines.
 _ENCODED = re.compile(r"=\?[^?\s]*\?[^?\s]*\?")
+#: Control characters that end a header line: C0, C1, and separators that some software treats as line ends.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def checked_address(text: str) -> str:
-    """Give an address back, or refuse it.
+    """Return an address if it is valid.
 
     Raises:
         CallRefused: ``bad_address``.
@@ -37,7 +38,7 @@ def checked_address(text: str) -> str:
 
 
 async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
-    """Answer mail.send."""
+    """Handle mail.send."""
     to = tuple(dict.fromkeys(checked_address(item) for item in given["to"]))
     reply_to = None if given["replyTo"] is None else checked_address(given["replyTo"])
     subject = given["subject"]
@@ -59,7 +60,7 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
 
 
 async def _allowed(session: Session, addresses: tuple[str, ...]) -> None:
-    """Refuse addresses that no grant names and that are nobody's of the tenant: as recipients, and where answers go."""
+    """Refuse recipients and reply addresses that are neither granted nor addresses of the tenant's own people."""
     grants = session.grants
     unnamed = [address for address in addresses if not grants.of_mail(address, own=False)]
     asked = [address for address in unnamed if grants.of_mail(address, own=True)]

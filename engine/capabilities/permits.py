@@ -1,4 +1,4 @@
-"""Whether a run may make a call at all: the call's grant in the table of calls against what the run holds."""
+"""Checks the grant of a host call against the grants of the attempt."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from lodger.stdlib.calls import HostCall
 
 
 def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Datasets) -> None:
-    """Let a call pass, or refuse it by the name of the grant that it lacks.
+    """Refuse a call without its grant, naming the missing grant.
 
-    Grants that depend on more than a set's name (whom a mail goes to, which host) are looked at where that is known.
+    Grants that depend on more than a set's name (recipients, hosts) are checked by the capability.
 
     Raises:
-        CallRefused: ``denied``; ``bad_request`` when the call names what can be no set.
+        CallRefused: ``denied``; ``bad_request`` if the name of the set is invalid.
     """
     kind, _, verb = call.grant.partition(":")
     write = verb != "read"
@@ -32,12 +32,12 @@ def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Dat
 
 
 def require_rows(grants: Grants, name: str, datasets: Datasets, *, write: bool) -> None:
-    """Let rows of a set be read, or also written, or refuse it."""
+    """Refuse reads, or with ``write`` writes, of a set without the grant."""
     exposed = isinstance(datasets.named(name), TableDataset)
     if not grants.of_rows(name, exposed=exposed, write=write):
         raise lacking(f"{'sets' if exposed else 'collections'}:{'write' if write else 'read'}:{name}")
 
 
 def lacking(grant: str) -> CallRefused:
-    """Give the refusal that names what the run would have to hold."""
+    """Return the refusal that names the missing grant."""
     return denied(f"this run does not hold the grant {grant}")

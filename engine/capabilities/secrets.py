@@ -1,7 +1,7 @@
-"""Host side of ``secrets``: handles in headers are replaced where a request leaves; a plain value is given by grant alone.
+"""Host side of ``secrets``: placeholders in headers are replaced when a request is sent; plain values need their own grant.
 
-A handle is text: ``{{secret:NAME}}`` stands for the value, ``{{basic:USER:NAME}}`` for what HTTP's Basic scheme makes of a user and
-the value. It means something in the headers of a request and nowhere else, so a script that writes it by hand gains nothing.
+A placeholder is text: ``{{secret:NAME}}`` stands for the value, ``{{basic:USER:NAME}}`` for the Basic credentials of a
+user and the value. It has a meaning only in the headers of a request.
 """
 
 import base64
@@ -16,21 +16,21 @@ from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.request_errors import SecretRefused
-from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.redaction import Redactor
 
-#: Letters that values may take in the headers of a request, reckoned generously.
+#: Maximum total size of values in the headers of a request, estimated generously.
 MAX_FILLED = 64 * 1024
 _HANDLE = re.compile(r"\{\{(?:secret:|basic:([^{}:]{0,128}):)([A-Za-z][A-Za-z0-9_]{0,62})\}\}", re.ASCII)
 
 
-async def none_known(_names: Collection[str]) -> dict[str, Opened]:
-    """Know no secret."""
+async def none_known(_names: Collection[str]) -> dict[str, OpenSecret]:
+    """Return no secrets."""
     return {}
 
 
 async def read(session: Session, given: dict[str, Any]) -> str:
-    """Answer secrets.read: the one way by which a value reaches a script."""
+    """Handle secrets.read, the only call that returns a secret's value to a script."""
     name = given["name"]
     if not session.grants.of_secret(name, plain=True):
         raise lacking(f"secret:{name}:plain")
@@ -43,23 +43,23 @@ async def read(session: Session, given: dict[str, Any]) -> str:
 
 
 class SecretHandles:
-    """The handles in the headers of one request.
+    """The placeholders in the headers of one request.
 
     Args:
-        headers: as the script gave them.
+        headers: headers from the script.
     """
 
     def __init__(self, headers: Headers) -> None:
         self._headers = headers
         self.names = {match[2] for _, value in headers for match in _HANDLE.finditer(value)}
-        self._known: dict[str, Opened] = {}
+        self._known: dict[str, OpenSecret] = {}
 
     async def look_up(self, session: Session) -> None:
-        """Fetch the values.
+        """Read the values of the secrets.
 
         Raises:
-            CallRefused: ``denied`` for one that was not granted, ``secret_unknown`` for one that there is not, ``bad_header`` when
-                the headers would be too long with them.
+            CallRefused: ``denied`` without the grant, ``secret_unknown`` for a missing secret, ``bad_header`` if the
+                headers would be too long with the values.
         """
         for name in sorted(self.names):
             if not session.grants.of_secret(name):
@@ -67,13 +67,13 @@ class SecretHandles:
         self._known = await session.opens(self.names) if self.names else {}
         for name in sorted(self.names - set(self._known)):
             raise _unknown(name)
-        # A handle is short and its value may not be.
+        # A placeholder is short, its value may be long.
         asked = (match for _, value in self._headers for match in _HANDLE.finditer(value))
         if sum(2 * len(self._known[match[2]].value) + 3 * len(match[0]) for match in asked) > MAX_FILLED:
             raise CallRefused("bad_header", f"with their secrets the headers are longer than {MAX_FILLED} letters")
 
     def fill(self, origin: Origin, headers: Headers) -> Headers:
-        """Put the values in for one origin.
+        """Replace the placeholders by values, for one origin.
 
         Raises:
             SecretRefused: a secret is bound to other origins.
@@ -91,13 +91,13 @@ class SecretHandles:
         return base64.b64encode(f"{match[1]}:{known.value}".encode()).decode()
 
     def redacted(self, answer: Answer) -> Answer:
-        """Give an answer without the values: a host that repeats what it was sent tells the script nothing."""
+        """Return the response without the values, which a host could repeat."""
         if not self._known:
             return answer
         redactor, of_names = Redactor(), Redactor()
         for known in self._known.values():
             redactor.add(known.name, known.value)
-            of_names.add(known.name, known.value.lower())  # as names of headers are
+            of_names.add(known.name, known.value.lower())  # header names are in lower case
         headers = tuple((of_names.text(name), redactor.text(value)) for name, value in answer.headers)
         return Answer(
             answer.status, redactor.text(answer.reason), redactor.text(answer.url), headers, redactor.bytes(answer.body),

@@ -148,7 +148,7 @@ class Serving:
         if self._as_json:
             write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": round(left_s, 3)})
             sys.stdout.flush()
-        self.say(f"{error.what} ({error.why}); it retrying for {left_s:.0f} s")
+        self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
 
     async def _serve(self) -> None:
         import asyncio
@@ -156,7 +156,7 @@ class Serving:
         from contextlib import AsyncExitStack
 
         from lodger.engine.service.async_engine import Engine
-        from lodger.engine.store.connection.database import shown
+        from lodger.engine.store.connection.database import mask_password
 
         stopping, loop = asyncio.Event(), asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
@@ -182,7 +182,7 @@ class Serving:
             if self._role != "api":
                 self._serve_metrics(stack, engine)
                 node = await self._node(stack, engine)
-                self.say(f"node {node} is up on {shown(self._settings.database)}; Ctrl-C stops it")
+                self.say(f"node {node} is up on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
             await stopping.wait()
             if not self._with_parent:

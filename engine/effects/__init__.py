@@ -1,1 +1,1 @@
-"""What a step asked to change, and the one owner of the transaction that applies it."""
+"""Effects of an attempt, and the one owner of the transaction that applies them. It must never run a script."""

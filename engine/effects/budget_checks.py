@@ -1,7 +1,7 @@
-"""Whether what an attempt asks for may still happen today, and fits: looked at in the transaction that would let it happen.
+"""Checks of an attempt's effects against day budgets and storage, in the transaction that commits them.
 
-While an attempt ran others have ended, so what it was told of its tenant's day may be true no more. Here nobody else changes it:
-the caller holds the tenant's lock.
+Other attempts may have ended while this one ran, so that the usage it started with is outdated. The caller holds the
+tenant's lock, so that usage does not change here.
 """
 
 from collections import Counter
@@ -17,16 +17,16 @@ from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import BUDGETS, STORAGE, Overdrawn
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
-from lodger.engine.store.usage.usage import Today
+from lodger.engine.store.usage.usage import DayUsage
 from lodger.sandbox.outcome import Outcome
 
-#: Most bytes that one written row or key can add to what a tenant keeps.
+#: Maximum number of bytes that one written row or key adds to a tenant's stored data.
 LARGEST = 256 * 1024
 _EFFECTS = tuple(spec.name for spec in BUDGETS if spec.effect)
 
 
 class BudgetExceeded(NotApplied):
-    """What the attempt asks for would pass a budget of the day, or what its tenant may store."""
+    """The effects would exceed a budget of the day, or the tenant's storage."""
 
     outcome = Outcome.CALL_LIMIT
 
@@ -37,7 +37,7 @@ class BudgetExceeded(NotApplied):
 
 
 def _first_over(overdrawn: Overdrawn, effects: Sequence[Effect]) -> int:
-    """Give the first effect that passes the budget; 0 where no single one does."""
+    """Return the index of the first effect that exceeds the budget; 0 if no single one does."""
     room = overdrawn.limit - overdrawn.used
     for index, effect in enumerate(effects):
         if overdrawn.name == "mails" and isinstance(effect, Mail):
@@ -50,32 +50,32 @@ def _first_over(overdrawn: Overdrawn, effects: Sequence[Effect]) -> int:
 
 
 class BudgetChecks:
-    """The budgets of one UTC day, and the bytes, of the tenants of one batch of ends."""
+    """Day budgets and stored bytes of the tenants of one batch of ended attempts."""
 
     def __init__(self, context: StoreContext, connection: Connection, now_us: int) -> None:
         self.day = now_us // usage.DAY_US
         self._context = context
         self._connection = connection
-        self._known: dict[str, Today] = {}
+        self._known: dict[str, DayUsage] = {}
         self._kept: dict[str, int] = {}
         self._ended: Counter[tuple[str, str]] = Counter()
         self._held: dict[str, dict[str, int]] = {}
         self._near = False
 
     def look(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
-        """Ask what the tenants of those attempts that have effects have used; one question for all."""
+        """Read the usage of the tenants of attempts with effects, in one query."""
         reserved = {
             claim.tenant_id for claim, finished in batch if finished.outcome is Outcome.OK and effects_of(finished)
         }
         if reserved:
-            self._known = usage.of_day(self._context, self._connection, reserved, self.day)
-            self._kept = storage_usage.kept(self._connection, reserved)
+            self._known = usage.usages_of_day(self._context, self._connection, reserved, self.day)
+            self._kept = storage_usage.kept_bytes(self._connection, reserved)
 
     def require(self, claim: Claim, finished: Finished) -> None:
-        """Let the effects of an attempt be, before they are applied.
+        """Check the day budgets of an attempt before its effects are applied.
 
         Raises:
-            Overspent: a budget of the day would be passed.
+            BudgetExceeded: a budget of the day would be exceeded.
         """
         tenant = claim.tenant_id
         known = self._known.get(tenant)
@@ -92,12 +92,10 @@ class BudgetChecks:
         self._kept[tenant] = self._exactly(tenant) if self._near else maximum
 
     def fit(self, claim: Claim, finished: Finished) -> None:
-        """Look, after the effects were applied, whether what their tenant keeps is still no more than it may be.
-
-        What removes is always let be.
+        """Check the stored bytes of the tenant after the effects were applied; deletions are always allowed.
 
         Raises:
-            Overspent: of ``storage_bytes``.
+            BudgetExceeded: of ``storage_bytes``.
         """
         tenant = claim.tenant_id
         known = self._known.get(tenant)
@@ -109,25 +107,25 @@ class BudgetChecks:
         self._kept[tenant] = now
 
     def let(self, claim: Claim, finished: Finished) -> None:
-        """Count an attempt that ends with its effects, so that the next one of the batch knows."""
+        """Count the effects of an attempt for the checks of the next one in the batch."""
         for name, amount in effects_of(finished).items():
             self._ended[claim.tenant_id, name] += amount
 
     def held(self, claim: Claim) -> None:
-        """Look again at what is held of this tenant's day: an attempt of it was sealed."""
+        """Discard the cached reservations of this tenant after one of its attempts was sealed."""
         self._held.pop(claim.tenant_id, None)
 
     def _holding(self, tenant_id: str) -> dict[str, int]:
         if tenant_id not in self._held:
-            self._held[tenant_id] = budget_reservations.held(self._connection, tenant_id, self.day)
+            self._held[tenant_id] = budget_reservations.reserved(self._connection, tenant_id, self.day)
         return self._held[tenant_id]
 
     def _exactly(self, tenant_id: str) -> int:
-        return storage_usage.kept(self._connection, [tenant_id]).get(tenant_id, 0)
+        return storage_usage.kept_bytes(self._connection, [tenant_id]).get(tenant_id, 0)
 
 
 def effects_of(finished: Finished) -> dict[str, int]:
-    """Give what of the budgets the effects of an attempt draw on."""
+    """Return the amounts that the effects of an attempt use, by budget."""
     spent = finished.spent or budget_table.of_effects(finished.effects)
     return {name: spent[name] for name in _EFFECTS if spent.get(name)}
 

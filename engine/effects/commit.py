@@ -1,7 +1,7 @@
-"""Applies a journal on a connection, inside the caller's transaction: all of it, or nothing and an error that says why.
+"""Applies a journal on a connection, inside the caller's transaction: completely, or not at all with an error.
 
-The one owner of writes on tenants' rows. The caller holds the write transaction (``BEGIN IMMEDIATE`` on SQLite; rows are
-locked here on PostgreSQL), so what is compared cannot change before it is written.
+The one owner of writes to tenants' rows. The caller holds the write transaction (``BEGIN IMMEDIATE`` on SQLite; on
+PostgreSQL rows are locked here), so that rows cannot change between comparison and write.
 """
 
 import json
@@ -58,22 +58,23 @@ from lodger.engine.store.stores import driver_of
 
 
 def apply(connection: Connection, asked: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
-    """Apply every effect in call order, in a savepoint that keeps the caller's own statements apart.
+    """Apply every effect in call order, in a savepoint of its own.
 
     Args:
         connection: in a transaction that may write.
-        asked: of a step that succeeded; all of it must belong to the connection's database.
-        now_us: when, microseconds UTC.
-        verify: compare what was read with what is there. Not when it has been compared and held since.
+        asked: effects of a successful step; all must belong to the connection's database.
+        now_us: time of the commit, microseconds UTC.
+        verify: compare the rows that were read with the present ones; False if they were compared before and held
+            since.
 
     Returns:
-        The keys that the database made, by the token that stood for them.
+        The keys that the database generated, by their tokens.
 
     Raises:
         EffectRefused: a constraint or a reference; nothing is applied.
         ConflictFound: a written row changed since it was read; nothing is applied.
-        NotYet: a sealed attempt, or a transaction of the platform's, holds what is written; nothing is applied.
-        Overthrown: the caller's transaction is gone, with everything in it.
+        WriteBlocked: a sealed attempt, or a transaction of the platform, locks the rows; nothing is applied.
+        TransactionLost: the caller's transaction was rolled back by the database.
     """
     try:
         with savepoint(connection):
@@ -85,7 +86,7 @@ def apply(connection: Connection, asked: Journal | WriteSet, *, now_us: int, ver
 
 
 def write(connection: Connection, asked: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
-    """Do what :func:`apply` does inside the caller's savepoint, which takes all of it back when this raises."""
+    """Do the work of :func:`apply` inside the caller's savepoint, which must be rolled back if this raises."""
     if not asked:
         return {}
     write_set = asked if isinstance(asked, WriteSet) else asked.write_set()
@@ -100,15 +101,15 @@ def write(connection: Connection, asked: Journal | WriteSet, *, now_us: int, ver
         raise
 
 
-#: How long a commit in the ledger's transaction, which others share, waits for a row that the platform holds.
+#: Maximum wait for a row that the platform has locked, in a commit in the ledger's shared transaction, milliseconds.
 HELD_MS = 50
-#: How long one statement of such a commit may take, triggers of the platform's table included. Elsewhere nobody else waits for it.
+#: Maximum duration of one statement of such a commit, triggers of the platform's table included, milliseconds.
 STATEMENT_MS = 5000
 
 
 @contextmanager
 def _impatient(connection: Connection, write_set: WriteSet) -> Iterator[None]:
-    """Wait only shortly for the platform's tables in the ledger's database: its transactions and triggers know no bounds of ours."""
+    """Limit waits and statements on the platform's tables in the ledger's database: its transactions and triggers are unbounded."""
     if write_set.home is not None or not any(isinstance(rows, TableDataset) for rows in write_set.sets):
         yield
         return
@@ -136,7 +137,7 @@ class _Commit:
             guard.name_tenant(self.connection, self.write_set.tenant_id, self.write_set.datasets, self.write_set.sets)
         if verify:
             holds.require_free(self.connection, self.write_set)
-        # In one order for all, so that two commits wait for each other instead of embracing.
+        # The same order in every commit, so that two commits cannot deadlock.
         for rows, expected_rows in sorted(self.write_set.expected_rows.items(), key=lambda item: item[0].name):
             self.live[rows] = self.reader.rows(rows, expected_rows, lock=True)
             if verify:
@@ -155,7 +156,7 @@ class _Commit:
         return self.made
 
     def _check_deferred_rules(self) -> None:
-        """Check now the rules that the database would check only at the end of a transaction, which this run shares with others."""
+        """Check deferred constraints now: the transaction is shared with other attempts."""
         tables = [
             (n, effect) for n, effect in self.write_set.effects if isinstance(effect, ROW_EFFECTS) and _in_table(effect)
         ]
@@ -171,7 +172,7 @@ class _Commit:
             raise EffectRefused("constraint", OF_THE_WHOLE, index=index, place=place) from None
 
     def _tell(self) -> None:
-        """Write down what changed, once for each row."""
+        """Write changes to the feed, one per row."""
         for rows, changed in self.changed.items():
             if not feed.kept(rows) or self._triggered(rows):
                 continue
@@ -182,20 +183,20 @@ class _Commit:
             feed.record(self.connection, feed.source_of(rows), owner, keyed, self.now_us, self.write_set.consumer)
 
     def _heard(self) -> bool:
-        """Whether triggers write down some of what is changed: they have to know who changes it."""
+        """Whether triggers record some of the changes, which need the name of the consumer."""
         return any(isinstance(rows, TableDataset) and rows.feed == "trigger" for rows in self.write_set.sets)
 
     def _triggered(self, rows: Dataset) -> bool:
         return isinstance(rows, TableDataset) and rows.feed == "trigger" and triggers.stands(self.connection, rows)
 
     def _note(self, effect: RowEffect) -> None:
-        """Note what happened to a row, as seen over the whole run."""
+        """Record the net change of a row over the whole run."""
         changed = self.changed.setdefault(effect.rows, {})
         kind = feed.INSERT if isinstance(effect, Insert) else feed.DELETE if isinstance(effect, Delete) else feed.UPDATE
         changed[effect.key] = feed.net(changed.get(effect.key), kind)
 
     def _walled(self, placed: tuple[int, Effect]) -> bool:
-        """Whether an effect is written as the role that can write nothing of another tenant's."""
+        """Whether an effect is written under the role that cannot write other tenants' rows."""
         effect = placed[1]
         if isinstance(effect, KvSet | KvAdd) or (
             isinstance(effect, ROW_EFFECTS) and isinstance(effect.rows, Collection)
@@ -279,7 +280,7 @@ class _Commit:
             if effect.token:
                 position = list(rows.table.primary_key.columns).index(rows.key.column)
                 made = self.made[effect.key] = (result.inserted_primary_key or {position: None})[position]
-            if result.rowcount == 0 or (effect.token and made is None):  # what SQLite calls its key is another row's
+            if result.rowcount == 0 or (effect.token and made is None):  # SQLite reports the key of another row
                 raise CallRefused("not_written", f"insert in {rows.name}: a rule of the table passes this row over")
         self.live.setdefault(rows, {})[effect.key] = row
 
@@ -313,7 +314,7 @@ class _Commit:
             document_index.write(self.connection, self.scope, rows.name, indexed, row)
 
     def _indexed(self, rows: Collection) -> list[str]:
-        """Give the indexed paths of a collection, looked up once."""
+        """Return the indexed paths of a collection, looked up only once."""
         found = self.indexes.get(rows.name)
         if found is None:
             found = document_index.paths(self.connection, self.scope, rows.name, complete=False)
@@ -328,7 +329,7 @@ class _Commit:
         return self.reader.compiler.equals(rows.key, self._real(key))
 
     def _real(self, key: Any) -> Any:
-        """Give the key that the database made where a token stands for it."""
+        """Return the key that the database generated for a token; other keys unchanged."""
         return self.made.get(key, key) if self.made and isinstance(key, int) else key
 
     def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
@@ -336,13 +337,13 @@ class _Commit:
         return {rows.fields[name].column.key: written(rows.fields[name], value) for name, value in row.items()}
 
     def _resolved(self, rows: Dataset, row: Row) -> Row:
-        """Put real keys where tokens stand: in references, never in plain numbers."""
+        """Replace tokens by generated keys, in references only: plain numbers could look like tokens."""
         if not self.made or isinstance(rows, Collection):
             return row
         return row | {name: self.made[row[name]] for name in rows.references if row.get(name) in self.made}
 
     def _owned(self, rows: TableDataset, row: Row) -> None:
-        """Refuse references to rows that this tenant does not have; another's and none at all are told apart by nothing."""
+        """Refuse references to rows that this tenant does not have; those of other tenants get the same error as missing ones."""
         for name, reference in rows.references.items():
             value = row.get(name)
             if value is not None and not self._there(rows, name, reference, value):
@@ -376,7 +377,7 @@ class _Commit:
             "message_id": mail.message_id,
             "payload": strict_json.dump(payload),
         }
-        outbox.put(self.connection, [row], self.now_us)
+        outbox.enqueue(self.connection, [row], self.now_us)
 
 
 def _body(row: Row) -> str:

@@ -1,18 +1,18 @@
-"""Why a journal was not applied. Each names the effect and the line of the script that asked for it."""
+"""Errors of a journal that was not applied, each with the effect and the line of the script."""
 
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 
 class NotApplied(Exception):
-    """The journal changed nothing.
+    """The journal was not applied.
 
     Attributes:
-        outcome: how the attempt ends.
+        outcome: outcome of the attempt.
         code: stable machine name.
-        message: one sentence for the author; no SQL, no Python text, no other tenant's value.
-        index: 0-based place of the effect in the journal.
-        file, line: where the script made the call; None when unknown.
+        message: one sentence for the author, without SQL, Python text, or values of other tenants.
+        index: 0-based index of the effect in the journal.
+        file, line: position of the call in the script; None if unknown.
     """
 
     outcome = Outcome.EFFECT_REFUSED
@@ -27,24 +27,24 @@ class NotApplied(Exception):
         self.line = int(row) if row.isdecimal() else None
 
     def as_error(self) -> ScriptError:
-        """Give the error as the action row shows it."""
+        """Return the error for the action row."""
         return ScriptError(name=type(self).__name__, message=self.message, file=self.file, line=self.line)
 
 
 class EffectRefused(NotApplied):
-    """The database forbids an effect: a constraint, a reference to nothing of this tenant's."""
+    """The database refuses an effect: a constraint, or a reference to a row that this tenant does not have."""
 
 
 class ConflictFound(NotApplied):
-    """A row that was to be written no longer holds what the attempt read; running again will see the new one."""
+    """A row that was to be written has changed since the attempt read it; a repeated attempt reads the new one."""
 
     outcome = Outcome.CONFLICT
 
 
 class WriteBlocked(Exception):
-    """Something that the journal writes is held by somebody else just now; the same journal may be applied a little later.
+    """A row that the journal writes is locked by another transaction; the same journal may be applied a little later.
 
-    ``message`` is for the author, ``index`` and ``place`` as for :class:`NotApplied`.
+    ``message`` is for the author, ``index`` and ``place`` are as for :class:`NotApplied`.
     """
 
     def __init__(self, message: str, *, index: int = 0, place: str | None = None) -> None:
@@ -54,5 +54,5 @@ class WriteBlocked(Exception):
         self.place = place
 
     def as_conflict(self) -> ConflictFound:
-        """Give what it is to an attempt that has waited long enough."""
+        """Return the conflict for an attempt that has waited long enough."""
         return ConflictFound("conflict", self.message, index=self.index, place=self.place)

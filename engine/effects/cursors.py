@@ -1,4 +1,4 @@
-"""How far each consumer has read each feed, in the ledger's database: moved only by the commit of the run that has read."""
+"""Positions of consumers in feeds, in the ledger's database; moved only by the commit of the run that has read the changes."""
 
 from sqlalchemy import Connection, select
 
@@ -13,7 +13,7 @@ _c = cursors.c
 
 
 def read(connection: Connection, tenant_id: str, consumer: str, source: str) -> Position | None:
-    """Give a consumer's place in a feed, None when it has never read it."""
+    """Return a consumer's position in a feed, None if it has never read it."""
     mine = (_c.tenant_id == tenant_id, _c.consumer == consumer, _c.source == source)
     row = connection.execute(select(_c.xid, _c.seq).where(*mine)).first()
     return None if row is None else Position(row.xid, row.seq)
@@ -22,12 +22,12 @@ def read(connection: Connection, tenant_id: str, consumer: str, source: str) -> 
 def move(
     connection: Connection, tenant_id: str, effect: Consumed, now_us: int, *, index: int, verify: bool = True
 ) -> None:
-    """Move a consumer on.
+    """Move a consumer's position.
 
     Raises:
         ConflictFound: another run of the same consumer has read the same changes and was committed first.
     """
-    Scope(tenant_id)  # the tenant is the journal's; nothing here comes from a script
+    Scope(tenant_id)  # checks the tenant, which comes from the journal and not from a script
     if verify and read(connection, tenant_id, effect.consumer, effect.source) != effect.base:
         raise ConflictFound(
             "conflict", f"changes of {effect.name} were read by another run meanwhile", index=index, place=effect.line

@@ -1,4 +1,4 @@
-"""The things that a step can ask to change, as plain values; and what a change makes of a row."""
+"""Effects as plain values, and how they change a row."""
 
 import json
 from collections.abc import Iterable
@@ -13,24 +13,24 @@ from lodger.engine.data.values import kinds
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import scaled
 
-#: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only: what a
-#: script's numbers can hold, and no table's own keys come near.
+#: Keys that the database will generate are represented by integers from here downwards, inside the journal only. A
+#: script's numbers can hold them, and real keys do not come near.
 FIRST_TOKEN = -(2**53) + 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requested:
-    """What every effect carries: ``line`` is ``file:line`` of the call, None when unknown."""
+    """Base of every effect: ``line`` is ``file:line`` of the call, None if unknown."""
 
     line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Insert(Requested):
-    """A new row; ``row`` is canonical and holds the key, ``given`` names what the script said (None: all of it).
+    """A new row; ``row`` is canonical and has the key, ``given`` names the columns that the script set (None: all).
 
-    ``token``: the key stands for one that the database will make. ``upsert``: a row that is in the way is a conflict, not a
-    refusal: the run is made again and changes that one.
+    ``token``: the key is a token for one that the database will generate. ``upsert``: an existing row is a conflict,
+    not a refusal; the repeated run updates it.
     """
 
     rows: Dataset
@@ -52,7 +52,7 @@ class Update(Requested):
 
 @dataclass(frozen=True, slots=True)
 class Increment(Requested):
-    """Amounts added to whatever the row then holds: increments of several attempts all count."""
+    """Amounts added to the row's present values, so that increments of concurrent attempts all count."""
 
     rows: Dataset
     key: Any
@@ -61,7 +61,7 @@ class Increment(Requested):
 
 @dataclass(frozen=True, slots=True)
 class Delete(Requested):
-    """A row removed."""
+    """A deleted row."""
 
     rows: Dataset
     key: Any
@@ -69,7 +69,7 @@ class Delete(Requested):
 
 @dataclass(frozen=True, slots=True)
 class KvSet(Requested):
-    """A value kept under a key, or removed when ``value`` is None; ``value`` is JSON text."""
+    """A value stored under a key, or deleted if ``value`` is None; ``value`` is JSON text."""
 
     scope: str
     key: str
@@ -79,7 +79,7 @@ class KvSet(Requested):
 
 @dataclass(frozen=True, slots=True)
 class KvAdd(Requested):
-    """An amount added to whatever number the key then holds."""
+    """An amount added to the key's present number."""
 
     scope: str
     key: str
@@ -88,7 +88,7 @@ class KvAdd(Requested):
 
 @dataclass(frozen=True, slots=True)
 class Mail(Requested):
-    """A mail; the addresses are checked."""
+    """A mail with validated addresses."""
 
     to: tuple[str, ...]
     subject: str
@@ -100,12 +100,12 @@ class Mail(Requested):
 
 @dataclass(frozen=True, slots=True)
 class Consumed(Requested):
-    """Changes read from a feed: the consumer's place moves on when the run is committed.
+    """Changes read from a feed: the commit moves the consumer's position.
 
     Attributes:
-        name: of the set, for people.
-        base: where the consumer stood, None when it had never read; ``to`` is where it stands then.
-        count: how many were read; ``more`` whether further ones waited.
+        name: name of the set, for display.
+        base: position before the read, None if there was none; ``to`` is the position after it.
+        count: number of changes read; ``more`` is true if others follow.
     """
 
     name: str
@@ -130,13 +130,13 @@ Effect = RowEffect | KvSet | KvAdd | Mail | Emit | Consumed
 
 
 def has_unread_changes(effects: Iterable[Effect]) -> bool:
-    """Whether changes wait that a run has not read, of a feed that it did read."""
+    """Whether a run left changes unread in a feed that it read."""
     last = {effect.source: effect.more for effect in effects if isinstance(effect, Consumed)}
     return any(last.values())
 
 
 def after(row: Row, effect: Update | Increment) -> Row:
-    """Give the row as the effect leaves it.
+    """Return the row after the effect.
 
     Raises:
         CallRefused: ``not_a_number`` or ``out_of_range`` of an increment.
@@ -162,7 +162,7 @@ def _added(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
 
 
 def plus(held: float, amount: float) -> int | float:
-    """Add as JavaScript's numbers do, whole ones staying whole.
+    """Add like JavaScript's numbers; integers stay integers.
 
     Raises:
         CallRefused: ``out_of_range``.
@@ -174,11 +174,11 @@ def plus(held: float, amount: float) -> int | float:
 
 
 def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
-    """Describe an effect for people, JSON-able: what ``lodger exec`` and a dry run show.
+    """Describe an effect as JSON for ``lodger exec`` and dry runs.
 
     Args:
-        effect: what was asked.
-        before: the row as it was, for the old values of an update and an increment and for what a deleted row held.
+        effect: the effect.
+        before: the row before it, for the old values of an update, an increment or a deletion.
     """
     about: dict[str, Any]
     if isinstance(effect, Insert | Update | Increment | Delete):
@@ -219,12 +219,12 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
 
 
 def stated(effect: Insert) -> Row:
-    """Give what the script said of a new row; the database fills in the rest."""
+    """Return the values that the script set in a new row; the database fills in the others."""
     return {name: value for name, value in effect.row.items() if effect.given is None or name in effect.given}
 
 
 def on_wire(rows: Dataset, row: Row) -> dict[str, Any]:
-    """Give a row, or some of its columns, in wire form."""
+    """Return a row, or some of its columns, in wire form."""
     return {name: _wire(rows, name, value) for name, value in row.items()}
 
 
@@ -233,7 +233,7 @@ def _for_people(rows: Dataset, row: Row) -> dict[str, Any]:
 
 
 def _to_json(rows: Dataset, name: str, value: Any) -> Any:
-    """Give a value in wire form; as text where scripts cannot be given it."""
+    """Return a value in wire form; as text if it has no wire form."""
     try:
         return _wire(rows, name, value)
     except CallRefused:
@@ -247,10 +247,10 @@ def _wire(rows: Dataset, name: str, value: Any) -> Any:
 
 
 def amount_of(rows: Dataset, name: str, value: Any) -> Any:
-    """Make the canonical amount of an increment.
+    """Return the canonical amount of an increment.
 
     Raises:
-        CallRefused: ``bad_request``: not a number, or a column that holds none.
+        CallRefused: ``bad_request``: not a number, or a column that is not numeric.
     """
     if isinstance(rows, TableDataset):
         column = rows.fields[name]

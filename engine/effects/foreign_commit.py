@@ -1,8 +1,8 @@
-"""Applies a sealed write set in a platform's own database, at most once whoever tries and however often.
+"""Applies a sealed write set in a platform's own database, at most once for any number of nodes and tries.
 
-The receipt, one row for each step of an action, is written in the same transaction as the effects. It is written first:
-a second node that applies the same write set waits for it and then finds the verdict. A refusal leaves a receipt too, because
-the next look could find the rows as they were read and apply what the ledger has already called refused.
+A receipt, one row for each step of an action, is written in the same transaction before the effects: a second node with
+the same write set waits for it and finds the verdict. A refusal writes a receipt too, because otherwise a later try
+could succeed after the ledger has recorded the refusal.
 """
 
 import json
@@ -29,25 +29,25 @@ _r = receipts.c
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a write set there. ``outcome`` is ``ok`` when it was applied; else nothing of it was, ever."""
+    """Result of a write set in the platform's database. ``outcome`` is ``ok`` if it was applied; else it never will be."""
 
     outcome: Outcome
     error: ScriptError | None = None
 
 
 class DatabaseUnavailable(Exception):
-    """The database cannot say: it is away, busy, full. Nothing is known to be applied; ask again later."""
+    """The database is unreachable, busy or full; whether the write set is applied is unknown until a later try."""
 
 
 def apply(database: ForeignDatabase, write_set: WriteSet, attempt: int, *, now_us: int) -> Receipt:
-    """Apply a write set, or find what became of it.
+    """Apply a write set, or return the result of an earlier try.
 
     Args:
         write_set: the part of a journal that belongs to this database.
-        attempt: number of the attempt that made it; a later attempt takes the place of one that was refused.
+        attempt: number of its attempt; a later attempt replaces a refused one.
 
     Raises:
-        NotNow: it is unknown; the same call later finds out.
+        DatabaseUnavailable: the result is unknown; the same call later finds it.
     """
     try:
         try:
@@ -75,13 +75,13 @@ def apply(database: ForeignDatabase, write_set: WriteSet, attempt: int, *, now_u
 
 
 def _said(error: DBAPIError) -> ScriptError:
-    if of_the_tables(error):  # a rule that the database looks at only at the end of a transaction
+    if of_the_tables(error):  # a constraint that is checked at the end of a transaction
         return ScriptError("EffectRefused", OF_THE_WHOLE)
     return ScriptError("EngineFault", f"the platform's database could not be written: {type(error).__name__}")
 
 
 def _claim(connection: Connection, write_set: WriteSet, attempt: int, verdict: Receipt, now_us: int) -> Receipt | None:
-    """Write the receipt of this attempt; give the one that stands already, None when this one was written."""
+    """Write the receipt of this attempt; return an existing one, or None if this one was written."""
     values = {
         "attempt": attempt,
         "verdict": APPLIED if verdict.outcome is Outcome.OK else REFUSED,
@@ -90,7 +90,7 @@ def _claim(connection: Connection, write_set: WriteSet, attempt: int, verdict: R
     }
     mine = (_r.action_id == write_set.action_id, _r.step == write_set.step)
     made = {"action_id": write_set.action_id, "step": write_set.step} | values
-    # Waits for a transaction that is just writing it.
+    # Waits for a concurrent transaction that is writing it.
     fresh = driver_of(connection).insert(receipts).values(made).on_conflict_do_nothing().returning(_r.step)
     if connection.execute(fresh).first() is not None:
         return None
@@ -111,12 +111,13 @@ def _read(detail: str) -> Receipt:
     return Receipt(Outcome(outcome), ScriptError(name, message, file=file, line=line))
 
 
-#: Classes of SQLSTATE after which the same transaction may succeed: connection, rollback, resources, lock, operator, system.
+#: Classes of SQLSTATE after which the same transaction may succeed: connection, rollback, resources, lock, operator,
+#: system.
 _PASSING = ("08", "25", "40", "53", "55", "57", "58")
 
 
 def passing(error: DBAPIError) -> bool:
-    """Whether a database that refused may do the same thing later: it was away, busy or full."""
+    """Whether the same write may succeed later: the database was unreachable, busy or full."""
     if error.connection_invalidated:
         return True
     state = state_of(error)

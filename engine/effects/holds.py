@@ -1,7 +1,8 @@
-"""What sealed attempts will write in the ledger's database: nobody else writes it until they have.
+"""Holds: rows of the ledger's database that a sealed attempt will write, locked for other attempts until it has.
 
-A sealed attempt can no longer fail: its effects elsewhere may be done. So what was compared when it was sealed must stay as
-it was. A hold lasts as long as the seal, which is a round trip unless the platform's database is away.
+A sealed attempt can no longer fail, because its effects in another database may be applied. Rows that were compared
+when it was sealed must not change until then. A hold lasts as long as the seal: one round trip, unless the platform's
+database is unreachable.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from lodger.engine.store.schema.script_data import holds
 
 
 def places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[int, Effect]]:
-    """Give what these effects write in the ledger's database, each with the first that does."""
+    """Return the rows, keys and cursors that these effects write in the ledger's database, each with its first effect."""
     found: dict[Place, tuple[int, Effect]] = {}
     for index, effect in effects:
         place: Place | None = None
@@ -35,10 +36,10 @@ _of = select(holds.c.kind, holds.c.scope, holds.c.key).where(holds.c.tenant_id =
 
 
 def require_free(connection: Connection, write_set: WriteSet) -> None:
-    """Look whether a sealed attempt holds something that these effects write.
+    """Check that no sealed attempt holds a row that these effects write.
 
     Raises:
-        NotYet: one does.
+        WriteBlocked: one does.
     """
     wanted = places(write_set.effects)
     if not wanted:
@@ -52,7 +53,7 @@ def require_free(connection: Connection, write_set: WriteSet) -> None:
 
 
 def take(connection: Connection, write_set: WriteSet) -> None:
-    """Hold what these effects write."""
+    """Hold the rows that these effects write."""
     rows = [
         {"tenant_id": write_set.tenant_id, "kind": kind, "scope": scope, "key": key, "action_id": write_set.action_id}
         for kind, scope, key in places(write_set.effects)
@@ -62,5 +63,5 @@ def take(connection: Connection, write_set: WriteSet) -> None:
 
 
 def release(connection: Connection, tenant_id: str, action_id: str) -> None:
-    """Let go of what an action holds."""
+    """Release the holds of an action."""
     connection.execute(delete(holds).where(holds.c.tenant_id == tenant_id, holds.c.action_id == action_id))

@@ -1,7 +1,7 @@
-"""The effects of one attempt, and the rows as they would be with them. Pure: it reads no database and writes none.
+"""The journal: effects of one attempt, and the rows as they would be with them. It accesses no database.
 
-A row's *base* is what the attempt was given of it. A row that the script itself was shown before it wrote it is *checked*:
-at commit it must still hold its base. One that it wrote unseen must only still be there.
+The *base* of a row is its content as the attempt read it. A row that the script was shown before it wrote it is
+*checked*: at commit it must still equal its base. A row that was written unseen must only still exist.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,26 +34,26 @@ from lodger.engine.effects.effect import (
 from lodger.engine.effects.journal_rows import FeedPosition, KnownRows, KnownValue, WrittenRow
 from lodger.engine.effects.write_set import ExpectedRow, ExpectedValue, WriteSet
 
-#: Bytes of rows that one attempt is given: they are kept, to be compared when it writes them.
+#: Maximum total size of the rows that one attempt reads; they are kept for comparison at the commit.
 MAX_KEPT_BYTES = 64 * 1024 * 1024
 
-#: Gives a row with more to be asked of it.
+#: Adds related rows to a row.
 RowTransform = Callable[[Row], Row]
 
 
 def unchanged_row(row: Row) -> Row:
-    """Give the row as it is."""
+    """Return the row unchanged."""
     return row
 
 
 class Journal:
-    """What one attempt of one step asked to change, in call order.
+    """The effects of one attempt of one step, in call order.
 
     Args:
-        tenant_id: whose rows; nothing in the journal names another.
-        action_id: with ``step`` it makes the ids of mails.
-        datasets: what the names stand for.
-        consumer: who reads feeds by that name.
+        tenant_id: owner of all rows in the journal.
+        action_id: with ``step`` the base of the ids of mails.
+        datasets: the sets by name.
+        consumer: name of the reader of feeds.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Journal:
         return bool(self.effects)
 
     def of(self, rows: Dataset) -> KnownRows:
-        """Give what is known of a set."""
+        """Return the known rows of a set."""
         return self.rows.setdefault(rows, KnownRows())
 
     def writes_in(self, rows: Dataset) -> None:
-        """Note that something of a table is written or checked: all such tables of a run are in one database.
+        """Record that a table is written or checked: all such tables of a run must be in one database.
 
         Raises:
             CallRefused: ``denied``.
@@ -102,16 +102,16 @@ class Journal:
 
     @property
     def home(self) -> ForeignDatabase | None:
-        """The database other than the ledger's that this run writes in, None when there is none."""
+        """The database other than the ledger's that this run writes to, None if there is none."""
         return self._written[0] if self._written is not None else None
 
     @property
     def writes_tables(self) -> bool:
-        """Whether a table of a platform's is written or looked at again."""
+        """Whether a table of the platform is written or checked."""
         return self._written is not None
 
     def write_set(self) -> WriteSet:
-        """Give what a commit applies."""
+        """Return the part of the journal that a commit applies."""
         expected_rows = {
             rows: {
                 key: ExpectedRow(held.base if held.checked else None, held.first, held.line)
@@ -136,10 +136,8 @@ class Journal:
             self.consumer,
         )
 
-    # rows
-
     def record_read(self, rows: Dataset, found: Iterable[Row]) -> None:
-        """Remember the rows that the script is shown: committed ones, or its own images of them."""
+        """Record rows that the script is shown: committed ones, or the attempt's own versions of them."""
         known = self.of(rows)
         for row in found:
             key = row[rows.key.name]
@@ -159,7 +157,7 @@ class Journal:
             )
 
     def check(self, rows: Dataset, key: Any) -> None:
-        """Ask the commit to compare a row that the script was shown, though it does not write it."""
+        """Have the commit check a row that the script was shown but does not write."""
         known = self.of(rows)
         if key in known.seen:
             self.writes_in(rows)
@@ -167,13 +165,13 @@ class Journal:
             known.touched.setdefault(key, WrittenRow(base, base, checked=True, first=len(self.effects))).checked = True
 
     def current(self, rows: Dataset, key: Any, committed: Row | None) -> Row | None:
-        """Give a row as this attempt sees it."""
+        """Return a row as this attempt sees it."""
         known = self.of(rows)
         held = known.touched.get(key)
         return held.now if held is not None else known.seen.get(key, committed)
 
     def token(self) -> int:
-        """Give a stand-in for a key that the database will make."""
+        """Return a token for a key that the database will generate."""
         self._tokens += 1
         return FIRST_TOKEN - self._tokens
 
@@ -187,10 +185,10 @@ class Journal:
         token: bool = False,
         upsert: bool = False,
     ) -> None:
-        """Add a row; it holds its key, or a token of it. ``given`` names what is written, None is all of it.
+        """Insert a row with its key, or with a token. ``given`` names the columns to write, None all of them.
 
         Raises:
-            CallRefused: ``exists``: this attempt has made or seen a row of that key.
+            CallRefused: ``exists``: this attempt has inserted or seen a row with that key.
         """
         key, known = row[rows.key.name], self.of(rows)
         held = known.touched.get(key)
@@ -207,8 +205,8 @@ class Journal:
         """Update or increment a row.
 
         Args:
-            effect: what is asked.
-            committed: the row as it stands, needed when the journal knows nothing of it.
+            effect: the effect.
+            committed: the committed row, needed if :meth:`needs` is true.
 
         Raises:
             CallRefused: ``not_found``; and of an increment, ``not_a_number`` or ``out_of_range``.
@@ -216,12 +214,12 @@ class Journal:
         held = self._held(effect, committed)
         assert held.now is not None
         held.now = after(held.now, effect)
-        # An increment asks nothing of what the row held before.
+        # An increment does not depend on the previous value.
         held.checked = held.checked or (isinstance(effect, Update) and self._shown(effect))
         self._wrote(effect, held)
 
     def delete(self, effect: Delete, committed: Row | None) -> None:
-        """Remove a row.
+        """Delete a row.
 
         Raises:
             CallRefused: ``not_found``.
@@ -232,7 +230,7 @@ class Journal:
         self._wrote(effect, held)
 
     def needs(self, rows: Dataset, key: Any) -> bool:
-        """Whether a write of this row must be told what is committed first."""
+        """Whether a write of this row needs its committed content first."""
         known = self.of(rows)
         return key not in known.touched and key not in known.seen
 
@@ -258,21 +256,21 @@ class Journal:
         self.of(effect.rows).touched[effect.key] = held
         self.effects.append(effect)
 
-    # what its own reads see
+    # Reads of the attempt itself
 
     def untouched(self, rows: Dataset) -> tuple[Any, ...]:
-        """Give the keys that the database must leave out: the journal answers for them."""
+        """Return the keys that a query must exclude, because their rows come from the journal."""
         return tuple(key for key, held in self.of(rows).touched.items() if not held.token)
 
     def written(self, rows: Dataset) -> dict[Any, Row | None]:
-        """Give the rows that the journal answers for as this attempt sees them, None for one that it has removed."""
+        """Return the rows of the journal as this attempt sees them, None for deleted ones."""
         return {key: held.now for key, held in self.of(rows).touched.items()}
 
     def images(self, rows: Dataset, tree: Filter, transform: RowTransform = unchanged_row) -> list[Row]:
-        """Give the rows that the journal answers for and that satisfy a filter.
+        """Return the rows of the journal that match a filter.
 
         Args:
-            dress: gives a row with what its keys lead to, where the filter asks of that.
+            transform: adds related rows for filters on them.
         """
         held = self.of(rows).touched.values()
         return [item.now for item in held if item.now is not None and matches(tree, transform(item.now))]
@@ -289,10 +287,10 @@ class Journal:
         *,
         cut: bool = False,
     ) -> list[Row]:
-        """Put the database's first rows (without the touched keys) and the journal's together.
+        """Merge the first committed rows (without those of the journal) and the journal's rows into a page.
 
         Args:
-            cut: there are more of the database's, so that nothing can be said of what stands behind the last of them.
+            cut: the database has more rows, so that the order of rows after the last one is unknown.
         """
         own = self.images(rows, tree, transform)
         if after_terms is not None:
@@ -305,17 +303,17 @@ class Journal:
     def aggregate_rows(
         self, rows: Dataset, tree: Filter, wanted: AggregateQuery, transform: RowTransform = unchanged_row
     ) -> PartialAggregates:
-        """Work out an aggregate of the rows that the journal answers for."""
+        """Compute an aggregate of the journal's rows."""
         return aggregate_rows(wanted, self.images(rows, tree, transform))
 
-    # keyed values
+    # Keyed values
 
     def value(self, scope: str, key: str) -> KnownValue:
-        """Give what is known of a key."""
+        """Return the known state of a key."""
         return self.values.setdefault((scope, key), KnownValue())
 
     def keep(self, effect: KvSet | KvAdd, now: str | None) -> None:
-        """Write a key; ``now`` is the JSON text that its next read sees."""
+        """Write a key; ``now`` is the JSON text for later reads of the attempt."""
         held = self.value(effect.scope, effect.key)
         if not held.written:
             held.first, held.line = len(self.effects), effect.line
@@ -323,27 +321,27 @@ class Journal:
         held.checked = held.checked or (held.shown and isinstance(effect, KvSet))
         self.effects.append(effect)
 
-    # feeds
+    # Feeds
 
     def consume(self, read: Consumed) -> None:
-        """Move on in a feed."""
+        """Record a read of a feed."""
         self.effects.append(read)
 
-    # mail and events
+    # Mails and events
 
     def send(self, message: Mail | Emit) -> None:
         """Add a mail or an event."""
         self.effects.append(message)
 
     def message_id(self) -> str:
-        """Give the Message-ID of the next mail: the same on every attempt of this step that asks for it at this place."""
+        """Return the Message-ID of the next mail: the same in every attempt of this step with the same preceding effects."""
         return f"<{self.action_id}.{self.step}.{len(self.effects)}@lodger>"
 
     def described(self, *, whole: bool = False) -> tuple[dict[str, Any], ...]:
-        """Describe the effects for people, in call order; of an update with the values from before.
+        """Describe the effects in call order, updates with their previous values.
 
         Args:
-            whole: of an increment and a removal too.
+            whole: with previous values for increments and deletions too.
         """
         shown = []
         for effect in self.effects:

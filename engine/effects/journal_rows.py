@@ -1,4 +1,4 @@
-"""What an attempt knows of the rows, values and feeds that it has met: as it was given them, and as it has made them."""
+"""State of the rows, values and feeds that an attempt has read or written."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,12 +12,12 @@ class WrittenRow:
     """A row that the journal writes.
 
     Attributes:
-        base: as the attempt read it; None for a row that it inserts.
-        now: as its own reads see it; None once deleted.
-        checked: the commit compares ``base`` with what is there.
+        base: content as the attempt read it; None for an inserted row.
+        now: content as the attempt sees it; None once deleted.
+        checked: whether the commit compares ``base`` with the present row.
         first: index of the first effect on it.
-        line: where the script first asked for it.
-        token: its key stands for one that the database will make.
+        line: position of that call in the script.
+        token: whether its key is a token for one that the database will generate.
     """
 
     base: Row | None
@@ -30,7 +30,7 @@ class WrittenRow:
 
 @dataclass(slots=True)
 class KnownRows:
-    """What the journal knows of one set."""
+    """The known rows of one set: those read, and those written or checked."""
 
     seen: dict[Any, Row] = field(default_factory=dict)
     touched: dict[Any, WrittenRow] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class KnownRows:
 
 @dataclass(slots=True)
 class KnownValue:
-    """What the journal knows of one key of kv.
+    """The known state of one key of kv.
 
-    ``base`` is JSON text as read; ``known`` tells None from never read, ``shown`` that the script was given it.
+    ``base`` is JSON text as read; ``known`` is false if it was never read, ``shown`` is true if the script has seen it.
     """
 
     base: str | None = None
@@ -55,7 +55,7 @@ class KnownValue:
 
 @dataclass(slots=True)
 class FeedPosition:
-    """How far an attempt has read a feed: ``base`` is what the ledger says, or would say if what was read so far were committed."""
+    """Position of an attempt in a feed: ``base`` is the ledger's, ``at`` the position after the changes read so far."""
 
     source: str
     base: Position | None

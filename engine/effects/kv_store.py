@@ -1,4 +1,4 @@
-"""Keyed values in the ledger's database: reading them, checking what was read, writing them."""
+"""Keyed values in the ledger's database: queries, conflict checks and writes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ from lodger.engine.store.schema.script_data import kv
 
 
 class _Values:
-    """The table of keyed values as :class:`~lodger.engine.data.sets.scope.Scope` wants rows described."""
+    """The table of keyed values in the form that :class:`~lodger.engine.data.sets.scope.Scope` needs."""
 
     table: Table = kv
     tenant_column: Column[Any] = kv.c.tenant_id
@@ -29,7 +29,7 @@ _VALUES = _Values()
 
 
 def read(connection: Connection, tenant_id: str, scope: str, keys: Iterable[str], now_us: int) -> dict[str, str]:
-    """Give the JSON texts of the keys that hold a value now."""
+    """Return the JSON texts of the keys with an unexpired value."""
     found = _alive(tenant_id, scope, now_us).where(kv.c.key.in_(list(keys)))
     return {row.key: row.value for row in connection.execute(found)}
 
@@ -37,7 +37,7 @@ def read(connection: Connection, tenant_id: str, scope: str, keys: Iterable[str]
 def listed(
     connection: Connection, tenant_id: str, scope: str, prefix: str, after: str, limit: int, now_us: int
 ) -> list[tuple[str, str]]:
-    """Give (key, JSON text) of keys with this prefix behind ``after``, in code point order."""
+    """Return (key, JSON text) of keys with this prefix after ``after``, in code point order."""
     found = _alive(tenant_id, scope, now_us).where(kv.c.key > after)
     if prefix:
         found = found.where(kv.c.key >= prefix, kv.c.key < prefix + "\U0010ffff")
@@ -50,10 +50,10 @@ def _alive(tenant_id: str, scope: str, now_us: int) -> Any:
 
 
 def unchanged(connection: Connection, write_set: WriteSet, now_us: int) -> None:
-    """Check that every key that was read and then set still holds what was read; additions are not checked.
+    """Check that keys that were read and then set still have the same value; additions are not checked.
 
     Raises:
-        ConflictFound: one does not.
+        ConflictFound: a value has changed.
     """
     for held in write_set.held:
         if read(connection, write_set.tenant_id, held.scope, [held.key], now_us).get(held.key) != held.base:
@@ -90,7 +90,7 @@ def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us:
 
 
 def added(held: str | None, amount: float) -> str:
-    """Give the JSON text of a number that grew.
+    """Return the JSON text of the sum of a stored number and an amount.
 
     Raises:
         CallRefused: ``not_a_number`` or ``out_of_range``.

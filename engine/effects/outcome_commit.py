@@ -1,4 +1,4 @@
-"""The end of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
+"""Commits the ends of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
 
 import logging
 from collections.abc import Collection, Sequence
@@ -36,12 +36,12 @@ _log = logging.getLogger("lodger.ledger")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a commit did: actions moved on, and claims that were this node's no more (their work is dropped).
+    """Result of a commit: settled actions, and claims that no longer belonged to this node (their work is dropped).
 
     Attributes:
-        sealed: attempts that are to be finished in a database of the platform's.
-        waiting: claims that could not be written yet, because somebody holds what they write; they still run.
-        warned: tenants that have used four fifths of a budget of the day.
+        sealed: attempts that must be finished in a platform's database.
+        waiting: claims that could not be committed yet, because rows are locked; they still run.
+        warned: tenants that reached the warning level of a budget of the day.
     """
 
     settled: tuple[Settled, ...]
@@ -70,16 +70,16 @@ def commit(
     now_us: int,
     tired: Collection[str] = (),
 ) -> Committed:
-    """Store how these attempts ended, with their effects, or nothing of those whose lease is gone.
+    """Store the ends of these attempts with their effects; those with a lost lease are dropped.
 
     Args:
-        tired: ids of actions that have waited long enough for what somebody holds: they are in conflict now.
+        tired: ids of actions that have waited long enough for locked rows: they end in conflict.
 
     Raises:
-        Overthrown: one of them has ended the transaction; nothing is stored.
+        TransactionLost: one of them made the database roll back; nothing is stored.
 
-    The fence: the action still runs, under this node and epoch, and it is this very attempt. Whoever takes an action
-    away (rescue, cancellation, suspension) changes one of the three in its own transaction.
+    The fence: the action still runs, under this node and epoch, with this attempt number. Rescue, cancellation and
+    suspension change one of the three in their own transaction.
     """
     ready_queue.lock(connection, (claim.tenant_id for claim, _finished in batch))
     held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch}).all()}
@@ -104,7 +104,7 @@ def commit(
             conflict = held_up.as_conflict()
             made = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
         outcome = Outcome.OK if isinstance(made, SealedAttempt) else made.outcome
-        fetches.settle(connection, claim, finished.fetched, outcome)
+        fetches.store(connection, claim, finished.fetched, outcome)
         if isinstance(made, SealedAttempt):
             sealed.append(made)
             ceilings.held(claim)
@@ -115,7 +115,7 @@ def commit(
     ready_queue.refresh(connection, {each.tenant_id for each in sealed})
     settled = settle(context, connection, endings, now_us, warned)
     _follow_up(context, connection, batch, settled, now_us)
-    fetches.forget(
+    fetches.delete_kept(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
     )
     return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting), tuple(warned))
@@ -128,7 +128,7 @@ def _follow_up(
     settled: Sequence[Settled],
     now_us: int,
 ) -> None:
-    """Let schedules whose runs left changes unread go on at once."""
+    """Request another run for schedules that left changes unread."""
     lagging = {
         claim.action_id
         for claim, finished in batch
@@ -136,7 +136,9 @@ def _follow_up(
     }
     for each in settled:
         if each.state == "done" and each.action_id in lagging and each.schedule_id is not None:
-            change_triggers.again(context, connection, each.tenant_id, each.action_id, each.schedule_id, now_us)
+            change_triggers.request_continuation(
+                context, connection, each.tenant_id, each.action_id, each.schedule_id, now_us
+            )
 
 
 def _written(
@@ -148,7 +150,7 @@ def _written(
     finished: Finished,
     now_us: int,
 ) -> Ending | SealedAttempt:
-    """Write what an attempt asked for, in one savepoint: a refused effect takes back its own attempt and no neighbour's."""
+    """Write the effects of an attempt in a savepoint: a refused effect rolls back its own attempt only."""
     journal = finished.journal
     if finished.outcome is not Outcome.OK or journal is None or claim.dry_run:
         return _ending(row, finished)
@@ -173,7 +175,7 @@ def _written(
             raise problem from None
         if _about_the_host(connection, error):
             raise
-        # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
+        # Errors of one attempt, such as a table that the platform has dropped, must not stop the others.
         _log.error("the end of attempt %d of action %s cannot be written: %s", claim.attempt, claim.action_id,
                    type(error).__name__, exc_info=error)  # fmt: skip
         finished = our_fault(finished, error)
@@ -196,7 +198,7 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
 
 
 def our_fault(finished: Finished, error: Exception) -> Finished:
-    """Give the end of an attempt whose end cannot be written as it is: nothing of it is kept, the fault is ours."""
+    """Return the end of an attempt that cannot be committed: without effects, with a fault of the engine or of a constraint."""
     if isinstance(error, TransactionLost):
         return Finished(error.refused.outcome, error=error.refused.as_error(), usage=finished.usage, drew=finished.drew)
     if _late_rule(finished, error):
@@ -208,15 +210,15 @@ def our_fault(finished: Finished, error: Exception) -> Finished:
 
 
 def _late_rule(finished: Finished, error: Exception) -> bool:
-    """Whether a platform's table refuses, when the transaction ends, what the attempt wrote there: SQLite can be asked no sooner."""
+    """Whether a constraint of a platform's table failed at the end of the transaction; SQLite cannot check it sooner."""
     at_the_end = isinstance(error, DBAPIError) and error.statement is None and of_the_tables(error)
     return at_the_end and isinstance(finished.journal, Journal) and finished.journal.writes_tables
 
 
 def _about_the_host(connection: Connection, error: Exception) -> bool:
-    """Say whether the whole transaction is at stake: a full disk, a lock, a lost connection."""
+    """Whether the error concerns the whole transaction: a full disk, a lock, a lost connection."""
     if isinstance(error, DBAPIError):
         explained = driver_of(connection).explain(error, "")
-        # A table that the server refuses in the middle of a transaction is one attempt's matter.
+        # Insufficient privilege on a table concerns one attempt only.
         return error.connection_invalidated or (explained is not None and explained.code != "database_refused")
     return isinstance(error, Unavailable)

@@ -1,9 +1,9 @@
-"""Attempts whose effects are in a platform's own database: seal here, apply there, settle here.
+"""Commits with effects in a platform's own database: seal in the ledger, apply there, settle in the ledger.
 
-*Seal*: in the commit's own transaction, fenced by the lease. What the attempt writes in the ledger's database is tried and
-taken back, so that nothing of it can fail later, and held; what it writes elsewhere is stored. From here the attempt is never
-run again, only finished, by any node. *Apply* is :mod:`lodger.engine.effects.foreign_commit`. *Settle*: what was held is written, the
-action moves on.
+*Seal*, in the commit's own transaction, fenced by the lease: the effects in the ledger's database are tried and rolled
+back, so that they cannot fail later, and their rows are held; the other effects are stored. From then on the attempt is
+never run again, only finished, by any node. *Apply* is :mod:`lodger.engine.effects.foreign_commit`. *Settle*: the
+effects in the ledger are written, and the action gets its next state.
 """
 
 import json
@@ -31,14 +31,14 @@ from lodger.engine.store.usage import budget_reservations, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
-#: Rests between tries: doubled from the first to the last.
+#: Pauses between tries: doubled from the first to the last.
 REST_US, REST_MAX_US = 250_000, 60_000_000
 _s, _a = sealed.c, actions.c
 
 
 @dataclass(frozen=True, slots=True)
 class SealedAttempt:
-    """An attempt that waits to be finished; ``write_set`` is the text of what is written elsewhere."""
+    """An attempt to be finished; ``write_set`` is the encoded write set of the platform's database."""
 
     tenant_id: str
     action_id: str
@@ -57,11 +57,11 @@ def seal(
     write_set: WriteSet,
     now_us: int,
 ) -> SealedAttempt:
-    """Store an attempt that has succeeded and move its action to ``sealed``; the caller has a lease's time to finish it.
+    """Store a successful attempt and set its action to ``sealed``; the caller has a lease's time to finish it.
 
     Raises:
-        NotApplied: what it writes in the ledger's database is refused; nothing is sealed.
-        NotYet: a sealed attempt holds some of that.
+        NotApplied: its effects in the ledger's database are refused; nothing is sealed.
+        WriteBlocked: another sealed attempt holds one of its rows.
     """
     own, away = write_set.part(foreign=False), write_set.part(foreign=True)
     trial = connection.begin_nested()
@@ -86,10 +86,10 @@ def seal(
     )
     mine = (_a.tenant_id == made.tenant_id, _a.id == made.action_id)
     connection.execute(update(actions).where(*mine).values(state="sealed", deadline_us=None))
-    # What it will have written counts from now on, or others could write it too before this is settled.
+    # Its use counts from now on, so that other attempts cannot exceed the budgets before it is settled.
     due = effects_of(finished)
     if due:
-        budget_reservations.hold(connection, made.tenant_id, made.action_id, made.attempt, now_us // usage.DAY_US, due)
+        budget_reservations.add(connection, made.tenant_id, made.action_id, made.attempt, now_us // usage.DAY_US, due)
     return made
 
 
@@ -118,12 +118,12 @@ _take = (
 
 
 def next_due(connection: Connection) -> int | None:
-    """Give the instant at which the first sealed attempt may be taken up, None when there is none."""
+    """Return the earliest instant at which a sealed attempt may be taken up, None if there is none."""
     return connection.scalar(select(_s.next_us).order_by(_s.next_us).limit(1))
 
 
 def take(context: StoreContext, connection: Connection, now_us: int, max_rows: int) -> list[SealedAttempt]:
-    """Take up sealed attempts that nobody works on, for a lease's time; what another node takes just now is left to it."""
+    """Take up due sealed attempts for a lease's time; those that another node takes concurrently are skipped."""
     taken, until = [], now_us + context.settings.lease_us
     for row in connection.execute(_due, {"now": now_us, "most": max_rows}).all():
         keys = {"k_tenant": row.tenant_id, "k_action": row.action_id, "was": row.next_us, "until": until}
@@ -133,7 +133,7 @@ def take(context: StoreContext, connection: Connection, now_us: int, max_rows: i
 
 
 def rest(connection: Connection, one: SealedAttempt, why: str, now_us: int) -> int:
-    """Let an attempt that cannot be finished now rest; give when it is next tried. It stays sealed however long it takes."""
+    """Postpone an attempt that cannot be finished now; return the time of the next try. It stays sealed without limit."""
     next_us = now_us + min(REST_MAX_US, REST_US << min(one.tries, 20))
     mine = (_s.tenant_id == one.tenant_id, _s.action_id == one.action_id, _s.attempt == one.attempt)
     connection.execute(update(sealed).where(*mine).values(next_us=next_us, last_error=why[:2000]))
@@ -142,7 +142,7 @@ def rest(connection: Connection, one: SealedAttempt, why: str, now_us: int) -> i
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What a settled attempt was, for those who listen."""
+    """A settled attempt, for hooks and events."""
 
     settled: Settled
     finished: Finished
@@ -155,7 +155,7 @@ class Finish:
 def settled(
     context: StoreContext, connection: Connection, datasets: Datasets, one: SealedAttempt, receipt: Receipt, now_us: int
 ) -> Finish | None:
-    """Write what was held and move the action on; None when somebody has done so already."""
+    """Write the effects in the ledger and settle the action; return None if another node has done so."""
     ready_queue.lock(connection, [one.tenant_id])
     mine = (_a.tenant_id == one.tenant_id, _a.id == one.action_id)
     fence = (_a.state == "sealed", _a.step == one.step, _a.attempt == one.attempt)
@@ -184,7 +184,9 @@ def settled(
         and made.schedule_id is not None
         and has_unread_changes(effect for _index, effect in own.effects)
     ):
-        change_triggers.again(context, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
+        change_triggers.request_continuation(
+            context, connection, made.tenant_id, made.action_id, made.schedule_id, now_us
+        )
     return Finish(made, finished, body["script"], body["slot_us"], body["next_us"], tuple(warned))
 
 
@@ -203,8 +205,8 @@ def _own(connection: Connection, write_set: WriteSet, finished: Finished, now_us
     try:
         commit.apply(connection, write_set, now_us=now_us, verify=False)
     except NotApplied as refused:
-        # It was tried when it was sealed and held since: somebody wrote behind Lodger's back. The receipt of this step
-        # stands, so that a further attempt changes nothing there twice.
+        # Checked when it was sealed and held since: a write outside of Lodger changed the rows. The receipt of this
+        # step stays, so that a further attempt applies nothing twice there.
         error = ScriptError("EngineFault", f"settled in part: {refused.message}", file=refused.file, line=refused.line)
         return Finished(Outcome.ENGINE_FAULT, error=error, logs=finished.logs, usage=finished.usage)
     return finished

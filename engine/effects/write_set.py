@@ -1,7 +1,8 @@
-"""What a commit applies: effects in the order of their calls, and what must still hold when they are.
+"""Write sets: the effects that a commit applies, with the rows and values that must be unchanged.
 
-A journal knows all that an attempt has seen; a write set is the part of it that leaves the attempt. It is plain values, so that
-it can be stored when an attempt is sealed and applied by any node (:mod:`lodger.engine.effects.write_set_codec`).
+A journal has everything that an attempt has seen; a write set is the part that leaves the attempt. It is plain values,
+so that it can be stored when an attempt is sealed and applied by any node
+(:mod:`lodger.engine.effects.write_set_codec`).
 """
 
 from collections.abc import Mapping
@@ -14,17 +15,17 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, Update
 
-#: (what it is, its scope, its key): a place in the ledger's database that a run writes: a keyed value, a document, a cursor.
+#: (kind, scope, key) of a keyed value, a document or a cursor in the ledger's database.
 Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRow:
-    """A row that was there for the attempt and that it writes or has checked.
+    """A row that the attempt writes or has checked.
 
     Attributes:
-        base: what it held, None when only its being there matters.
-        index: of the first effect on it; ``line`` is where the script asked for that.
+        base: expected content, None if the row must only exist.
+        index: index of the first effect on it; ``line`` is the position of that call in the script.
     """
 
     base: Row | None
@@ -34,7 +35,7 @@ class ExpectedRow:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedValue:
-    """A keyed value that must still be what the attempt was shown."""
+    """A keyed value that must be unchanged since the script saw it."""
 
     scope: str
     key: str
@@ -48,10 +49,10 @@ class WriteSet:
     """Effects of one attempt of one step that are applied together, in one transaction of one database.
 
     Attributes:
-        effects: with their place in the journal, which mails are named by.
-        standing: rows that must still stand, by set and key.
-        held: keyed values that must still hold.
-        consumer: who reads feeds by that name; it is not told of what it changes itself.
+        effects: with their index in the journal, which is part of the ids of mails.
+        expected_rows: rows that must be unchanged, by set and key.
+        held: keyed values that must be unchanged.
+        consumer: name of the reader of feeds; it does not see its own changes.
     """
 
     tenant_id: str
@@ -68,18 +69,18 @@ class WriteSet:
 
     @property
     def sets(self) -> set[Dataset]:
-        """What is written or looked at again."""
+        """The sets that are written or checked."""
         return {effect.rows for _index, effect in self.effects if isinstance(effect, ROW_EFFECTS)} | set(
             self.expected_rows
         )
 
     @property
     def home(self) -> ForeignDatabase | None:
-        """The database other than the ledger's that some of it belongs to; there is at most one."""
+        """The database other than the ledger's that some effects belong to, None if there is none."""
         return next((each for each in map(database_of, self.sets) if each is not None), None)
 
     def part(self, *, foreign: bool) -> "WriteSet":
-        """Give what belongs to the other database, or what belongs to the ledger's."""
+        """Return the part that belongs to the other database, or the part that belongs to the ledger's."""
 
         def mine(effect: Effect) -> bool:
             away = isinstance(effect, ROW_EFFECTS) and database_of(effect.rows) is not None

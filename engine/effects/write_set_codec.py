@@ -1,6 +1,6 @@
-"""A write set as JSON text and back, exactly: how an attempt that is sealed waits for whoever applies it.
+"""Encodes a write set as JSON text and decodes it without loss, for sealed attempts.
 
-Sets are named as scripts name them; a node on which one of them is not exposed cannot read the text, and says so.
+Sets are identified by the names that scripts use; a node that does not expose one of them cannot decode the text.
 """
 
 import json
@@ -18,11 +18,11 @@ _CLASSES: dict[str, type[Any]] = {each.__name__: each for each in get_args(Effec
 
 
 class WriteSetDecodeError(Exception):
-    """What was sealed cannot be read here: a set is not exposed on this node, or a later version sealed it."""
+    """A sealed write set cannot be decoded here: a set is not exposed on this node, or a later version encoded it."""
 
 
 def encode(write_set: WriteSet) -> str:
-    """Give the text."""
+    """Return the write set as JSON text."""
     body = {
         "format": FORMAT,
         "tenant": write_set.tenant_id,
@@ -43,10 +43,10 @@ def encode(write_set: WriteSet) -> str:
 
 
 def decode(text: str, datasets: Datasets) -> WriteSet:
-    """Give the write set of :func:`encode`.
+    """Decode the result of :func:`encode`.
 
     Raises:
-        Undecodable: not on this node.
+        WriteSetDecodeError: this node cannot decode it.
     """
     body = json.loads(text)
     if body.get("format") != FORMAT:
@@ -117,7 +117,7 @@ def _part(effect: Any, name: str, value: Any) -> Any:
     return value
 
 
-#: Members of effects that are rows, or parts of rows.
+#: Fields of effects that are rows, or parts of rows.
 _ROWS = ("row", "changes", "amounts")
 
 

@@ -155,7 +155,7 @@ class Node:
             await self.committer.flush()
             await self.cancelled_usage.flush()
             if self.lease is not None:
-                await self.db.write(partial(leases.resign, lease=self.lease, now_us=self.clock.now_us()))
+                await self.db.write(partial(leases.unregister, lease=self.lease, now_us=self.clock.now_us()))
         except Exception as error:  # noqa: BLE001 - the database may be gone; another node's recovery does it then
             self.context.bus.publish(Fault("node", error))
         self.identity.lease = None

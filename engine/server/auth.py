@@ -108,7 +108,7 @@ class Authentication:
         now_us = self._context.clock.now_us()
 
         def look(connection: Connection) -> tuple[Caller, int | None] | str:
-            return tokens.caller(connection, text.strip() if scheme.lower() == "bearer" else "", now_us)
+            return tokens.authenticate(connection, text.strip() if scheme.lower() == "bearer" else "", now_us)
 
         found = await self._read(address, look)
         if isinstance(found, str):
@@ -123,12 +123,14 @@ class Authentication:
             )
         caller, used_us = found
         if used_us is None or used_us + tokens.USED_US < now_us:
-            self._last_use.note(caller.token_id, lambda connection: tokens.used(connection, caller.token_id, now_us))
+            self._last_use.note(
+                caller.token_id, lambda connection: tokens.record_use(connection, caller.token_id, now_us)
+            )
         return caller
 
     async def _by_session(self, request: Request, text: str, address: str) -> Caller:
         now_us = self._context.clock.now_us()
-        found = await self._read(address, lambda connection: sessions.caller(connection, text, now_us))
+        found = await self._read(address, lambda connection: sessions.find_caller(connection, text, now_us))
         if found is None:
             self._limits.failure(address)
             raise unauthorized("session_over", "this session has ended", "log in again")
@@ -145,7 +147,7 @@ class Authentication:
                     fix="send the csrf that GET /api/v1/session answers",
                 )
         if unnoted:
-            self._last_use.note(text, lambda connection: sessions.seen(connection, text, now_us))
+            self._last_use.note(text, lambda connection: sessions.record_seen(connection, text, now_us))
             await self._last_use.write()  # when the session ends depends on it
         return caller
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -27,8 +28,8 @@ from lodger.engine.server.problems import Refused
 from lodger.engine.server.rate_limits import Threads
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store.actions import actions
-from lodger.engine.store.actions.action_stream import Following, Key, Pulse, pulses
-from lodger.engine.store.lifecycle.running_lines import Hearing
+from lodger.engine.store.actions.action_stream import ActionStream, ChangeStamp, Key, change_stamps
+from lodger.engine.store.lifecycle.running_lines import LogStream
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.store.tenants import sessions, tenants, tokens
@@ -77,7 +78,7 @@ class Watcher:
     """One stream's interest in one action. ``seen`` is the pulse of its own last look; ``moved`` is set when there is another."""
 
     key: Key
-    seen: Pulse | None = None
+    seen: ChangeStamp | None = None
     over: bool = False
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -119,7 +120,7 @@ class Poller:
                 await self._wait()
                 keys = {watcher.key for watcher in self._watchers}
                 with suppress(Unavailable):  # the database is unavailable: at the next time
-                    found: dict[Key, Pulse] = await self._read(lambda connection, keys=keys: pulses(connection, keys))  # type: ignore[misc]  # a default binds this round's
+                    found: dict[Key, ChangeStamp] = await self._read(partial(change_stamps, wanted=keys))
                     for watcher in self._watchers:
                         # A watcher that came meanwhile was not asked for; one before its own first look will see it all.
                         new = watcher.seen is None or watcher.key not in keys
@@ -205,12 +206,12 @@ class Live:
 
         Nothing is queued for a slow reader: unread lines are read from the ledger when it goes on.
         """
-        lines_sent, mark, hearing = 0, None, Hearing(tenant_id, action_id)
+        lines_sent, mark, log = 0, None, LogStream(tenant_id, action_id)
 
-        def look(connection: Connection) -> tuple[Pulse | None, Action, list[LogLine]]:
+        def look(connection: Connection) -> tuple[ChangeStamp | None, Action, list[LogLine]]:
             # The pulse first: a change in between is looked at twice and sent once.
-            pulse = pulses(connection, [(tenant_id, action_id)]).get((tenant_id, action_id))
-            return pulse, actions.get(connection, action_id, tenant_id), hearing.look(connection)
+            pulse = change_stamps(connection, [(tenant_id, action_id)]).get((tenant_id, action_id))
+            return pulse, actions.get(connection, action_id, tenant_id), log.poll(connection)
 
         with self._poller.watching(tenant_id, action_id) as watcher:
             timer = _Timer()
@@ -236,14 +237,14 @@ class Live:
                         await watcher.moved.wait()
 
     async def _look(self, tenant_id: str, channel: _Channel, begun: "asyncio.Future[None]") -> None:
-        following = Following(tenant_id)
+        stream = ActionStream(tenant_id)
 
         def first(connection: Connection) -> None:
-            following.begin(connection, self._context.clock.now_us())
+            stream.start(connection, self._context.clock.now_us())
 
         def again(connection: Connection) -> list[Action] | None:
             tenants.get(connection, tenant_id)
-            return following.look(connection)
+            return stream.poll(connection)
 
         try:
             await self._read(first)
@@ -307,8 +308,8 @@ class Live:
         def look(connection: Connection) -> bool:
             now_us = clock.now_us()
             if session is not None:
-                return sessions.caller(connection, session, now_us) is not None
-            return not isinstance(tokens.by_id(connection, token_id, now_us), str)
+                return sessions.find_caller(connection, session, now_us) is not None
+            return not isinstance(tokens.caller_by_id(connection, token_id, now_us), str)
 
         return look
 

@@ -23,7 +23,7 @@ from lodger.engine.server.rate_limits import Threads
 from lodger.engine.service.operations.route import Route
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.platform import idempotency
-from lodger.engine.store.platform.idempotency import Answer, Repeated
+from lodger.engine.store.platform.idempotency import Repeated, StoredResponse
 from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
 from lodger.engine.store.tenants.webhooks import Webhook
 
@@ -99,7 +99,7 @@ class Calls:
             kept = idempotency.find(connection, token_id, key)
         if kept is not None and kept.body != text:
             with self._context.database.write() as connection:
-                idempotency.mend(connection, token_id, key, text)
+                idempotency.replace_body(connection, token_id, key, text)
 
     def _act(self, request: Request, route: Route, key: str, digest: str) -> AuditContext:
         caller, now_us = authenticated(request).caller, self._context.clock.now_us()
@@ -108,8 +108,8 @@ class Calls:
             raise Refused(400, "header_invalid", "the answer of this route has no ETag", fix="leave If-Match out")
 
         def remember(connection: Connection, record: object) -> None:
-            answer = Answer(digest, route.status, text_of(route, record))
-            idempotency.keep(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
+            answer = StoredResponse(digest, route.status, text_of(route, record))
+            idempotency.store(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
         return AuditContext(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
 

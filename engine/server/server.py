@@ -125,7 +125,7 @@ class Server:
 
         def forget() -> int:
             with context.database.write() as connection:
-                return idempotency.forget(connection, context.clock.now_us())
+                return idempotency.delete_expired(connection, context.clock.now_us())
 
         while True:
             with suppress(Unavailable):  # a full disk or an absent database: at the next time

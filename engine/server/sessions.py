@@ -20,7 +20,7 @@ from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store import audit
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions
-from lodger.engine.store.tenants.sessions import Begun
+from lodger.engine.store.tenants.sessions import NewSession
 
 
 class Login(RequestModel):
@@ -65,11 +65,11 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
         before, now_us = session_of(request), context.clock.now_us()
         audit_context = AuditContext(caller.called, "http", None, request_id(request))
 
-        def work() -> Begun:
+        def work() -> NewSession:
             with context.database.write() as connection:
                 if before is not None:
                     sessions.end(connection, before)
-                doing = audit.Doing("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
+                doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
                 audit.write(context, connection, audit_context, doing, None, {"address": client(request)}, now_us)
                 return sessions.begin(connection, caller, now_us)
 

@@ -1,1 +1,1 @@
-"""The engine's nouns and verbs: validate, authorise, one transaction, publish. It must never know a surface."""
+"""Nouns and verbs of the engine: validate, authorize, one transaction, publish. It must never know a surface."""

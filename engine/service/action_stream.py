@@ -1,4 +1,4 @@
-"""What happens, as it happens, for whoever has the ledger open: one tenant's actions, or one action with its log."""
+"""Streams of changes: a tenant's actions, or one action with its log lines, for readers in any process."""
 
 import asyncio
 import threading
@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from lodger.engine.store import short_ids
 from lodger.engine.store.actions import actions
-from lodger.engine.store.actions.action_stream import Following
-from lodger.engine.store.lifecycle.running_lines import Hearing
+from lodger.engine.store.actions.action_stream import ActionStream
+from lodger.engine.store.lifecycle.running_lines import LogStream
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.store.tenants import tenants
@@ -21,89 +21,89 @@ if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
 
 T = TypeVar("T")
-#: Seconds between two looks at the ledger; what this process changes is looked at at once.
-LOOK_S = 0.5
-#: What is new, and whether nothing more will be.
-Seen = tuple[list[Action | LogLine], bool]
-Look = Callable[[Connection], Seen]
-Reads = Callable[[Look], Awaitable[Seen]]
+#: Seconds between two polls of the ledger; writes of this process cause a poll at once.
+POLL_S = 0.5
+#: New values, and whether the stream has ended.
+Polled = tuple[list[Action | LogLine], bool]
+Poll = Callable[[Connection], Polled]
+AsyncRead = Callable[[Poll], Awaitable[Polled]]
 
 
 def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Action | LogLine]:
-    """Yield what happens; see :meth:`lodger.engine.sync.Engine.live`."""
-    woken, look, over = threading.Event(), _look(engine, tenant_id, action_id), False
-    forget = engine.watch(woken.set)
+    """Yield changes; see :meth:`lodger.engine.sync.Engine.live`."""
+    woken, poll, over = threading.Event(), _poll(engine, tenant_id, action_id), False
+    unsubscribe = engine.watch(woken.set)
     try:
         while True:
             with engine.context.database.read() as connection:
-                seen, over = look(connection)
-            yield from seen
+                polled, over = poll(connection)
+            yield from polled
             if over:
                 return
-            woken.wait(LOOK_S)
+            woken.wait(POLL_S)
             woken.clear()
     finally:
-        forget()
+        unsubscribe()
 
 
-async def alive(
-    engine: "Engine", tenant_id: str, action_id: str | None, read: Reads
+async def live_async(
+    engine: "Engine", tenant_id: str, action_id: str | None, read: AsyncRead
 ) -> AsyncGenerator[Action | LogLine]:
-    """Yield what happens, without a thread that waits for it."""
-    woken, look, loop = asyncio.Event(), _look(engine, tenant_id, action_id), asyncio.get_running_loop()
+    """Yield changes without occupying a thread between polls."""
+    woken, poll, loop = asyncio.Event(), _poll(engine, tenant_id, action_id), asyncio.get_running_loop()
 
     def wake() -> None:
         with suppress(RuntimeError):  # the loop has closed
             loop.call_soon_threadsafe(woken.set)
 
-    forget = engine.watch(wake)
+    unsubscribe = engine.watch(wake)
     try:
         while True:
-            seen, over = await read(look)
-            for each in seen:
+            polled, over = await read(poll)
+            for each in polled:
                 yield each
             if over:
                 return
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
+                async with asyncio.timeout(POLL_S):
                     await woken.wait()
             woken.clear()
     finally:
-        forget()
+        unsubscribe()
 
 
-def _look(engine: "Engine", tenant_id: str, action_id: str | None) -> Look:
+def _poll(engine: "Engine", tenant_id: str, action_id: str | None) -> Poll:
     return _actions(engine, tenant_id) if action_id is None else _action(tenant_id, action_id)
 
 
-def _actions(engine: "Engine", tenant_id: str) -> Look:
-    following: Following | None = None
+def _actions(engine: "Engine", tenant_id: str) -> Poll:
+    stream: ActionStream | None = None
 
-    def look(connection: Connection) -> Seen:
-        nonlocal following
-        if following is None:
+    def poll(connection: Connection) -> Polled:
+        nonlocal stream
+        if stream is None:
             tenants.get(connection, tenant_id)
-            following = Following(tenant_id)
-            following.begin(connection, engine.context.clock.now_us())
+            stream = ActionStream(tenant_id)
+            stream.start(connection, engine.context.clock.now_us())
             return [], False
-        return [*following.look(connection)], False
+        return [*stream.poll(connection)], False
 
-    return look
+    return poll
 
 
-def _action(tenant_id: str, action_id: str) -> Look:
+def _action(tenant_id: str, action_id: str) -> Poll:
     mark: tuple[str, int, int] | None = None
-    hearing: Hearing | None = None
+    log: LogStream | None = None
 
-    def look(connection: Connection) -> Seen:
-        nonlocal mark, hearing
-        if hearing is None:
-            hearing = Hearing(tenant_id, short_ids.action_id(connection, tenant_id, action_id))
-        found = actions.get(connection, hearing.action_id, tenant_id)
-        seen: list[Action | LogLine] = [*hearing.look(connection)]
+    def poll(connection: Connection) -> Polled:
+        nonlocal mark, log
+        if log is None:
+            log = LogStream(tenant_id, short_ids.action_id(connection, tenant_id, action_id))
+        found = actions.get(connection, log.action_id, tenant_id)
+        polled: list[Action | LogLine] = [*log.poll(connection)]
         if (found.state, found.attempt, found.step) != mark:
             mark = (found.state, found.attempt, found.step)
-            seen.append(found)
-        return seen, found.state not in OPEN
+            polled.append(found)
+        return polled, found.state not in OPEN
 
-    return look
+    return poll

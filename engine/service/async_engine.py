@@ -1,4 +1,4 @@
-"""The async Engine: the verbs of :mod:`lodger.engine.sync`, each in a thread, one writer at a time."""
+"""The asynchronous Engine: the verbs of :mod:`lodger.engine.sync`, each run in a thread, with one writer at a time."""
 
 import asyncio
 import contextvars
@@ -22,7 +22,7 @@ from lodger.engine.service import lock_context
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
 from lodger.engine.service.operations.table import Nouns, Operation
-from lodger.engine.store.migrations.revision import Progress, silent
+from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
     from lodger.sandbox.job import LogLine
 
 T = TypeVar("T")
-#: Threads for the verbs; writes queue on the database's one writer lock, reads go side by side.
+#: Number of threads for the verbs; writes queue on the database's writer lock, reads run concurrently.
 THREADS = 4
-#: Values that a stream hands over at once.
+#: Number of values that a stream passes to the event loop at once.
 STREAMED = 500
 
 
 class Threads:
-    """Carries out the verbs of an engine in a few threads."""
+    """Runs the verbs of an engine in a few threads."""
 
     def __init__(self, inner: sync.Engine) -> None:
         self._inner = inner
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
 
     def carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
-        """Carry out one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
+        """Run one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
         call = partial(operation.function, getattr(self._inner, operation.noun), *args, **kwargs)
         return self._stream(call) if operation.declared.streams else self.run(call)
 
     def run(self, work: Callable[[], T]) -> Awaitable[T]:
-        """Run blocking work in a thread, in a copy of the present context, which knows the actor."""
+        """Run blocking work in a thread, in a copy of the present context, which has the actor."""
         bound = partial(contextvars.copy_context().run, work)
         return asyncio.get_running_loop().run_in_executor(self.pool, bound)
 
@@ -68,7 +68,7 @@ class Threads:
             await loop.run_in_executor(self.pool, given.close)
 
     async def read(self, look: Callable[[Connection], T]) -> T:
-        """Do what only reads, on one snapshot of the ledger."""
+        """Run a query on one snapshot of the ledger."""
 
         def work() -> T:
             with self._inner.context.database.read() as connection:
@@ -81,7 +81,7 @@ AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
 
 
 def _carried(hook: "Hook | AsyncHook") -> "Hook":
-    """Return the function that the hooks' thread calls: a coroutine function runs on the loop that it was set on."""
+    """Return the function for the hooks' thread: a coroutine function runs on the event loop that it was set on."""
     if not inspect.iscoroutinefunction(hook):
         return hook
     loop = asyncio.get_running_loop()
@@ -117,24 +117,24 @@ class Engine(Nouns[Async]):
         clock: Clock | None = None,
         settings: Settings | None = None,
         compile_schedule: Compile | None = None,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
-        """Open a ledger, making or upgrading it; see :meth:`lodger.engine.sync.Engine.open`. Blocks for that long."""
+        """Open a ledger, creating or upgrading it; see :meth:`lodger.engine.sync.Engine.open`. Blocks meanwhile."""
         opened = sync.Engine.open(
             url_or_path, clock=clock, settings=settings, compile_schedule=compile_schedule, progress=progress
         )
         return cls(opened)
 
     def __await__(self) -> Generator[Any, None, Self]:
-        """Let ``await Engine.open(…)`` give the engine too."""
+        """Support ``await Engine.open(…)``, which returns the engine too."""
         return self
         yield
 
     async def close(self) -> None:
-        """Let go of threads and database; safe to call twice."""
+        """Release threads and database; safe to call twice."""
         self.threads.pool.shutdown()
         if self.inner.hooks.there:
-            # Those that wait may be coroutines of this very loop.
+            # Waiting hooks may be coroutines of this event loop.
             await asyncio.to_thread(self.inner.hooks.close)
         self.inner.close()
 
@@ -147,7 +147,7 @@ class Engine(Nouns[Async]):
         await self.close()
 
     async def prepare(self) -> None:
-        """Make what Lodger wants in the databases of what is exposed; see :meth:`lodger.engine.sync.Engine.prepare`."""
+        """Create Lodger's objects in the databases with exposed tables; see :meth:`lodger.engine.sync.Engine.prepare`."""
         await self.threads.run(self.inner.prepare)
 
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
@@ -155,11 +155,11 @@ class Engine(Nouns[Async]):
         self.inner.own_people(is_own)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
+        """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
         return self.inner.on_event(listener)
 
     def on(self, name: str, hook: "Hook | AsyncHook | None" = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
-        """Set a hook; see :meth:`lodger.engine.sync.Engine.on`. A coroutine function runs on the loop that sets it."""
+        """Set a hook; see :meth:`lodger.engine.sync.Engine.on`. A coroutine function runs on the event loop that sets it."""
         if hook is None:
             return partial(self._decorated, name, tenant_id)
         return self.inner.on(name, _carried(hook), tenant_id=tenant_id)
@@ -169,7 +169,7 @@ class Engine(Nouns[Async]):
         return hook
 
     async def events(self, *, kept: int = 10_000) -> AsyncIterator[Event]:
-        """Yield events as they happen; a reader that falls ``kept`` behind loses the oldest."""
+        """Yield events as they happen; a reader that falls ``kept`` events behind loses the oldest."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Event] = asyncio.Queue()
 
@@ -189,10 +189,10 @@ class Engine(Nouns[Async]):
             forget()
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "AsyncGenerator[Action | LogLine]":
-        """Yield what happens to a tenant's actions, or one action with its log; see :meth:`lodger.engine.sync.Engine.live`."""
-        from lodger.engine.service.action_stream import alive
+        """Yield changes of a tenant's actions, or of one action with its log lines; see :meth:`lodger.engine.sync.Engine.live`."""
+        from lodger.engine.service.action_stream import live_async
 
-        return alive(self.inner, tenant_id, action_id, self.threads.read)
+        return live_async(self.inner, tenant_id, action_id, self.threads.read)
 
     def lock(
         self,
@@ -202,7 +202,7 @@ class Engine(Nouns[Async]):
         slot: datetime | None = None,
         holder: str | None = None,
     ) -> "AbstractAsyncContextManager[Lock | None]":
-        """Hold a named lock for a block, renewed while it lasts: ``async with engine.lock("rebuild") as held: if held: …``."""
+        """Hold a named lock during a block, renewing its lease: ``async with engine.lock("rebuild") as held: if held: …``."""
         return lock_context.aheld(self.locks, name, lease, slot, holder)
 
     @asynccontextmanager
@@ -213,7 +213,7 @@ class Engine(Nouns[Async]):
         *,
         deliver: bool = True,
     ) -> AsyncIterator["Node"]:
-        """Run a node for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
+        """Run a node during the block; see :class:`lodger.engine.node.node.Node`."""
         from lodger.engine.node.node import Node
 
         made = Node(self.inner.host, executor, name, deliver=deliver)

@@ -1,4 +1,4 @@
-"""A described journal as a readable diff: what a script would have changed. Pure."""
+"""Formats described effects as a readable diff for dry runs. Pure."""
 
 import json
 import re
@@ -7,16 +7,16 @@ from typing import Any
 
 from lodger.engine.effects.effect import FIRST_TOKEN
 
-#: As text where a column's numbers are text.
+#: A token as text, of columns with numbers that are shown as text.
 _TOKEN = re.compile(r"-9\d{15}", re.ASCII)
 _LAST_TOKEN = FIRST_TOKEN - 1_000_000
 
 
 def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
-    """Describe effects, each in one line or a few, beginning with ``+`` made, ``~`` changed, ``-`` removed ``@`` a mail or ``>`` a request.
+    """Return the lines of a diff: ``+`` insert, ``~`` change, ``-`` delete, ``@`` mail or event, ``>`` request, ``<`` read changes.
 
     Args:
-        effects: as :func:`lodger.engine.effects.effect.described` gives them.
+        effects: results of :func:`lodger.engine.effects.effect.described`.
     """
     shown: list[str] = []
     for effect in effects:
@@ -87,7 +87,7 @@ def _signed(amount: object) -> str:
 def _value(value: object) -> str:
     number = int(value) if isinstance(value, str) and _TOKEN.fullmatch(value) else value
     if type(number) is int and _LAST_TOKEN < number < FIRST_TOKEN:
-        return f"(new {FIRST_TOKEN - number})"  # a key that the database will make
+        return f"(new {FIRST_TOKEN - number})"  # a key that the database will generate
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("$instant"), str):
         return str(value["$instant"])
     if value is None:

@@ -1,4 +1,4 @@
-"""The synchronous Engine, for Flask, Django and scripts, and the core that the async facade wraps."""
+"""The synchronous Engine, for Flask, Django and scripts, and the base of the asynchronous one."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -38,9 +38,9 @@ from lodger.engine.service.nouns.webhooks import Webhooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.content_cache import Sources
+from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.migrations.revision import Progress, silent
+from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile, RevisionCache
 from lodger.engine.store.schedules import adoption
 from lodger.engine.vault.keyring import Keyring
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Nouns[Sync]):
-    """An open ledger and its verbs. Make one with :meth:`open`; it may be used from several threads."""
+    """An open ledger and its verbs. Create one with :meth:`open`; it is thread-safe."""
 
     def __init__(self, context: StoreContext) -> None:
         self.context = context
@@ -86,14 +86,14 @@ class Engine(Nouns[Sync]):
         self.audit = Audit(context, self.changed)
         self.nodes = Nodes(context, self.changed)
         self.locks = Locks(context, self.changed)
-        #: What nodes of this process count; ``metrics`` gives it with the ledger's numbers.
+        #: Metrics of the nodes of this process; ``metrics`` returns them with those of the ledger.
         self.process_metrics = ProcessMetrics()
         self.metrics = Metrics(context, self.changed, self.process_metrics)
         #: Set by :meth:`on`.
         self.hooks = Hooks(self.events, self.process_metrics, context.settings.missed_after_s)
         #: Python functions that actions of kind host call; nodes of this process carry a label for each.
         self.handlers = Handlers()
-        #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
+        #: Sets that scripts access as ``db.NAME``, besides collections; passed to a node's executor.
         self.datasets = Datasets(context.clock.elapsed_s)
 
     @classmethod
@@ -105,18 +105,18 @@ class Engine(Nouns[Sync]):
         settings: Settings | None = None,
         compile_schedule: Compile | None = None,
         ids: Identities | None = None,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
-        """Open a ledger, making or upgrading it.
+        """Open a ledger, creating or upgrading it.
 
         Args:
-            url_or_path: a path of a SQLite file, or ``postgresql://user@host/name`` (extra ``postgres``).
+            url_or_path: path of a SQLite file, or ``postgresql://user@host/name`` (extra ``postgres``).
             compile_schedule: replaces :func:`lodger.engine.recurrence.compile.compile_schedule`.
-            ids: replaces the source of ids; simulations do.
-            progress: told about each migration.
+            ids: replaces the source of ids, for simulations.
+            progress: called before each migration.
 
         Raises:
-            Unavailable: the file is no database, may not be written, is of a later Lodger.
+            Unavailable: the file is not a database, is not writable, or is of a later Lodger.
         """
         injected, clock, settings = clock is not None, clock or SystemClock(), settings or Settings()
         database = Database(
@@ -126,12 +126,18 @@ class Engine(Nouns[Sync]):
         of_server = database.driver.has_clock and not injected
         return cls(
             StoreContext(
-                database, clock, ids, RevisionCache(settings, compile_schedule), Sources(settings), settings, of_server
+                database,
+                clock,
+                ids,
+                RevisionCache(settings, compile_schedule),
+                ContentCache(settings),
+                settings,
+                of_server,
             )
         )
 
     def close(self) -> None:
-        """Call the hooks that wait, let go of the databases; safe to call twice."""
+        """Call the waiting hooks and release the databases; safe to call twice."""
         self.hooks.close()
         self.scripts.proof.close()
         self.datasets.close()
@@ -153,19 +159,19 @@ class Engine(Nouns[Sync]):
         slot: datetime | None = None,
         holder: str | None = None,
     ) -> "AbstractContextManager[Lock | None]":
-        """Hold a named lock for a block, renewed while it lasts: ``with engine.lock("rebuild") as held: if held: …``.
+        """Hold a named lock during a block, renewing its lease: ``with engine.lock("rebuild") as held: if held: …``.
 
-        What it gives is None when another process, or another thread, has it; arguments as ``locks.take``.
+        The value is None if another process or thread holds the lock; arguments as for ``locks.take``.
         """
         return lock_context.held(self.locks, name, lease, slot, holder)
 
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
-        """Return a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
+        """Return a database of the platform other than the ledger's, for :meth:`expose`; its tables may be read.
 
         After :meth:`prepare` they may be written too.
 
         Args:
-            source: an address, or an engine of the platform's own, which stays the platform's to close.
+            source: an address, or an engine of the platform, which remains the platform's to close.
 
         Raises:
             InputError: database_url.
@@ -175,22 +181,23 @@ class Engine(Nouns[Sync]):
     def expose(
         self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any
     ) -> TableDataset:
-        """Let scripts read, and where allowed write, a table of the platform's as ``db.NAME``.
+        """Let scripts read, and where allowed write, a table of the platform as ``db.NAME``.
 
-        Arguments are those of :func:`lodger.engine.data.sets.expose.expose`: read, write, name, insert, delete, database, …
+        Arguments are those of :func:`lodger.engine.data.sets.expose.expose`: read, write, name, insert, delete,
+        database, …
 
         Raises:
-            InputError: the table cannot be exposed so; the reason is what one tenant could learn of another by it.
+            InputError: the table would reveal data of one tenant to another.
             Conflict: the name is taken.
         """
         return self.datasets.expose(source, tenant_column=tenant_column, **options)
 
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
-        """Let the platform say whom a tenant's scripts may mail without further grant, in place of ``grants.people``.
+        """Let the platform decide which addresses a tenant's scripts may mail without further grants, instead of ``grants.people``.
 
         Args:
-            is_own: given a tenant's id and an address, whether that is one of the tenant's own people; called in threads of
-                the node that is started next.
+            is_own: called with a tenant's id and an address, returns whether it belongs to the tenant's own people;
+                called in threads of the next node that is started.
         """
         self.is_own = is_own
 
@@ -202,21 +209,22 @@ class Engine(Nouns[Sync]):
         keys: Any,  # noqa: ANN401 - whatever the table's key is
         kind: str = "update",
     ) -> None:
-        """Report changes that the platform makes itself: in its own transaction, read by scripts when that is committed.
+        """Report changes that the platform makes itself, in its own transaction; scripts see them after its commit.
 
         Args:
-            connection: the caller's, with the transaction that makes the change; of the database that the set is in. From
-                asyncio: ``await connection.run_sync(engine.record_changed, tenant, "orders", id)``.
-            tenant_id: whose row, as Lodger names the tenant.
-            what: the set, by its name, its table or its mapped class. ``"schedules"`` (where no set of yours has that name) are
-                Lodger's own: the newest revision that your SQL has inserted is checked and adopted, and the clock armed anew; see
-                :mod:`lodger.engine.store.schedules.adoption`. The connection is the ledger's then.
+            connection: connection with the transaction of the change, to the database of the set. From asyncio: ``await
+                connection.run_sync(engine.record_changed, tenant, "orders", id)``.
+            tenant_id: tenant of the row, by Lodger's id.
+            what: the set, by its name, its table or its mapped class. ``"schedules"`` (unless one of your sets has that
+                name) stands for Lodger's own: the newest revision that your SQL has inserted is checked and adopted,
+                and the clock armed again; see :mod:`lodger.engine.store.schedules.adoption`. The connection is the
+                ledger's in this case.
             keys: the key of the row, or of several.
             kind: ``insert``, ``update`` or ``delete``.
 
         Raises:
-            InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing; of schedules revision_unchanged,
-                revision_unreadable, and what an edit refuses.
+            InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing; of schedules
+                revision_unchanged, revision_unreadable, and the errors of an edit.
         """
         if isinstance(what, str) and what in adoption.NAMES and all(rows.name != what for rows in self.datasets):
             adoption.adopt(self.context, connection, tenant_id, keys, self.context.clock.now_us())
@@ -224,9 +232,9 @@ class Engine(Nouns[Sync]):
         record_changed(self.datasets, self.context.clock, connection, what, tenant_id, keys, kind)
 
     def record_sessions(self, sessions: Any) -> Callable[[], None]:  # noqa: ANN401 - what SQLAlchemy listens to
-        """Report whatever SQLAlchemy sessions flush of exposed tables; call what is returned to stop.
+        """Report the changes of exposed tables that SQLAlchemy sessions flush; call the result to stop.
 
-        Statements that name no objects (``session.execute(update(…))``) flush nothing: report them, or let triggers see them.
+        Statements without objects (``session.execute(update(…))``) flush nothing: report them, or use triggers.
 
         Args:
             sessions: a ``Session``, a ``sessionmaker``, or the class ``Session`` for all of them.
@@ -234,11 +242,11 @@ class Engine(Nouns[Sync]):
         return record_sessions(self.datasets, self.context.clock, sessions)
 
     def prepare(self) -> None:
-        """Make what Lodger wants in the databases of what is exposed, as a user who may; call it again after changes.
+        """Create Lodger's objects in the databases with exposed tables, as a privileged user; call it again after changes.
 
-        In a database other than the ledger's, a table of receipts: without it everything there is read-only. On PostgreSQL,
-        everywhere, role ``lodger_script`` and a view of each exposed table that shows one tenant: without them one wall less
-        stands between tenants, and the engine says so.
+        In a database other than the ledger's, this is a table of receipts: without it the database is read-only for
+        scripts. On PostgreSQL it is also role ``lodger_script`` and a view of each exposed table that shows one tenant:
+        without them one wall between tenants is missing, and the engine reports it.
 
         Raises:
             Unavailable: database_refused.
@@ -255,14 +263,14 @@ class Engine(Nouns[Sync]):
     ) -> Callable[[F], F]:
         """Register a Python function that schedules can call: ``@engine.handler("rebuild-index")``.
 
-        It is a script of the platform's from then on: the platform binds it by its name, a tenant (when it is ``offered``) with
-        @ before it. Only nodes of processes that have registered it run it. A synchronous function is called in a thread, an
-        asynchronous one on the node's event loop, which it must not block.
+        It becomes a script of the platform: the platform binds it by its name, a tenant (if it is ``offered``) with @
+        before the name. Only nodes in processes that have registered it run it. A synchronous function is called in a
+        thread, an asynchronous one on the node's event loop, which it must not block.
 
         Args:
             params: its typed params, see :mod:`lodger.engine.core.params`; None for any JSON value.
-            offered: every tenant may bind it, not the platform alone.
-            deadline_s: longest time that it may take.
+            offered: whether every tenant may bind it, not only the platform.
+            deadline_s: maximum duration of a call.
 
         Raises:
             InputError: handler_invalid, label_invalid, fields_invalid.
@@ -279,9 +287,9 @@ class Engine(Nouns[Sync]):
         return register
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "Iterator[Action | LogLine]":
-        """Yield each of a tenant's actions as it is created or changes; or one action with its log lines, until it has ended.
+        """Yield each of a tenant's actions when it is created or changes; or one action with its log lines, until it has ended.
 
-        Lines of an attempt that runs are written twice a second, by whichever node runs it. What any process changes is seen within
+        Log lines of a running attempt are written twice a second by its node. Changes by any process are seen within
         half a second.
 
         Raises:
@@ -292,18 +300,19 @@ class Engine(Nouns[Sync]):
         return live(self, tenant_id, action_id)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
+        """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
         return self.events.subscribe(Event, listener)
 
     def on(self, name: str, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
-        """Set a hook: a function that is called with an :class:`lodger.engine.core.events.Event`, in a thread of its own.
+        """Set a hook: a function that is called with an :class:`lodger.engine.core.events.Event`, in the hooks' thread.
 
-        ``engine.on("failed", tell)`` gives a callable that takes it off; ``@engine.on("failed")`` stands before a function.
+        ``engine.on("failed", report)`` returns a function that removes the hook; ``@engine.on("failed")`` is a
+        decorator.
 
         Args:
-            name: one of :data:`lodger.engine.service.hooks.HOOKS`: started, finished, failed, late, budget.
-            hook: None to decorate.
-            tenant_id: only what happens to this tenant.
+            name: one of :data:`lodger.engine.service.hooks.HOOKS`: started, finished, failed, late, slowed, budget.
+            hook: None to use it as a decorator.
+            tenant_id: only events of this tenant.
 
         Raises:
             InputError: hook_unknown.
@@ -322,12 +331,12 @@ class Engine(Nouns[Sync]):
         self.events.publish(LedgerWritten())
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Have a callable called after every write of this process, from any thread; call the answer to stop."""
+        """Call a function after every write of this process, from any thread; call the result to stop."""
         return self.events.subscribe(LedgerWritten, lambda _event: watcher())
 
     @property
     def host(self) -> "Host":
-        """What nodes and dry runs of this engine are given."""
+        """The host that nodes and dry runs of this engine run on."""
         from lodger.engine.node.host import Host
 
         return Host(
@@ -342,7 +351,7 @@ class Engine(Nouns[Sync]):
         *,
         deliver: bool = True,
     ) -> Iterator["Node"]:
-        """Run a node in a thread of its own for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
+        """Run a node in its own thread during the block; see :class:`lodger.engine.node.node.Node`."""
         import asyncio
 
         from lodger.engine.node.node import Node

@@ -1,7 +1,8 @@
-"""Hooks: functions of the platform's that are called when something happens, in a thread of their own.
+"""Hooks: functions of the platform that are called on events, in their own thread.
 
-A slow hook delays other hooks, never a slot; one that raises is logged and called again the next time. Hooks hear what the nodes of
-their own process do; what must reach a platform whatever is killed is a webhook, or stands in the ledger.
+A slow hook delays other hooks, never a slot; one that raises is logged and called again for the next event. Hooks
+receive the events of nodes in their own process only; for delivery that survives a crash use webhooks, or read the
+ledger.
 """
 
 import logging
@@ -17,16 +18,16 @@ from lodger.engine.core.events import Event, EventBus
 from lodger.engine.core.metrics import ProcessMetrics
 
 _log = logging.getLogger("lodger.hooks")
-#: Events that wait for a slow hook; beyond that the newest are dropped, and counted.
+#: Maximum number of events that wait for slow hooks; further ones are dropped and counted.
 KEPT = 10_000
-#: Longest wait for hooks at the end, seconds.
+#: Maximum time to wait for hooks at the end, seconds.
 CLOSE_S = 10.0
 Hook = Callable[[Event], object]
 
 
 @dataclass(frozen=True, slots=True)
 class HookSpec:
-    """One name that hooks can be set on: which events it stands for."""
+    """A name that hooks can be set on, and the events it stands for."""
 
     name: str
     help: str
@@ -69,7 +70,7 @@ _BY_NAME = {spec.name: spec for spec in HOOKS}
 
 
 class Hooks:
-    """Calls hooks; its thread lives from the first hook until :meth:`close`."""
+    """Calls hooks; the thread lives from the first hook until :meth:`close`."""
 
     def __init__(self, events: EventBus, process_metrics: ProcessMetrics, late_s: float) -> None:
         self._events = events
@@ -82,7 +83,7 @@ class Hooks:
         self._deaf: Callable[[], None] | None = None
 
     def add(self, name: str, hook: Hook, tenant_id: str | None = None) -> Callable[[], None]:
-        """Set a hook; call what is returned to take it off. ``tenant_id``: only what happens to this tenant.
+        """Set a hook, for all tenants or one; call the result to remove it.
 
         Raises:
             InputError: hook_unknown.
@@ -119,16 +120,16 @@ class Hooks:
             hook, event = one
             try:
                 hook(event)
-            except Exception:  # noqa: BLE001 - it is the platform's, and the next one has to be called
+            except Exception:  # noqa: BLE001 - code of the platform; the next hook must be called
                 _log.exception("a hook on %s raised", event.kind)
 
     @property
     def there(self) -> bool:
-        """Whether any was ever set."""
+        """Whether a hook was ever set."""
         return self._thread is not None
 
     def close(self) -> None:
-        """Call what waits, then end the thread; a hook that takes longer than ten seconds is left to itself. Safe to call twice."""
+        """Call the waiting hooks, then end the thread; a hook that takes longer than ten seconds is abandoned. Safe to call twice."""
         with self._lock:
             thread, self._thread, self._set = self._thread, None, ()
             if self._deaf is not None:

@@ -1,4 +1,4 @@
-"""A named lock for the length of a block: taken, renewed while the block lasts, freed at its end."""
+"""Context managers for named locks: take, renew during the block, free at its end."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _log = logging.getLogger("lodger.locks")
 
 
 def holder_name(holder: str | None) -> str:
-    """Return who holds it: this thread of this process of this host, unless told."""
+    """Return the name of the holder, by default this thread of this process of this host."""
     return holder or f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
 
 
@@ -49,7 +49,7 @@ def held(
                 if locks.take(name, mine, lease, slot=slot) is None:
                     _log.warning("the lock %s was lost: its lease had ended", name)
                     return
-            except Exception:  # noqa: BLE001 - a database that is away comes back before two thirds of the lease are over, or does not
+            except Exception:  # noqa: BLE001 - an unreachable database may come back before the lease ends
                 _log.exception("the lock %s could not be renewed", name)
 
     renewing = threading.Thread(target=renew, name=f"lodger-lock-{name}", daemon=True)

@@ -1,1 +1,1 @@
-"""All SQL on Lodger's own tables, synchronous on a connection. It must never decide policy or run a script."""
+"""Queries and statements on Lodger's own tables, synchronous on a connection. It must never decide policy or run a script."""

@@ -1,4 +1,4 @@
-"""The audit log: a row for every change, written in the transaction of the change, never touched again."""
+"""The audit log: one row for every change, written in the same transaction as the change and never modified."""
 
 import hashlib
 import json
@@ -13,23 +13,23 @@ from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
 from lodger.engine.store.schema.access import audit
 
-#: The platform's own rows belong to no tenant.
+#: ``tenant_id`` of the rows of the platform itself.
 PLATFORM = ""
-#: A value longer than this, as JSON, is told by its length and digest: the log keeps what changed, not a second copy of it.
+#: Values that are longer than this as JSON are stored as their length and digest.
 MAX_BYTES = 8192
-#: Rows that an export reads at once.
+#: Rows that an export reads in one query.
 PAGE = 500
 
 _t = audit.c
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
-    """What is done to what: a verb such as ``schedules.pause``, whose it is, the id it has and the name people know."""
+class AuditSubject:
+    """The subject of an audit row: the operation, such as ``schedules.pause``, and the tenant, id and name of its target."""
 
     verb: str
     tenant_id: str | None
@@ -41,18 +41,18 @@ def write(
     context: StoreContext,
     connection: Connection,
     audit_context: AuditContext,
-    doing: Doing,
+    doing: AuditSubject,
     before: Json,
     after: Json,
     now_us: int,
     *,
     brief: bool = False,
 ) -> None:
-    """Add a row.
+    """Insert an audit row.
 
     Args:
-        before, after: JSON values; None where there is nothing.
-        brief: store lengths and digests only, because the tenant has no room left: its changes are logged all the same.
+        before, after: JSON values; None if the target does not exist.
+        brief: store only lengths and digests, for a tenant that has used up its storage.
     """
     maximum = 0 if brief else MAX_BYTES
     connection.execute(
@@ -65,26 +65,26 @@ def write(
             verb=doing.verb,
             target=doing.target[:200],
             named=doing.named[:200] if doing.named else None,
-            before=_kept(before, maximum),
-            after=_kept(after, maximum),
+            before=_encode(before, maximum),
+            after=_encode(after, maximum),
             why=audit_context.why,
             request_id=audit_context.request_id,
         )
     )
 
 
-def _kept(body: Json, maximum: int) -> str | None:
+def _encode(body: Json, maximum: int) -> str | None:
     if body is None:
         return None
     if maximum == 0:
-        body = _short(body, maximum)
+        body = _shorten(body, maximum)
     elif isinstance(body, dict):
-        body = {name: _short(value, maximum) for name, value in body.items()}
-    return _text(body)
+        body = {name: _shorten(value, maximum) for name, value in body.items()}
+    return _json(body)
 
 
-def _short(value: Json, maximum: int) -> Json:
-    text = _text(value)
+def _shorten(value: Json, maximum: int) -> Json:
+    text = _json(value)
     if len(text) <= maximum:
         return value
     return {"bytes": len(text.encode("utf-8", "surrogatepass")), "sha256": _digest(text)}
@@ -94,14 +94,14 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _text(body: Json) -> str:
-    # Escapes, not letters: a result may hold half of a surrogate pair or a NUL, which no database stores.
+def _json(body: Json) -> str:
+    # ASCII escapes: a result may hold a lone surrogate or a NUL character, which databases do not store.
     return json.dumps(body, separators=(",", ":"), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """Which rows are wanted; None is any. ``tenant_id`` "" is the platform's own."""
+class AuditFilter:
+    """Filters of a query on the audit log; None matches any row. ``tenant_id`` "" selects the platform's rows."""
 
     tenant_id: str | None = None
     verb: str | None = None
@@ -111,19 +111,21 @@ class Sought:
     until: datetime | None = None
 
 
-def some(connection: Connection, sought: Sought, *, limit: int | None, before: str | None = None) -> Cut[AuditEntry]:
-    """Give rows, newest first; ``before`` is the id of the last one of the page before."""
-    statement = _which(sought).order_by(_t.id.desc())
+def list_page(
+    connection: Connection, filters: AuditFilter, *, limit: int | None, before: str | None = None
+) -> LimitedList[AuditEntry]:
+    """Return rows, newest first; ``before`` is the id of the last row of the previous page."""
+    statement = _select(filters).order_by(_t.id.desc())
     if before is not None:
         statement = statement.where(_t.id < before if is_id(before) else false())
     return read(connection, statement, limit, lambda rows: [_entry(row) for row in rows])
 
 
-def every(connection: Connection, sought: Sought) -> Iterator[AuditEntry]:
-    """Give rows, oldest first, reading a page at a time."""
+def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry]:
+    """Return rows, oldest first, reading one page at a time."""
     last: str | None = None
     while True:
-        statement = _which(sought).order_by(_t.id).limit(PAGE)
+        statement = _select(filters).order_by(_t.id).limit(PAGE)
         rows = connection.execute(statement if last is None else statement.where(_t.id > last)).all()
         yield from (_entry(row) for row in rows)
         if len(rows) < PAGE:
@@ -131,22 +133,22 @@ def every(connection: Connection, sought: Sought) -> Iterator[AuditEntry]:
         last = rows[-1].id
 
 
-def _which(sought: Sought) -> Select[Any]:
+def _select(filters: AuditFilter) -> Select[Any]:
     statement = select(audit)
-    for column, value in ((_t.tenant_id, sought.tenant_id), (_t.actor, sought.actor)):
+    for column, value in ((_t.tenant_id, filters.tenant_id), (_t.actor, filters.actor)):
         if value is not None:
             statement = statement.where(column == value)
-    if sought.target is not None:
-        statement = statement.where((_t.target == sought.target) | (_t.named == sought.target))
-    if sought.verb is not None:
-        noun = sought.verb.endswith(".")
+    if filters.target is not None:
+        statement = statement.where((_t.target == filters.target) | (_t.named == filters.target))
+    if filters.verb is not None:
+        noun = filters.verb.endswith(".")
         statement = statement.where(
-            _t.verb.startswith(sought.verb, autoescape=True) if noun else _t.verb == sought.verb
+            _t.verb.startswith(filters.verb, autoescape=True) if noun else _t.verb == filters.verb
         )
-    if sought.since is not None:
-        statement = statement.where(_t.at_us >= to_us(sought.since))
-    if sought.until is not None:
-        statement = statement.where(_t.at_us < to_us(sought.until))
+    if filters.since is not None:
+        statement = statement.where(_t.at_us >= to_us(filters.since))
+    if filters.until is not None:
+        statement = statement.where(_t.at_us < to_us(filters.until))
     return statement
 
 

@@ -1,4 +1,4 @@
-"""Statements for many rows at once, in as few round trips as the database allows (:mod:`lodger.engine.store.stores`)."""
+"""Statements on many rows, in as few round trips as the database allows (:mod:`lodger.engine.store.stores`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -14,13 +14,13 @@ Row = dict[str, Any]
 
 
 class UpdateMany:
-    """An UPDATE of rows by key, each to values of its own.
+    """UPDATE of rows by key, each row with its own values.
 
     Args:
-        keys: column by the name it has in a row, which differs from the column's.
+        keys: column name by its name in a row; the two differ.
         values: columns that are set from the row.
-        fixed: columns that are set alike.
-        derived: columns that are set from others of the same row.
+        fixed: columns that are set to the same value in every row.
+        derived: columns that are computed from other columns of the row.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class UpdateMany:
         self._writer = PerDriver(lambda driver: driver.row_writer(types, each, over))
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Update these rows; no key may be among them twice."""
+        """Update these rows; each key may occur only once."""
         if rows:
             self._writer.of(connection).run(connection, rows)
 
@@ -54,9 +54,9 @@ class WriteMany:
     """A statement that is run for each of many rows.
 
     Args:
-        types: the names of a row, each with a column of its type.
+        types: names of a row's fields, each with a column of its type.
         each: the statement for one row.
-        over: builds it for all rows of a table.
+        over: builds the statement for a table of rows.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class WriteMany:
         self._writer = PerDriver(lambda driver: driver.row_writer(types, lambda: each, over))
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Run it for these rows."""
+        """Run the statement for these rows."""
         if rows:
             self._writer.of(connection).run(connection, rows)
 
 
-class AskMany:
-    """A question about many rows.
+class QueryMany:
+    """A query about many rows.
 
     Args:
-        types: the names of a row, each with a column of its type.
-        over: builds the question about all rows of a table.
+        types: names of a row's fields, each with a column of its type.
+        over: builds the query about a table of rows.
     """
 
     def __init__(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any, Driver], Any]) -> None:
@@ -84,27 +84,28 @@ class AskMany:
         )
 
     def rows(self, connection: Connection, rows: Sequence[Row], params: Row | None = None) -> list[Any]:
-        """Return the answers about these rows. ``params``: bound values beside the rows."""
+        """Return the result rows for these rows. ``params``: bound values beside the rows."""
         return self._query.of(connection).rows(connection, rows, params)
 
 
 def insert_many(connection: Connection, table: Table, rows: Sequence[Row], *, absent: bool = False) -> None:
-    """Insert rows, all with the same columns; with ``absent`` those whose unique keys are free."""
+    """Insert rows, all with the same columns; with ``absent`` skip rows with existing unique keys."""
     if not rows:
         return
-    # What none of them has is the column's default; most actions have neither params nor steps nor a reason.
+    # A column that is None in every row is left to its default: most actions have neither params nor steps nor a
+    # reason.
     first = rows[0]
     names = tuple(name for name in first if first[name] is not None or any(row[name] is not None for row in rows))
     _insertion(driver_of(connection), table, names, absent).run(connection, rows)
 
 
 def insert_absent(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-    """Insert the rows whose unique keys are free; all rows have the same columns."""
+    """Insert rows, all with the same columns; skip rows with existing unique keys."""
     insert_many(connection, table, rows, absent=True)
 
 
 def add_many(connection: Connection, table: Table, keys: tuple[str, ...], rows: Sequence[Row]) -> None:
-    """Insert rows of whole numbers, or add them to those that are there under the same keys."""
+    """Insert rows of integers, or add them to existing rows with the same keys."""
     if rows:
         _addition(driver_of(connection), table, keys, tuple(rows[0])).run(connection, rows)
 
@@ -128,7 +129,7 @@ def _inserting(driver: Driver, table: Table, names: tuple[str, ...], ending: Cal
         return ending(driver.insert(table).values({name: bindparam(name) for name in names}))
 
     def over(given: Any) -> Any:  # noqa: ANN401 - rows
-        # Without a condition SQLite would take ON CONFLICT for the beginning of a join's.
+        # Without a condition SQLite would parse ON CONFLICT as the start of a join's condition.
         every = select(*(given.c[name] for name in names)).where(true())
         return ending(driver.insert(table).from_select(list(names), every))
 

@@ -1,4 +1,4 @@
-"""Contents of script versions, the limits of attempts, what tenants are allowed: read once, because none ever changes."""
+"""Cache of the contents of script versions, and of parsed limits, budgets and grants. Their sources never change."""
 
 import json
 from collections import OrderedDict
@@ -14,14 +14,14 @@ from lodger.engine.core.params import Field, read_fields
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import Allowance
-from lodger.engine.store.bulk import AskMany
+from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.sandbox.limits import LIMITS, Limits
 
-#: Versions and limits kept.
+#: Maximum number of cached versions, and of cached limits.
 KEPT = 2_000
-#: What the kept versions may hold together; a WebAssembly module alone may have megabytes.
+#: Maximum total size of the cached versions; a single WebAssembly module may have megabytes.
 KEPT_BYTES = 64 * 1024 * 1024
 PROCESS_LIMITS = frozenset(spec.name for spec in LIMITS)
 
@@ -30,15 +30,15 @@ VersionKey = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a version of a script runs as.
+class VersionContent:
+    """The executable content of a script version.
 
     Attributes:
-        name: of the script, with @ before it when it is the platform's and another tenant's claim.
-        modules, wasm: its content; one of the two holds it.
-        grants: those that the version needs, as JSON text.
+        name: name of the script, with @ before it if the script is the platform's and the claim another tenant's.
+        modules, wasm: the content; one of the two is set.
+        grants: grants that the version needs, as JSON text.
         kind: script, ping or host.
-        fields: its typed params, None for any JSON value.
+        fields: typed params, None for any JSON value.
     """
 
     name: str
@@ -58,12 +58,12 @@ _script = (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id =
 
 
 _wanted = select(*_columns).join_from(script_versions, scripts, _script)
-_versions = AskMany(
+_versions = QueryMany(
     {"tenant": scripts.c.tenant_id, "script": scripts.c.id, "number": scripts.c.version},
     lambda given, driver: driver.look_up(
         given,
         _wanted,
-        # The platform's scripts have their versions there; that this tenant may run one was decided when it was bound.
+        # Platform scripts have their versions under the platform; access was checked when the script was bound.
         script_versions.c.tenant_id.in_((given.c.tenant, PLATFORM)),
         script_versions.c.script_id == given.c.script,
         script_versions.c.version == given.c.number,
@@ -71,8 +71,8 @@ _versions = AskMany(
 )
 
 
-class Sources:
-    """A bounded cache."""
+class ContentCache:
+    """A bounded cache of :class:`VersionContent`, limits, budgets, grants and allowances."""
 
     def __init__(self, settings: Settings) -> None:
         self._default = Allowance(
@@ -96,13 +96,13 @@ class Sources:
         self._granted = grants.parse(settings.grants.split())
         self._grants: OrderedDict[tuple[str | None, ...], Grants] = OrderedDict()
         self._allowances: OrderedDict[str, Allowance] = OrderedDict()
-        self._versions: OrderedDict[VersionKey, Source] = OrderedDict()
+        self._versions: OrderedDict[VersionKey, VersionContent] = OrderedDict()
         self._versions_bytes = 0
         self._limits: OrderedDict[tuple[str, str | None], Limits] = OrderedDict()
         self._budgets: OrderedDict[tuple[str, str | None], dict[str, int]] = OrderedDict()
 
-    def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, Source]:
-        """Give the content of each version."""
+    def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, VersionContent]:
+        """Return the content of each version."""
         found, absent = {}, []
         for key in sorted(set(wanted)):
             kept = self._versions.get(key)
@@ -116,11 +116,11 @@ class Sources:
         return found
 
     def forget(self, tenant: str) -> None:
-        """Forget the versions of a tenant that are kept: under their numbers an archive may have brought in others."""
+        """Drop the cached versions of a tenant: a restored archive may have brought other contents under the same numbers."""
         for key in [each for each in list(self._versions) if each[0] == tenant]:
             self._versions_bytes -= self._versions.pop(key).size
 
-    def _keep(self, key: VersionKey, source: Source) -> Source:
+    def _keep(self, key: VersionKey, source: VersionContent) -> VersionContent:
         self._versions[key] = source
         self._versions_bytes += source.size
         while len(self._versions) > 1 and (len(self._versions) > KEPT or self._versions_bytes > KEPT_BYTES):
@@ -128,7 +128,7 @@ class Sources:
         return source
 
     def limits(self, tenant_limits: str, wishes: str | None) -> Limits:
-        """Give what the operator allows the tenant, lowered by what the schedule wishes; both are JSON text."""
+        """Return the tenant's limits, lowered by those of the schedule; both arguments are JSON text."""
         key = (tenant_limits, wishes)
         kept = self._limits.get(key)
         if kept is None:
@@ -142,7 +142,7 @@ class Sources:
         return kept
 
     def budgets(self, tenant_limits: str, wishes: str | None) -> dict[str, int]:
-        """Give every budget of an attempt: what the operator allows the tenant, lowered by what the schedule wishes."""
+        """Return every budget of an attempt: the tenant's, lowered by those of the schedule; both arguments are JSON text."""
         key = (tenant_limits, wishes)
         kept = self._budgets.get(key)
         if kept is None:
@@ -153,9 +153,9 @@ class Sources:
         return kept
 
     def grants(self, tenant_grants: str | None, *narrower: str | None) -> Grants:
-        """Give what a run holds of a tenant with these grants, of a version and of a schedule; each is JSON text.
+        """Return the grants of an attempt: those of its tenant, narrowed by its version's and its schedule's (JSON texts).
 
-        None of the tenant's is what the setting says; None of another layer takes nothing away.
+        A tenant without grants of its own has those of the setting ``grants``; None elsewhere narrows nothing.
         """
         key = (tenant_grants, *narrower)
         kept = self._grants.get(key)
@@ -169,7 +169,7 @@ class Sources:
         return kept
 
     def allowance(self, tenant_limits: str) -> Allowance:
-        """Give what a tenant with these limits (JSON text) is allowed.
+        """Return the allowance of a tenant with these limits (JSON text).
 
         Raises:
             InputError: limit_out_of_range.
@@ -182,15 +182,15 @@ class Sources:
         return kept
 
 
-def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, Source]:
+def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, VersionContent]:
     given = [{"tenant": tenant, "script": script, "number": number} for tenant, script, number in keys]
     rows = _versions.rows(connection, given)
     return {(key := (row.tenant, row.script, row.number)): _source(key, row) for row in rows}
 
 
-def _source(key: VersionKey, row: AnyRow) -> Source:
+def _source(key: VersionKey, row: AnyRow) -> VersionContent:
     module = None if row.wasm is None else bytes(row.wasm)
     name = row.name if row.tenant_id == key[0] else PLATFORM_PREFIX + row.name
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     size = len(row.modules) + len(module or b"") + len(row.fields or "")
-    return Source(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)
+    return VersionContent(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)

@@ -1,4 +1,4 @@
-"""Pages of lists: so many rows, and so many bytes, as were asked for, with a signed cursor to go on from."""
+"""Pages of lists: a bounded number of rows and characters, and a signed cursor of the next page."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
@@ -7,19 +7,19 @@ from sqlalchemy import Connection, Select
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.records import AnyRow, Json, Page
-from lodger.engine.store.signing_keys import cursor
+from lodger.engine.store.signing_keys import encode_cursor
 
 T = TypeVar("T")
 
-#: Most that one page may hold: entries, and letters of all their columns. A tenant's results are as long as it makes them.
+#: Maximum entries of one page, and maximum characters of all their columns.
 MAX_ROWS = 10_000
 MAX_CHARACTERS = 8 * 1024 * 1024
 #: Rows that are fetched from the database at once.
-_TOGETHER = 50
+_FETCH_ROWS = 50
 
 
-class Cut(list[T], Generic[T]):
-    """Entries that were read; ``more`` says whether others come after them."""
+class LimitedList(list[T], Generic[T]):
+    """Entries of one page; ``more`` is true if entries follow."""
 
     __slots__ = ("more",)
 
@@ -30,34 +30,34 @@ class Cut(list[T], Generic[T]):
 
 def read(
     connection: Connection, statement: Select[Any], limit: int | None, make: Callable[[list[AnyRow]], list[T]]
-) -> Cut[T]:
-    """Read at most so many rows, all of them when ``limit`` is None, and make entries of them.
+) -> LimitedList[T]:
+    """Read up to ``limit`` rows (all if None), and convert them with ``make``.
 
     Raises:
         InputError: limit_invalid.
     """
     if limit is None:
-        return Cut(make(list(connection.execute(statement).all())))
+        return LimitedList(make(list(connection.execute(statement).all())))
     if not 1 <= limit <= MAX_ROWS:
         raise InputError(
             "limit_invalid", f"a page cannot have {limit} entries", why=f"it has 1 to {MAX_ROWS}", fix="say another"
         )
     rows: list[AnyRow] = []
     characters, more = 0, False
-    with connection.execute(statement.limit(limit + 1), execution_options={"yield_per": _TOGETHER}) as found:
+    with connection.execute(statement.limit(limit + 1), execution_options={"yield_per": _FETCH_ROWS}) as found:
         for row in found:
             if len(rows) == limit or (rows and characters > MAX_CHARACTERS):
                 more = True
                 break
             rows.append(row)
             characters += sum(len(cell) for cell in row if isinstance(cell, str))
-    return Cut(make(rows), more=more)
+    return LimitedList(make(rows), more=more)
 
 
-def page(connection: Connection, of: str, found: Cut[T], place_of: Callable[[T], Json]) -> Page[T]:
-    """Give what was read as a page; ``place_of`` an entry is where the next page begins behind it.
+def page(connection: Connection, of: str, found: LimitedList[T], place_of: Callable[[T], Json]) -> Page[T]:
+    """Return entries as a page; ``place_of(entry)`` is the position that the cursor of the next page encodes.
 
     Args:
-        of: which list it is, with everything that filters it.
+        of: the list with all its filters.
     """
-    return Page(found, cursor(connection, of, place_of(found[-1])) if found.more else None)
+    return Page(found, encode_cursor(connection, of, place_of(found[-1])) if found.more else None)

@@ -1,4 +1,4 @@
-"""What the ledger answers with: plain frozen values, instants as aware UTC datetimes."""
+"""Results of the ledger's queries: frozen dataclasses with aware UTC datetimes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from lodger.sandbox.outcome import Outcome
 
 #: Any JSON value.
 Json = Any
-#: A row of some query; its columns are named where the query stands.
+#: A row of a query; the query names its columns.
 AnyRow = Any
 
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Page(list[T], Generic[T]):
-    """A list that knows how it goes on: ``next`` is the cursor of the page after, None when there is none."""
+    """A list with ``next``, the cursor of the following page, or None on the last page."""
 
     __slots__ = ("next",)
 
@@ -34,9 +34,9 @@ class Tenant:
 
     Attributes:
         state: active, suspended or deleted.
-        grants: what it holds, as written; None: what the setting ``grants`` says.
-        people: addresses and ``*@domain`` that it may mail without further grant.
-        labels: what a node must carry to run anything of it.
+        grants: its grants as written; None for those of the setting ``grants``.
+        people: addresses and ``*@domain`` patterns that it may mail without further grants.
+        labels: labels that a node must carry to run its scripts.
     """
 
     id: str
@@ -52,12 +52,12 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script by its latest version.
+    """A script with its latest version.
 
     Attributes:
-        kind: script, ping (one HTTP request), host (a handler of the platform's).
-        fields: its typed params as they were declared; None: any JSON value.
-        offered: whether every tenant may bind it, by its name with @ before it; of the platform's own only.
+        kind: script, ping (one HTTP request), host (a handler of the platform).
+        fields: typed params as declared; None for any JSON value.
+        offered: whether every tenant may bind it by its name with @ before it; platform scripts only.
     """
 
     tenant_id: str
@@ -72,16 +72,16 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVersion:
-    """One version of a script; never changes.
+    """One version of a script; immutable.
 
     Attributes:
-        modules: source by file name, ``main.js`` the entry; empty when it is a WebAssembly module.
+        modules: source by file name, with ``main.js`` as the entry; empty for a WebAssembly module.
         digest: SHA-256 of the content.
         wasm_bytes: size of the WebAssembly module, None for JavaScript.
-        grants: of the tenant's grants those it needs; None: all of them.
-        created_by: who stored it; ``why`` is the reason that was given.
-        kind, fields: as of :class:`Script`. A ping's request is in ``modules`` under ``ping.json``.
-        unchecked: said by what stores a source alone: why nobody has parsed it before, though somebody should have.
+        grants: the grants it needs; None for all grants of its tenant.
+        created_by: actor of the change; ``why`` is the reason given for it.
+        kind, fields: as of :class:`Script`. The request of a ping is in ``modules`` under ``ping.json``.
+        unchecked: why the source was stored without a syntax check; set in the answer of the storing call only.
     """
 
     tenant_id: str
@@ -107,14 +107,14 @@ class Schedule:
     Attributes:
         state: armed, paused, suspended (with its tenant), ended (no slot left) or deleted.
         next_at: next slot; None unless armed.
-        searched_to: set when the next slot is not known yet: none lies before it, and the search goes on then.
-        wake_at: when a pause ends by itself.
+        searched_to: instant up to which no slot was found, if the search for the next slot is not finished.
+        wake_at: end of a pause that ends by itself.
         text: the rules as one English sentence.
-        script: the first step's script.
-        steps: {"script": name} of each step in order, with its own "limits" where it has some.
+        script: script of the first step.
+        steps: {"script": name} of each step in order, with "limits" if the step has its own.
         conduct: jitter_s, expires_s, priority, pause_after, labels, placement.
-        failures: failed actions in a row.
-        grants: of its scripts' grants those it gives them; None: all of them.
+        failures: number of consecutive failed actions.
+        grants: the grants that its scripts may use; None for all of theirs.
     """
 
     id: str
@@ -147,14 +147,14 @@ class Action:
     """One slot, one gap of slots, or one request.
 
     Attributes:
-        slot, slot_to: the slot; with ``slot_to`` the row stands for every slot in [slot, slot_to].
-        reason: why it was skipped, or why it ran other than on time.
-        script: of the present or last step.
-        step: 0-based number of the present or last step.
+        slot, slot_to: the slot; a row with ``slot_to`` covers every slot in [slot, slot_to].
+        reason: why it was skipped, or why it did not run on time.
+        script: script of the current or last step.
+        step: 0-based number of the current or last step.
         replay_of: the action that this one repeats.
-        node_key: the name of the node that alone may run it, of a schedule placed on every node; else ''.
+        node_key: name of the only node that may run it, for a schedule placed on every node; else ''.
         requires: labels that a node must carry to run it.
-        lateness_ms: start minus ``due_at``; None before the first start, and while it is due again.
+        lateness_ms: start minus ``due_at``; None before the first start and while a retry is due.
     """
 
     id: str
@@ -184,7 +184,7 @@ class Action:
 
     @property
     def lateness_ms(self) -> float | None:
-        """Milliseconds from ``due_at`` to the last start; None when it is due only after that, to be tried again."""
+        """Milliseconds from ``due_at`` to the last start; None if that start lies before ``due_at``, as with a retry."""
         if self.started_at is None or self.started_at < self.due_at:
             return None
         return (self.started_at - self.due_at).total_seconds() * 1000
@@ -192,7 +192,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try. ``outcome`` is None while it runs."""
+    """One execution of one step; ``outcome`` is None while it runs."""
 
     action_id: str
     step: int
@@ -209,11 +209,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The latest run of a schedule, whatever became of it: when it was to start, when it did, and on which node.
+    """The latest run of a schedule: when it was due, when it started, its state, and its node.
 
     Attributes:
-        slot: None for a run that was asked for.
-        started_at: of its latest attempt; ``node`` ran that one.
+        slot: None for a run by request.
+        started_at: start of its latest attempt, on ``node``.
     """
 
     action_id: str
@@ -228,11 +228,11 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a rule says before anything is stored.
+    """The slots of rules that are not stored.
 
     Attributes:
-        shifted: the slots that DST moved from their written time.
-        searched_to: set when more slots were wanted and none was found before it; later ones are not excluded.
+        shifted: slots that DST moved from their local time.
+        searched_to: instant at which the search stopped before it found all slots; later slots may exist.
     """
 
     text: str
@@ -244,14 +244,14 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One change: who made it, by which way, when and why, with what was before and after it.
+    """One change: actor, interface, time and reason, with the state before and after.
 
     Attributes:
-        tenant_id: whose; None for the platform's own.
-        via: python, cli, http, or node for what the engine does by itself.
-        verb: noun and verb, as ``schedules.pause``.
-        target: id of what was changed; ``named`` is what people call it.
-        before, after: its JSON shape; long values are ``{"bytes", "sha256"}``. None where there was nothing.
+        tenant_id: None for a change of the platform.
+        via: python, cli, http, or node for changes by the engine itself.
+        verb: noun and verb, such as ``schedules.pause``.
+        target: id of the changed object; ``named`` is its name.
+        before, after: JSON shape of the object, None if it does not exist; long values are ``{"bytes", "sha256"}``.
     """
 
     id: str
@@ -274,8 +274,8 @@ class Token:
 
     Attributes:
         role: admin or operator of the platform; editor or viewer of one tenant.
-        prefix: the public beginning of its text, by which people recognise it.
-        used_at: the last use, to the minute.
+        prefix: the public first characters of its text.
+        used_at: time of the last use, to the minute.
     """
 
     id: str
@@ -292,7 +292,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token just made. ``text`` is what is sent as ``Authorization: Bearer``; it is shown here and never again."""
+    """A token just created. ``text`` is the value for ``Authorization: Bearer``; it is shown only once."""
 
     token: Token
     text: str = field(repr=False)
@@ -309,7 +309,7 @@ class FileDiff:
 
 @dataclass(frozen=True, slots=True)
 class ScriptDiff:
-    """What differs between two versions of a script."""
+    """Differences between two versions of a script."""
 
     name: str
     older: int
@@ -328,7 +328,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDiff:
-    """What differs between two revisions of a schedule."""
+    """Differences between two revisions of a schedule."""
 
     schedule_id: str
     older: int
@@ -338,11 +338,11 @@ class ScheduleDiff:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRevision:
-    """A schedule as it was from one edit to the next; never changes.
+    """The content of a schedule between two edits; immutable.
 
     Attributes:
-        steps: {"script": name} of each step, with its "version" where it names one and its "limits" where it has some.
-        created_by: who made it; ``why`` is the reason that was given.
+        steps: {"script": name} of each step, with "version" if pinned and "limits" if the step has its own.
+        created_by: actor of the change; ``why`` is the reason given for it.
     """
 
     tenant_id: str
@@ -365,13 +365,13 @@ class ScheduleRevision:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What became of a schedule's actions, of those whose history is kept.
+    """Numbers of a schedule's actions, as far as its history is kept.
 
     Attributes:
         actions: rows by state; a gap of many slots is one row.
         skipped: skipped rows by reason.
-        failures: failed actions in a row, up to now.
-        since: due instant of the oldest that is counted; None when there is none.
+        failures: number of consecutive failed actions.
+        since: due instant of the oldest counted action; None if there is none.
     """
 
     schedule_id: str
@@ -383,11 +383,11 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """How a run ended that left nothing behind.
+    """Result of a dry run.
 
     Attributes:
-        effects: what it would have changed and sent, in the order of its calls.
-        diff: the same for people, line by line (:mod:`lodger.engine.service.effect_diff`).
+        effects: the effects that the run would have had, in the order of its calls.
+        diff: the effects as lines of text (:mod:`lodger.engine.service.effect_diff`).
     """
 
     outcome: Outcome
@@ -401,7 +401,7 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Whether a source is a script that could run, and if not, where not."""
+    """Whether a source is a script that could run, and its problems if not."""
 
     ok: bool
     problems: tuple[ScriptError, ...]

@@ -1,4 +1,4 @@
-"""What a revision of a schedule says, compiled once: its recurrence, terms, retries, limits. Revisions never change."""
+"""Cache of compiled schedule revisions: recurrence, policies, retries, limits. A revision never changes."""
 
 import json
 import threading
@@ -20,35 +20,35 @@ from lodger.engine.recurrence.parse import resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.bulk import AskMany
+from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import schedule_revisions
 
 #: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
 Compile = Callable[..., CompiledSchedule]
 
-#: Revisions kept compiled; a node with a million schedules keeps the busiest.
+#: Maximum number of cached revisions; with more schedules than that the most recently used stay.
 KEPT = 20_000
-#: Compiled rules kept; schedules with the same rules share them.
+#: Maximum number of cached compiled rules; schedules with equal rules share them.
 _KEPT_RULES = 4096
-#: Slots at least so far apart are not looked for when a schedule is saved, unless its tenant's limit is longer.
+#: Slots at least this far apart are not checked when a schedule is saved, unless its tenant's limit is longer.
 _FREQUENT_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One revision, ready for use.
+    """A compiled revision.
 
-    ``limits``, ``params`` and ``grants`` are as the caller gave them, as JSON text. ``steps`` is empty for a single script.
+    ``limits``, ``params`` and ``grants`` are JSON text as stored. ``steps`` is empty for a single script.
 
     Attributes:
-        fault: why its rules cannot be read here, else None; such a schedule names no slot and is to be paused.
-        requires: labels that a node must carry, its handlers among them.
-        min_gap_us: bound of how close two slots can be; None with fewer than two slots.
+        fault: why its rules cannot be compiled, else None; such a schedule has no slots and is paused.
+        requires: labels that a node must carry, handlers included.
+        min_gap_us: lower bound of the distance of two slots; None with fewer than two slots.
     """
 
     recurrence: CompiledSchedule
-    terms: SlotPolicies
+    policies: SlotPolicies
     retry: Retry
     conduct: Conduct
     tz: str
@@ -66,7 +66,7 @@ class Revision:
         return self.conduct.placement is Placement.EVERY_NODE
 
     def limits_of(self, step: int) -> str | None:
-        """Give the limits that one step wishes, as JSON text: its own, else the schedule's."""
+        """Return the limits of one step as JSON text: its own, else the schedule's."""
         own = self.steps[step]["limits"] if step < len(self.steps) else None
         return json.dumps(own, sort_keys=True) if own else self.limits
 
@@ -76,11 +76,11 @@ class PreparedRules:
     """Rules that were compiled and searched before the transaction that stores them.
 
     Attributes:
-        rules: as they are stored: a relative time is an instant.
-        anchor: instant from which a relative time counted.
-        since: instant from which the first slot was searched.
-        first: that slot, or how far the search came.
-        gap_s: shortest distance of two slots below ``gap_limit_s``, or None when none is known.
+        rules: rules as stored, with relative times as instants.
+        anchor: start of relative times.
+        since: start of the search for the first slot.
+        first: the first slot, or the instant that the search reached.
+        gap_s: smallest distance of two slots below ``gap_limit_s``, or None if none was found.
     """
 
     rules: ScheduleRules
@@ -92,101 +92,105 @@ class PreparedRules:
     gap_limit_s: float
 
     def first_from(self, owed: datetime) -> datetime | SearchedTo:
-        """First slot at or after an instant, or how far the search came.
+        """Return the first slot at or after an instant, or the instant that the search reached.
 
         Raises:
-            RuleNeverFires: there is none.
+            RuleNeverFires: there is no slot.
         """
         found = self.first.instant if isinstance(self.first, SearchedTo) else self.first
         return self.first if self.since <= owed <= found else self.recurrence.first_slot(owed)
 
     def gap_below_s(self, limit_s: float) -> float | None:
-        """Distance of two slots that is shorter than a limit, seconds; None when none is known."""
+        """Return the distance of two slots that is shorter than a limit, in seconds, or None if none was found."""
         if limit_s > self.gap_limit_s:
             return self.recurrence.smallest_gap_s(self.since, limit_s)
         return self.gap_s if self.gap_s is not None and self.gap_s < limit_s else None
 
 
 class RevisionCache:
-    """A bounded cache of compiled revisions."""
+    """A bounded, thread-safe cache of compiled revisions."""
 
     def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
         self._settings = settings
         self._compile = compile_schedule
         self._kept: OrderedDict[tuple[str, str, int], Revision] = OrderedDict()
         self._compiled: OrderedDict[ScheduleRules, CompiledSchedule] = OrderedDict()
-        self._met: dict[str, int] = {}
-        self._keeping = threading.Lock()
+        self._generations: dict[str, int] = {}
+        self._lock = threading.Lock()
 
-    def uncompiled(self) -> "RevisionCache":
-        """Give one that reads all of a revision but its rules: for rows that may not stay."""
-        return RevisionCache(self._settings, _none)
+    def without_compiler(self) -> "RevisionCache":
+        """Return a cache that does not compile rules, for rows that may be rolled back."""
+        return RevisionCache(self._settings, _compile_nothing)
 
-    def meet(self, tenant: str, generation: int) -> bool:
-        """Note of which generation a tenant is; whether it was of another one, and what was kept of it is forgotten.
+    def check_generation(self, tenant: str, generation: int) -> bool:
+        """Store a tenant's generation; return whether it changed, in which case the tenant's revisions are dropped.
 
-        An archive may bring in other revisions under numbers that there were before the tenant was deleted.
+        An archive may restore other revisions under the numbers that existed before the tenant was deleted.
         """
-        before = self._met.get(tenant, generation)
-        self._met[tenant] = generation
+        before = self._generations.get(tenant, generation)
+        self._generations[tenant] = generation
         if before != generation:
             self.forget(tenant)
         return before != generation
 
     def forget(self, tenant: str) -> None:
-        """Forget what is kept of a tenant."""
-        with self._keeping:
+        """Drop the cached revisions of a tenant."""
+        with self._lock:
             for key in [each for each in self._kept if each[0] == tenant]:
                 del self._kept[key]
 
-    def compiled(self, rules: ScheduleRules, anchor: datetime) -> CompiledSchedule:
-        """Compile rules, unless the same ones are kept; ``anchor`` is what a rule without one of its own counts from.
+    def compile_rules(self, rules: ScheduleRules, anchor: datetime) -> CompiledSchedule:
+        """Return the compiled rules, from the cache if possible; ``anchor`` is the start of rules without their own.
 
         Raises:
-            RuleInvalid: a rule is none.
+            RuleInvalid: a rule is invalid.
         """
         if self._compile is None:
             self._compile = _compiler()
         try:
-            rules = settled(rules, anchor)
-            with self._keeping:
+            rules = with_absolute_times(rules, anchor)
+            with self._lock:
                 kept = self._compiled.get(rules)
                 if kept is not None:
                     self._compiled.move_to_end(rules)
                     return kept
-        except TypeError:  # values of other types, out of JSON: the compiler says which
+        except TypeError:  # unhashable values from JSON: the compiler reports them
             return self._compile(rules, now=anchor)
         made = self._compile(rules, now=anchor)
-        with self._keeping:
+        with self._lock:
             self._compiled[rules] = made
             if len(self._compiled) > _KEPT_RULES:
                 self._compiled.popitem(last=False)
         return made
 
     def prepare(self, rules: ScheduleRules, now: datetime, owed: datetime | None = None) -> PreparedRules:
-        """Compile rules and search their first slot, before a transaction.
+        """Compile rules and search for their first slot, before a transaction.
 
         Args:
-            owed: instant from which slots are owed, itself included; None: after now.
+            owed: earliest instant of the first slot; None for after now.
 
         Raises:
-            RuleInvalid: a rule is none.
+            RuleInvalid: a rule is invalid.
             RuleNeverFires: there is no slot.
         """
         since = now + timedelta(microseconds=1) if owed is None else owed
         anchor = min(now, since)
-        recurrence = self.compiled(rules, anchor)
+        recurrence = self.compile_rules(rules, anchor)
         limit_s = max(_FREQUENT_S, self._settings.min_interval_s)
         gap_s = recurrence.smallest_gap_s(since, limit_s)
         first = recurrence.first_slot(since)
-        return PreparedRules(settled(rules, anchor), anchor, recurrence, since, first, gap_s, limit_s)
+        return PreparedRules(with_absolute_times(rules, anchor), anchor, recurrence, since, first, gap_s, limit_s)
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
-        """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
+        """Return revisions by schedule id; those that are not cached are read and compiled.
+
+        Args:
+            wanted: tenant, schedule and revision number.
+        """
         found: dict[str, Revision] = {}
         absent: set[tuple[str, str, int]] = set()
-        # Asked by the writer, by readers and by whoever warms it for what comes due.
-        with self._keeping:
+        # Used by the writer, by readers and by the thread that compiles revisions ahead of their slots.
+        with self._lock:
             for tenant, schedule, number in wanted:
                 kept = self._kept.get((tenant, schedule, number))
                 if kept is None:
@@ -198,17 +202,17 @@ class RevisionCache:
             found |= self._read(connection, absent)
         return found
 
-    def unread(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
-        """Give those of these revisions (tenant, schedule, number, accounted up to) that are not kept."""
-        with self._keeping:
+    def uncached(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
+        """Return those of these revisions (tenant, schedule, number, accounted up to) that are not cached."""
+        with self._lock:
             return [each for each in wanted if each[:3] not in self._kept]
 
-    def warm(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
+    def preload(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
         """Read and compile revisions (tenant, schedule, number, accounted up to) that come due soon."""
         self.revisions(connection, (each[:3] for each in wanted))
 
     def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
-        """Give one revision."""
+        """Return one revision."""
         return self.revisions(connection, [(tenant, schedule, number)])[schedule]
 
     def _read(self, connection: Connection, absent: set[tuple[str, str, int]]) -> dict[str, Revision]:
@@ -217,26 +221,26 @@ class RevisionCache:
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
             found[row.schedule_id] = made = self.read(row)
-            with self._keeping:
+            with self._lock:
                 self._kept[row.tenant_id, row.schedule_id, row.revision] = made
                 if len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
         return found
 
     def read(self, row: AnyRow) -> Revision:
-        """Make of a row what it says.
+        """Convert a row to a revision.
 
         Raises:
-            InputError, ValueError, TypeError, KeyError: something else than its rules cannot be read.
+            InputError, ValueError, TypeError, KeyError: something other than its rules cannot be read.
         """
         rules, fault = decode_rules(row.rules), None
         try:
-            recurrence = self.compiled(rules, from_us(row.anchor_us))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it stops this schedule and no other one
+            recurrence = self.compile_rules(rules, from_us(row.anchor_us))
+        except Exception as error:  # noqa: BLE001 - rules that do not compile stop this schedule only
             recurrence, fault = CompiledSchedule(()), _unreadable(error)
         return Revision(
             recurrence=recurrence,
-            terms=_terms(row.missed, row.overlap, self._settings.missed_after_s, self._settings.catch_up_max),
+            policies=_policies(row.missed, row.overlap, self._settings.missed_after_s, self._settings.catch_up_max),
             retry=_retry(row.retry),
             conduct=_conduct(row.conduct),
             tz=zone_of(rules),
@@ -251,13 +255,12 @@ class RevisionCache:
 
 
 def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence[AnyRow]:
-    """Return these revisions."""
     keys = ({"tenant": tenant, "schedule": schedule, "number": number} for tenant, schedule, number in sorted(absent))
-    return _these.rows(connection, list(keys))
+    return _by_key.rows(connection, list(keys))
 
 
 _c = schedule_revisions.c
-_these = AskMany(
+_by_key = QueryMany(
     {"tenant": _c.tenant_id, "schedule": _c.schedule_id, "number": _c.revision},
     lambda given, driver: driver.look_up(
         given,
@@ -269,7 +272,7 @@ _these = AskMany(
 )
 
 
-# A million schedules have a few hundred policies between them: each is read once.
+# Many schedules share a few hundred policies: each is parsed once.
 @lru_cache(maxsize=4096)
 def _conduct(text: str | None) -> Conduct:
     return parse_conduct(json.loads(text) if text else None)
@@ -281,23 +284,23 @@ def _retry(text: str | None) -> Retry:
 
 
 @lru_cache(maxsize=4096)
-def _terms(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> SlotPolicies:
+def _policies(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> SlotPolicies:
     return SlotPolicies(parse_missed(missed), Overlap(overlap), timedelta(seconds=missed_after_s), catch_up_max)
 
 
 def zone_of(rules: ScheduleRules) -> str:
-    """Give the zone that a schedule's local times are told in: its own, else its first rule's, else UTC."""
+    """Return the zone of a schedule's local times: its own, else that of its first rule, else UTC."""
     return rules.tz or next((rule.tz for rule in rules.rules if rule.tz), None) or "UTC"
 
 
-def settled(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
-    """Give rules that mean the same whenever they are read again: ``in 3 days`` is the instant that this is from the anchor."""
+def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
+    """Return rules that are independent of the time of reading: ``in 3 days`` becomes an instant, counted from the anchor."""
     included, excluded = (tuple(resolved(spec, anchor) for spec in specs) for specs in (rules.rules, rules.exclusions))
     return replace(rules, rules=included, exclusions=excluded)
 
 
 def encode_rules(rules: ScheduleRules) -> str:
-    """JSON text of a schedule's rules."""
+    """Return the JSON text of a schedule's rules."""
     body = asdict(rules)
     for end in ("start", "end"):
         body[end] = body[end].isoformat() if body[end] else None
@@ -306,7 +309,7 @@ def encode_rules(rules: ScheduleRules) -> str:
 
 @lru_cache(maxsize=4096)
 def decode_rules(text: str) -> ScheduleRules:
-    """Give the rules of :func:`encode_rules`."""
+    """Decode the result of :func:`encode_rules`."""
     body = json.loads(text)
     dst = body["dst"]
     return ScheduleRules(
@@ -324,12 +327,12 @@ def _spec(body: dict[str, Any]) -> RuleSpec:
 
 
 def _unreadable(error: Exception) -> str:
-    """Note of a schedule whose rules cannot be read."""
+    """Return the note of a schedule with rules that cannot be read."""
     what: Any = getattr(error, "what", None) or error
     return f"paused by the engine: its rules cannot be read here: {what}"[:500]
 
 
-def _none(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
+def _compile_nothing(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
     raise ValueError(f"no rule is looked at, {now}")
 
 

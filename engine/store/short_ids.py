@@ -1,4 +1,4 @@
-"""Short ids: the beginning or the end of an id may stand for it wherever it is unique."""
+"""Short ids: the beginning or the end of an id, wherever it is unique."""
 
 import re
 from typing import Any
@@ -9,15 +9,15 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.schema import scheduling as tables
 
-#: Fewest characters of a short id, by what it names. A schedule's must not be taken for a misspelt name.
+#: Minimum length of a short id. A schedule's is longer, so that a misspelt name is not taken for one.
 MIN_CHARACTERS = {"action": 4, "schedule": 8}
-#: How many of the newest ids are compared by their ends, for which there is no index.
+#: Number of the newest ids that are compared by their ends, for which there is no index.
 NEWEST = 10_000
 _PART = re.compile(r"[0-9a-f]+(-[0-9a-f]+)*", re.ASCII)
 
 
 def action_id(connection: Connection, tenant_id: str | None, given: str) -> str:
-    """Return the id of the action whose id begins or ends with ``given``; ``given`` itself when there is none.
+    """Return the id of the action with an id that begins or ends with ``given``; ``given`` itself if there is none.
 
     Args:
         tenant_id: None for the actions of every tenant.
@@ -30,7 +30,7 @@ def action_id(connection: Connection, tenant_id: str | None, given: str) -> str:
 
 
 def schedule_id(connection: Connection, tenant_id: str, given: str) -> str:
-    """Return the id of the tenant's schedule whose id begins or ends with ``given``; ``given`` itself when there is none.
+    """Return the id of the tenant's schedule with an id that begins or ends with ``given``; ``given`` itself if there is none.
 
     Raises:
         InputError: schedule_ambiguous.

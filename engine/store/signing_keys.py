@@ -1,4 +1,4 @@
-"""Secrets of this ledger's own. Every process that has it open signs with the same."""
+"""The ledger's signing key, shared by every process that has it open, and the cursors that are signed with it."""
 
 from functools import lru_cache
 
@@ -10,8 +10,8 @@ from lodger.engine.store.records import Json
 from lodger.engine.store.schema.access import keys
 
 
-def signing(connection: Connection) -> bytes:
-    """Give the key that this ledger signs with; it was drawn when the ledger was made."""
+def signing_key(connection: Connection) -> bytes:
+    """Return the signing key of this ledger, created by its first migration."""
     found = connection.scalar(select(keys.c.secret).where(keys.c.name == "signing"))
     assert found is not None, "the migration that made the table made the key"
     return bytes(found)
@@ -28,24 +28,24 @@ def _sha256(data: bytes = b"") -> object:
     return hashlib.sha256(data)
 
 
-def cursor(connection: Connection, of: str, place: Json) -> str:
-    """Give a text that names a place in a list and that nobody else can make.
+def encode_cursor(connection: Connection, of: str, place: Json) -> str:
+    """Return a signed text that encodes a position in a list.
 
     Args:
-        of: which list it is, with everything that filters it: a cursor of one list is none of another.
+        of: the list with all its filters; a cursor of one list is invalid for another.
     """
-    text = _serializer(signing(connection), "cursor").dumps([of, place])
+    text = _serializer(signing_key(connection), "cursor").dumps([of, place])
     return text.decode() if isinstance(text, bytes) else text
 
 
-def place(connection: Connection, of: str, text: str) -> Json:
-    """Give the place that a cursor names.
+def decode_cursor(connection: Connection, of: str, text: str) -> Json:
+    """Return the position that a cursor encodes.
 
     Raises:
         InputError: cursor_invalid.
     """
     try:
-        owner, where = _serializer(signing(connection), "cursor").loads(text)
+        owner, where = _serializer(signing_key(connection), "cursor").loads(text)
     except (BadSignature, ValueError, TypeError):
         owner, where = None, None
     if owner != of:

@@ -101,6 +101,7 @@ class Boot:
         os.close(launcher)
         self._raise("no_new_privs", (process.renounce_new_privileges,))
         self._raise("undumpable", (process.hide_memory,))
+        process.restrict_speculation()
         self._raise("landlock", (landlock.restrict,))
         data_bytes = self._data_before + self._memory_max + rlimits.DATA_SLACK_BYTES
         self._raise("rlimits", (rlimits.bound_for_all, data_bytes, self._stack_bytes))

@@ -136,7 +136,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
 
 
 def plain(value: object) -> str:
-    """Return a value without what differs between two ledgers: ids, tokens, keys, who, which way, how long."""
+    """Return a value without the parts that differ between two ledgers: ids, tokens, keys, actors, channels, durations."""
     text = repr(value).replace("TzInfo(0)", "datetime.timezone.utc")
     for pattern, instead in (
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),

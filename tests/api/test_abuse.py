@@ -30,7 +30,7 @@ def head(lodge: House, method: str, path: str, *headers: str) -> bytes:
 
 
 def quick(lodge: House) -> float:
-    """Ask as somebody else; give how long that took."""
+    """Send a request as another client; return its duration."""
     begun = time.perf_counter()
     assert lodge.ask("GET", "/me", role="viewer", tenant="acme").status_code == 200
     return time.perf_counter() - begun

@@ -183,20 +183,20 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
 def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "POLL_S", 0.05)
     asked, moved, looks = [], threading.Condition(), Counter[str]()
-    pulses, look = action_stream.pulses, running_lines.Hearing.look
+    change_stamps, poll = action_stream.change_stamps, running_lines.LogStream.poll
 
-    def asking(connection: Connection, keys: Any) -> Any:
+    def asking(connection: Connection, wanted: Any) -> Any:
         with moved:
-            asked.append(set(keys))
+            asked.append(set(wanted))
             moved.notify_all()
-        return pulses(connection, keys)
+        return change_stamps(connection, wanted)
 
-    def looking(hearing: running_lines.Hearing, connection: Connection) -> Any:
-        looks[hearing.action_id] += 1
-        return look(hearing, connection)
+    def looking(stream: running_lines.LogStream, connection: Connection) -> Any:
+        looks[stream.action_id] += 1
+        return poll(stream, connection)
 
-    monkeypatch.setattr(live, "pulses", asking)
-    monkeypatch.setattr(running_lines.Hearing, "look", looking)
+    monkeypatch.setattr(live, "change_stamps", asking)
+    monkeypatch.setattr(running_lines.LogStream, "poll", looking)
     made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
     with ExitStack() as streams:
         reported = [streams.enter_context(listening(lodge, f"/tenants/acme/actions/{each}/live")) for each in made]
@@ -266,9 +266,9 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
     monkeypatch.setattr(action_stream, "MAX_ACTIONS", 7)
     with house(url) as lodge:
         lodge.furnish()
-        each = action_stream.Following("acme")
+        each = action_stream.ActionStream("acme")
         with lodge.engine.context.database.read() as connection:
-            each.begin(connection, lodge.clock.us)
+            each.start(connection, lodge.clock.us)
         made = []
         for _ in range(40):
             made.append(lodge.engine.actions.run_now("acme", "s").id)
@@ -276,13 +276,13 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
         seen: list[str] = []
         for _ in range(40):
             with lodge.engine.context.database.read() as connection:
-                seen += [action.id for action in each.look(connection)]
+                seen += [action.id for action in each.poll(connection)]
         assert seen == made
         for action in made[:10]:
             lodge.engine.actions.cancel(None, action)
         with lodge.engine.context.database.read() as connection:
-            assert [action.id for action in each.look(connection)] == made[:10]
-            assert each.look(connection) == []
+            assert [action.id for action in each.poll(connection)] == made[:10]
+            assert each.poll(connection) == []
 
 
 def test_both_clients_listen_with_the_engines_own_records(lodge: House) -> None:

@@ -1,5 +1,5 @@
-"""What a crowd asks keeps nobody else waiting: each of these holds a crowd's requests in the middle of their work, for as long as a
-neighbour's takes. Nothing is measured: a neighbour who waited for the crowd would wait for ever.
+"""A crowd of requests delays no other client: each test blocks the crowd's requests in the middle of their work until a neighbour's
+request was answered. No time is measured: a neighbour that waited for the crowd would wait for ever.
 """
 
 import threading
@@ -58,7 +58,7 @@ def crowd(asks: list[Callable[[int], int]], barrier: Barrier) -> Iterator[list[i
 
 @pytest.fixture
 def full(tmp_path: Path) -> Iterator[House]:
-    """A house of three tenants, each with its token, whose owners are known."""
+    """A house of three tenants, each with its token, with lookups already done."""
     with house(f"sqlite:///{tmp_path / 'l.db'}") as lodge:
         for tenant_id in ("acme", "bolt", "calm"):
             lodge.furnish(tenant_id)
@@ -132,14 +132,14 @@ def test_runs_that_take_seconds_leave_threads_to_everybody(full: House, monkeypa
 
 
 def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    barrier, caller, known = Barrier(), tokens.caller, set(full.tokens.values())
+    barrier, caller, known = Barrier(), tokens.authenticate, set(full.tokens.values())
 
     def held(connection: Any, text: str, now_us: int) -> Any:
         if text not in known:
             barrier.through()
         return caller(connection, text, now_us)
 
-    monkeypatch.setattr(tokens, "caller", held)
+    monkeypatch.setattr(tokens, "authenticate", held)
 
     def guess(number: int) -> int:
         with httpx2.Client(transport=httpx2.HTTPTransport(local_address="127.0.0.2")) as http:

@@ -336,7 +336,7 @@ def test_the_same_request_is_carried_out_once(lodge: House) -> None:
     assert lodge.ask("POST", path, body, headers=key("a"), role="editor", tenant="acme").json() != first.json()
     lodge.clock.advance(24 * 3600 + 1)
     with lodge.engine.context.database.write() as connection:
-        assert idempotency.forget(connection, lodge.clock.us) == 2
+        assert idempotency.delete_expired(connection, lodge.clock.us) == 2
     assert lodge.ask("POST", path, body, headers=key("a")).json() != first.json()
 
 

@@ -1,4 +1,4 @@
-"""Who asks: tokens, brute force, rate limits, and sessions of browsers with their cookies, guards and ends."""
+"""Authentication: tokens, brute force, rate limits, and browser sessions with their cookies, CSRF protection and expiry."""
 
 import re
 from datetime import datetime

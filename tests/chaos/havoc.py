@@ -30,7 +30,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schedules import schedules
-from lodger.engine.store.schedules.revisions import Wish
+from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.sync import Engine
 
 #: What is done, and how often in comparison.
@@ -144,7 +144,7 @@ class Havoc:
         tenant, cast, period_s = f"t{number % self._tenants()}", pick(CASTS), pick(PERIODS_S) * self.spread
         first_us = begin_us + self._chance.randrange(round(min(period_s, self.seconds / 2) * 1_000)) * 1_000
         rule = RuleSpec(f"every {period_s}s", dtstart=from_us(first_us).isoformat())
-        wish = Wish(
+        wish = ScheduleFields(
             list(cast) if len(cast) > 1 else cast[0],
             context.revision_cache.prepare(
                 ScheduleRules((rule,), end=from_us(end_us)), from_us(begin_us), from_us(begin_us)

@@ -305,7 +305,7 @@ def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
             from lodger.engine.store.queue import followers
 
             with engine.context.database.read() as connection:
-                assert followers.following(connection) == []
+                assert followers.list_followers(connection) == []
 
     asyncio.run(go())
 

@@ -1,7 +1,7 @@
-"""The ways to write a place that nobody may reach: URLs as a tenant gives them, each with the trick it tries.
+"""Spellings of forbidden addresses: URLs as a tenant gives them, each with the trick it tries.
 
-From the class F of the threat catalogue, the URL standard's host tests and write-ups of request forgery; every one is sent to the
-host's side as it stands, and through a script.
+From class F of the threat catalogue, the URL standard's host tests and write-ups of request forgery; each is sent to the
+host's side unchanged, and through a script.
 """
 
 #: Loopback and "this host" in every notation that some reader understands.

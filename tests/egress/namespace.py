@@ -1,4 +1,4 @@
-"""A network of a process's own in which every address of both families is this machine's: whoever connects anywhere is heard.
+"""A network namespace in which every address of both families is this machine's, so that every connection is seen.
 
 ``ip route add local 0.0.0.0/0 dev lo`` (AnyIP), spoken to the kernel directly, because not every machine has the tool.
 """

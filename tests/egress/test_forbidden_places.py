@@ -1,4 +1,4 @@
-"""No request reaches a place that nobody may reach, however it is written; and the same test hears them when the guard is away."""
+"""No request reaches a forbidden address, however it is written; and the same test sees them without the guard."""
 
 import json
 import os

@@ -61,7 +61,7 @@ def standing(
         process.stdout.close()
 
 
-def status(pid: int) -> dict[str, str]:
+def status(pid: int | str) -> dict[str, str]:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 

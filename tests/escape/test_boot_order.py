@@ -76,6 +76,15 @@ def test_limits(reported: dict[str, Any], pid: int) -> None:
     assert int(facts["Max stack size"][1]) == 8 << 20
 
 
+def test_speculation_is_restricted_where_a_process_may_choose(pid: int) -> None:
+    lines = ("Speculation_Store_Bypass", "SpeculationIndirectBranch")
+    here = {name: status("self").get(name, "") for name in lines}
+    choosable = {name for name, state in here.items() if state in {"thread vulnerable", "conditional enabled"}}
+    if not choosable:
+        pytest.skip(f"this host leaves a process no choice: {here}")
+    assert not {name for name in choosable if "vulnerable" in status(pid)[name] or "enabled" in status(pid)[name]}
+
+
 def test_only_the_socket_is_open(pid: int) -> None:
     (only,) = descriptors(pid)
     assert only.startswith("socket:")

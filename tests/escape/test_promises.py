@@ -36,14 +36,14 @@ def section(title: str) -> str:
 def test_the_engines_on_the_page_are_the_pinned_and_the_installed_ones() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pinned = dict(re.findall(r"([a-z-]+)==([0-9.]+)", " ".join(project["dependencies"])))
-    engines = section("Engines in the wall")
+    engines = section("Engine versions")
     for name in ("wasmtime", "quickjs-rs", "quickjs-ng"):
         assert version(name) == pinned[name], "what stands in the wall is pinned exactly"
         assert pinned[name] in engines, f"{name} on the page is another one"
 
 
 def test_the_table_of_known_errors_has_its_date_and_names_cases_that_exist() -> None:
-    engines = section("Engines in the wall")
+    engines = section("Engine versions")
     reported = date.fromisoformat(re.search(r"State of\s+(\d{4}-\d\d-\d\d)", engines)[1])
     assert reported >= date(2026, 11, 20)
     assert len(re.findall(r"CVE-20\d\d-\d+", engines)) >= 9
@@ -74,4 +74,4 @@ def test_a_promise_names_classes_that_are_attacked_and_tests_that_exist() -> Non
 
 def test_what_is_not_promised_and_how_to_report_are_said() -> None:
     assert len(re.findall(r"^\* \*\*", section("What is not promised"), re.MULTILINE)) >= 8
-    assert "lodger doctor --json" in section("Reporting a hole")
+    assert "lodger doctor --json" in section("Reporting a vulnerability")

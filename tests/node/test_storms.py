@@ -25,12 +25,12 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
             with Engine.open(str(tmp_path / "ledger.db")) as other:
                 made = [other.schedules.create("acme", f"s{n}", script="job", rules="every 86400s") for n in range(60)]
             book, keys = engine.inner.context.revision_cache, [("acme", each.id, each.revision, 0) for each in made]
-            assert len(book.unread(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
+            assert len(book.uncached(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
             ahead = ticker.Prefetcher(node.context)
             await ahead.start()
 
             async def read() -> bool:
-                return not book.unread(keys)
+                return not book.uncached(keys)
 
             await signals.until(read)
             await ahead.stop()

@@ -75,8 +75,8 @@ class Bench:
     def mend(self) -> bool:
         """Mend what a clock that was set back has left; whether there was anything."""
         with self.engine.context.database.write() as connection:
-            found = clock_rollback.back(self.engine.context, connection, self.clock.now_us)
-            clock_rollback.mend(self.engine.context, connection, self.clock.now_us)
+            found = clock_rollback.is_ahead(self.engine.context, connection, self.clock.now_us)
+            clock_rollback.repair(self.engine.context, connection, self.clock.now_us)
         return found
 
     def rescue(self) -> Rescued:

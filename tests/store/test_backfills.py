@@ -7,7 +7,7 @@ from tests.store.bench import THROWN, Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.store.actions.backfills import Backfilled
+from lodger.engine.store.actions.backfills import Backfill
 from lodger.engine.store.records import Schedule
 
 BEGIN = 1_767_225_600_000_000
@@ -17,7 +17,7 @@ def at(seconds: float) -> datetime:
     return from_us(BEGIN + round(seconds * 1_000_000))
 
 
-def backfill(bench: Bench, schedule: Schedule, start: float, end: float) -> Backfilled:
+def backfill(bench: Bench, schedule: Schedule, start: float, end: float) -> Backfill:
     return bench.engine.actions.backfill(schedule.tenant_id, schedule.id, start=at(start), end=at(end))
 
 
@@ -41,7 +41,7 @@ def test_a_gap_is_run_slot_by_slot_in_order_and_its_row_stays(bench: Bench) -> N
         slots.append(claimed[0].slot_us)
     assert slots == [BEGIN + number * 60_000_000 for number in range(1, 10)]
     assert bench.states(schedule).count("skipped") == 1
-    assert backfill(bench, schedule, 60, 601) == Backfilled(schedule.id, (), 10)
+    assert backfill(bench, schedule, 60, 601) == Backfill(schedule.id, (), 10)
 
 
 def test_slots_before_the_schedule_existed_are_run_as_its_rules_name_them(bench: Bench) -> None:

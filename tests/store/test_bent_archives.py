@@ -218,7 +218,7 @@ def test_what_comes_back_otherwise_is_not_what_a_node_remembers(
 ) -> None:
     """A tenant is deleted, and comes back of an older archive, which has other contents under the same numbers since."""
     if not met:
-        monkeypatch.setattr(StoreContext, "meet", lambda *_: None)
+        monkeypatch.setattr(StoreContext, "check_generation", lambda *_: None)
     bench.tenant()
     bench.schedule("every 60s", params={"n": 1})
     bench.clock.us += 60_000_000

@@ -129,8 +129,8 @@ def test_a_held_action_expires_without_anybody_claiming(bench: Bench) -> None:
         bench.tick()
         bench.claim()
     with bench.engine.context.database.write() as connection:
-        assert not expiry.due(connection, bench.clock.us + 89_999_999)
-        assert expiry.due(connection, bench.clock.us + 90_000_000)
+        assert not expiry.any_expired(connection, bench.clock.us + 89_999_999)
+        assert expiry.any_expired(connection, bench.clock.us + 90_000_000)
         assert len(expiry.expire(connection, bench.clock.us + 90_000_000)) == 1
     assert bench.states() == ["running", "expired"]
 

@@ -13,8 +13,8 @@ from sqlalchemy.exc import OperationalError
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection import database as module
-from lodger.engine.store.connection.database import Database, shown
-from lodger.engine.store.connection.inspection import inspected
+from lodger.engine.store.connection.database import Database, mask_password
+from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.stores.sqlite import connections
 
 
@@ -118,7 +118,7 @@ def test_a_url_that_names_no_ledger(url: str) -> None:
     ],
 )
 def test_an_address_is_shown_without_its_password(url: str, reported: str) -> None:
-    assert shown(url) == reported
+    assert mask_password(url) == reported
 
 
 def test_a_refused_address_is_shown_without_its_password() -> None:
@@ -131,7 +131,7 @@ def test_a_file_name_with_letters_of_a_url_is_found_again(tmp_path: Path) -> Non
     place = str(tmp_path / "a?b#c%20d.db")
     Database(place).close()
     assert [each.name for each in tmp_path.iterdir()] == ["a?b#c%20d.db"]
-    assert inspected(place).verdict == "current"
+    assert inspect_database(place).verdict == "current"
 
 
 def test_pragmas_hold_on_every_connection(tmp_path: Path) -> None:

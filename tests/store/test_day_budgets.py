@@ -16,7 +16,7 @@ from lodger.engine.effects.budget_checks import BudgetChecks
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import cancelled_usage, leases
 from lodger.engine.store.usage import budget_reservations, usage
-from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.sandbox.outcome import Outcome
 
 DAY = 86_400
@@ -140,7 +140,7 @@ def test_no_request_leaves_beyond_the_day_whoever_makes_it(
     spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not guarded:
-        monkeypatch.setattr(budget_reservations, "held", lambda *_args: {})
+        monkeypatch.setattr(budget_reservations, "reserved", lambda *_args: {})
     spender.tenant(fetches_per_day=7)
     claims = spender.asked(4)
     refused: list[Any] = []
@@ -178,9 +178,9 @@ def test_shares_drawn_by_many_threads_and_two_nodes_are_never_more_than_there_is
     def draw(claim: Claim) -> dict[str, int]:
         had = {"fetches": 0, "queries": 0}
         for _ in range(10):
-            wishes = [Wish("acme", claim.action_id, claim.attempt, day, name, 2, 5) for name in had]
+            wishes = [ReservationRequest("acme", claim.action_id, claim.attempt, day, name, 2, 5) for name in had]
             with context.database.write() as connection:
-                for name, share in zip(had, budget_reservations.draw(context, connection, wishes), strict=True):
+                for name, share in zip(had, budget_reservations.reserve(context, connection, wishes), strict=True):
                     had[name] += share
         return had
 
@@ -220,9 +220,11 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
     bench.rescue()
     assert held() == 0
     assert spender.used()["fetches"] == 2
-    wish = Wish("acme", lost.action_id, lost.attempt, bench.clock.us // usage.DAY_US, "fetches", 1, 5)
+    wish = ReservationRequest("acme", lost.action_id, lost.attempt, bench.clock.us // usage.DAY_US, "fetches", 1, 5)
     with bench.engine.context.database.write() as connection:
-        assert budget_reservations.draw(bench.engine.context, connection, [wish]) == [0], "it is this attempt's no more"
+        assert budget_reservations.reserve(bench.engine.context, connection, [wish]) == [0], (
+            "it is this attempt's no more"
+        )
 
 
 def commits_fault(ended: Finished) -> Finished:
@@ -355,7 +357,7 @@ def test_the_share_of_a_cancelled_attempt_comes_back_when_its_node_is_gone(spend
     else:
         with bench.engine.context.database.write() as connection:
             if gone == "stopped":
-                leases.resign(connection, lease, bench.clock.us)
+                leases.unregister(connection, lease, bench.clock.us)
             else:
                 leases.register(bench.engine.context, connection, lease.node_id, "n1", bench.clock.us)
     assert bench.scalar("SELECT count(*) FROM lodger_lots") == 0

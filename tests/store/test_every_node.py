@@ -128,8 +128,8 @@ def test_what_waits_for_a_node_that_never_comes_back_is_given_up_with_its_reason
 
     def give_up() -> int:
         with bench.engine.context.database.write() as connection:
-            gone = placements.deserted(bench.engine.context, connection, bench.clock.us)
-            return len(placements.give_up(connection, gone, bench.clock.us))
+            gone = placements.abandoned_queues(bench.engine.context, connection, bench.clock.us)
+            return len(placements.skip_abandoned(connection, gone, bench.clock.us))
 
     bench.clock.advance(placements.PATIENCE_US // 1_000_000)
     assert give_up() == 0, "a restart may take so long"
@@ -148,8 +148,8 @@ def test_what_somebody_bound_to_a_node_by_label_is_not_given_up(bench: Bench) ->
     bench.tick()
     bench.clock.advance(10_000)
     with bench.engine.context.database.write() as connection:
-        gone = placements.deserted(bench.engine.context, connection, bench.clock.us)
-        assert placements.give_up(connection, gone, bench.clock.us) == []
+        gone = placements.abandoned_queues(bench.engine.context, connection, bench.clock.us)
+        assert placements.skip_abandoned(connection, gone, bench.clock.us) == []
     assert bench.states(schedule) == ["ready"]
 
 

@@ -148,7 +148,7 @@ def test_what_a_node_carries_may_change_while_it_works(bench: Bench) -> None:
         bench.nodes["n1"] = leases.relabel(connection, lease, ["gpu"])
     bench.renew()
     with bench.engine.context.database.read() as connection:
-        (living,) = placements.living(bench.engine.context, connection, bench.clock.us)
+        (living,) = placements.living_nodes(bench.engine.context, connection, bench.clock.us)
     assert living.labels == {"gpu", "node:n1"}
     assert _taken(bench, "n1") == [schedule.id]
 

@@ -55,7 +55,7 @@ def test_a_node_that_resigns_hands_back_what_it_held_without_blame(bench: Bench)
     bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
     with bench.engine.context.database.write() as connection:
-        assert leases.resign(connection, bench.lease(), bench.clock.us) == [claim.action_id]
+        assert leases.unregister(connection, bench.lease(), bench.clock.us) == [claim.action_id]
     (again,) = bench.claim(node="n2")
     assert again.attempt == 2
     assert bench.scalar("SELECT engine_faults FROM lodger_actions") == 0
@@ -178,11 +178,11 @@ def test_an_attempt_whose_claim_was_never_answered_is_handed_back_by_its_own_nod
     (claim,) = bench.claim()
     ghost, other = [(claim.action_id, claim.attempt)], bench.lease("other")
     with bench.engine.context.database.write() as connection:
-        leases.hand_back(connection, other, ghost)
-        leases.hand_back(connection, bench.lease(), [(claim.action_id, claim.attempt + 1)])
+        leases.return_unstarted(connection, other, ghost)
+        leases.return_unstarted(connection, bench.lease(), [(claim.action_id, claim.attempt + 1)])
     assert bench.states() == ["running"]
     with bench.engine.context.database.write() as connection:
-        leases.hand_back(connection, bench.lease(), ghost)
+        leases.return_unstarted(connection, bench.lease(), ghost)
     assert bench.states() == ["ready"]
     (again,) = bench.claim()
     assert again.attempt == 2

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Column, Double, LargeBinary, MetaData, Table,
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.bulk import AskMany, UpdateMany, add_many, insert_many
+from lodger.engine.store.bulk import QueryMany, UpdateMany, add_many, insert_many
 from lodger.engine.store.stores.postgresql.rows import columns
 from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
@@ -95,7 +95,7 @@ def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number:
 
 @pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 65, 600])
 def test_one_question_for_many_rows_answers_for_each(bench: Bench, table: Table, number: int) -> None:
-    question = AskMany(
+    question = QueryMany(
         {"id": table.c.id, "minimum": table.c.count},
         lambda given, _driver: select(table.c.id).where(table.c.id == given.c.id, table.c.count >= given.c.minimum),
     )

@@ -68,7 +68,7 @@ def test_a_commit_that_could_not_have_the_clock_leaves_the_pause_to_the_tick(
     bench.tenant()
     schedule = bench.schedule(pause_after=1)
     with monkeypatch.context() as patch:
-        patch.setattr(tick, "halt_failing", lambda *_arguments: False)
+        patch.setattr(tick, "pause_failing", lambda *_arguments: False)
         assert minutes(bench, THROWN) == "armed"
     assert minutes(bench, OK) == "paused"
     assert bench.states(schedule) == ["failed"]

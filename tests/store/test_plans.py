@@ -44,7 +44,7 @@ def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> N
 
     def late() -> None:
         with bench.engine.context.database.read() as connection:
-            gauges.late(connection, bench.clock.us)
+            gauges.overdue(connection, bench.clock.us)
 
     (clocks, *_turns) = plans(bench, late)
     assert "ix_lodger_schedule_clock_next" in clocks

@@ -11,7 +11,7 @@ from tests.store.bench import node_id
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.connection.inspection import inspected
+from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.lifecycle import clock_rollback, leases
 from lodger.engine.store.migrations.revision import current, head, known
 from lodger.engine.store.stores.postgresql import connections as module
@@ -112,7 +112,7 @@ def test_a_read_is_one_snapshot_and_writes_nothing(url: str) -> None:
 
 def test_a_password_is_never_shown(server: Server) -> None:
     name = server.database()
-    found = inspected(server.url(name).replace("postgres@", "postgres:secret@"))
+    found = inspect_database(server.url(name).replace("postgres@", "postgres:secret@"))
     assert found.verdict == "current"
     assert "secret" not in str(found.as_dict())
     server.drop(name)
@@ -122,12 +122,12 @@ def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url
     with Engine.open(url) as engine, engine.context.database.write() as connection:
         now = engine.context.clock.now_us
         leases.register(engine.context, connection, node_id("n1"), "n1", now())
-        assert not clock_rollback.back(engine.context, connection, now)
+        assert not clock_rollback.is_ahead(engine.context, connection, now)
         hour = "lease_until_us + 3600000000, seen_us = seen_us + 3600000000"
         connection.exec_driver_sql(f"UPDATE lodger_nodes SET lease_until_us = {hour}")
-        assert clock_rollback.back(engine.context, connection, now)
-        clock_rollback.mend(engine.context, connection, now)
-        assert not clock_rollback.back(engine.context, connection, now)
+        assert clock_rollback.is_ahead(engine.context, connection, now)
+        clock_rollback.repair(engine.context, connection, now)
+        assert not clock_rollback.is_ahead(engine.context, connection, now)
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
         assert abs(left[0] - engine.context.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000

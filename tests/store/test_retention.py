@@ -12,8 +12,8 @@ DAY = 86_400
 
 def forget(bench: Bench, tenant_id: str = "acme") -> int:
     with bench.engine.context.database.write() as connection:
-        rows = retention.old(bench.engine.context, connection, tenant_id, bench.clock.us)
-        retention.drop(connection, rows, bench.clock.us)
+        rows = retention.find_old(bench.engine.context, connection, tenant_id, bench.clock.us)
+        retention.delete_actions(connection, rows, bench.clock.us)
     return len(rows)
 
 

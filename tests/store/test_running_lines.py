@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.store.actions import action_stream
 from lodger.engine.store.lifecycle import running_lines
-from lodger.engine.store.lifecycle.running_lines import KEPT_US, Batch, Hearing
+from lodger.engine.store.lifecycle.running_lines import KEPT_US, Batch, LogStream
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 
@@ -25,7 +25,7 @@ class Hall:
         bench.tenant()
         self.id = bench.engine.run_in("acme", "job", 0).id
         (self.claim,) = bench.claim()
-        self.hearing = Hearing("acme", self.id)
+        self.stream = LogStream("acme", self.id)
         self.number = 0
 
     def say(self, *lines: LogLine, claim: Claim | None = None) -> None:
@@ -38,9 +38,9 @@ class Hall:
     def end(self, logs: Sequence[LogLine], outcome: Outcome = Outcome.OK) -> None:
         self.bench.commit(self.claim, finished=Finished(outcome, result="1", logs=tuple(logs)))
 
-    def heard(self, hearing: Hearing | None = None) -> list[str]:
+    def heard(self, stream: LogStream | None = None) -> list[str]:
         with self.bench.engine.context.database.read() as connection:
-            return [line.text for line in (hearing or self.hearing).look(connection)]
+            return [line.text for line in (stream or self.stream).poll(connection)]
 
     def kept(self) -> object:
         return self.bench.scalar("SELECT count(*) FROM lodger_running_lines")
@@ -51,7 +51,7 @@ class Hall:
     def forget(self) -> int:
         key = ("acme", self.id, self.claim.step, self.claim.attempt)
         with self.bench.engine.context.database.write() as connection:
-            return len(running_lines.forget(connection, [key]))
+            return len(running_lines.delete_stored(connection, [key]))
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_each_line_is_told_once_and_in_order(hall: Hall) -> None:
     hall.say(LINES[3])  # late
     assert hall.heard() == []
     assert hall.logs() == ["a", "b", "c", "d"]
-    assert hall.heard(Hearing("acme", hall.id)) == ["a", "b", "c", "d"]
+    assert hall.heard(LogStream("acme", hall.id)) == ["a", "b", "c", "d"]
 
 
 def test_a_line_that_came_between_and_one_that_was_blotted_out_later_are_no_doubles(hall: Hall) -> None:
@@ -162,7 +162,7 @@ def test_a_tenant_that_is_deleted_leaves_no_line_and_gets_none(hall: Hall) -> No
 def test_nobody_hears_anothers(hall: Hall) -> None:
     hall.bench.engine.tenants.create("other")
     hall.say(LINES[0])
-    assert hall.heard(Hearing("other", hall.id)) == []
+    assert hall.heard(LogStream("other", hall.id)) == []
 
 
 def test_a_pulse_changes_with_all_that_there_is_to_tell(hall: Hall) -> None:
@@ -171,7 +171,7 @@ def test_a_pulse_changes_with_all_that_there_is_to_tell(hall: Hall) -> None:
 
     def reported() -> dict[tuple[str, str], tuple[str, int, int, int]]:
         with hall.bench.engine.context.database.read() as connection:
-            return action_stream.pulses(connection, keys)
+            return action_stream.change_stamps(connection, keys)
 
     first = reported()
     assert set(first) == {("acme", hall.id), ("acme", other)}

@@ -51,7 +51,7 @@ def test_what_is_sealed_leaves_no_more_than_the_rest(
     far: Abroad, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not guarded:
-        monkeypatch.setattr(budget_reservations, "hold", lambda *_args: None)
+        monkeypatch.setattr(budget_reservations, "add", lambda *_args: None)
     first, second, third = far.ask(), far.ask(), far.ask()
     _committed, one = far.seal(mails(2))
     assert one is not None
@@ -108,7 +108,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
     far.engine.tenants.edit("one", limits={"storage_bytes": 100_000})
     far.ask()
     with far.engine.context.database.read() as connection:
-        scripts = storage_usage.kept(connection, ["one"])["one"]
+        scripts = storage_usage.kept_bytes(connection, ["one"])["one"]
     _committed, one = far.seal(mails(0, "a", 60_000))
     assert one is not None
     refused = far.ask()
@@ -121,7 +121,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
     assert "budget storage_bytes is 100000 per tenant" in error.message
     far.settle(one, far.apply(one))
     with far.engine.context.database.read() as connection:
-        assert storage_usage.kept(connection, ["one"]) == {"one": scripts + len("a") + 60_002}
+        assert storage_usage.kept_bytes(connection, ["one"]) == {"one": scripts + len("a") + 60_002}
 
 
 def test_the_day_of_a_seal_is_what_the_ledger_keeps(far: Abroad) -> None:

@@ -15,7 +15,7 @@ from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleNeverFires
 from lodger.engine.recurrence.schedule import CompiledSchedule
-from lodger.engine.store.actions.change_triggers import Woken, wake
+from lodger.engine.store.actions.change_triggers import TriggerResult, request_run
 from lodger.engine.store.queue.followers import Follower, Position
 from lodger.engine.sync import Engine
 
@@ -109,8 +109,10 @@ def test_a_schedule_on_changes_honours_its_start_and_its_exclusions(real: Bench)
     for after, is_open in opens.items():
         real.clock.us = to_us(BEGIN + after)
         with real.engine.context.database.write() as connection:
-            woken = wake(real.engine.context, connection, follower, real.clock.us, before=None, until=Position(0, 1))
-        assert woken is (Woken.ASKED if is_open else Woken.RESTS), after
+            woken = request_run(
+                real.engine.context, connection, follower, real.clock.us, before=None, until=Position(0, 1)
+            )
+        assert woken is (TriggerResult.ASKED if is_open else TriggerResult.RESTS), after
 
 
 def test_rules_are_compiled_once_for_a_revision_and_before_its_transaction(url: str) -> None:

@@ -37,7 +37,7 @@ def opened(url: str, keys: Path | None) -> Iterator[Engine]:
 
 def values(engine: Engine, tenant: str = "acme", *names: str) -> dict[str, str]:
     with engine.context.database.read() as connection:
-        found = secrets.opened(engine.vault, connection, tenant, names or ("KEY", "TWO"))
+        found = secrets.open_secrets(engine.vault, connection, tenant, names or ("KEY", "TWO"))
     return {name: each.value for name, each in found.items()}
 
 
@@ -112,7 +112,7 @@ def test_a_rotation_that_is_broken_off_goes_on(url: str, keys: Path) -> None:
             engine.secrets.put(("acme", "other")[number % 2], f"K{number}", VALUE)
         engine.vault.keyring.add()
         with engine.context.database.write() as connection:
-            assert secrets.renew(engine.vault, connection) == secrets.BATCH  # and the process dies here
+            assert secrets.reencrypt(engine.vault, connection) == secrets.BATCH  # and the process dies here
         assert set(values(engine, "acme", *(f"K{number}" for number in range(300))).values()) == {VALUE}
         done = engine.secrets.rotate(drop=True)
         assert (done.renewed, len(done.dropped)) == (1, 1)

@@ -71,7 +71,7 @@ def test_a_network_that_is_cut_is_told_and_goes_on_when_it_is_whole(relay: Relay
 
 def test_without_patience_that_ends_a_silent_network_holds_its_thread_for_ever(relay: Relay, name: str) -> None:
     """The wall taken away: the same question on the driver's own connection, asked before, still waits when ours was told."""
-    bare, ours = psycopg.connect(relay.url(name)), of_postgres.alone(relay.url(name), PATIENCE_S)
+    bare, ours = psycopg.connect(relay.url(name)), of_postgres.connect(relay.url(name), PATIENCE_S)
     relay.silence()
     with ThreadPoolExecutor(2) as threads:
         hangs = threads.submit(bare.execute, "SELECT 1")
@@ -86,7 +86,7 @@ def test_without_patience_that_ends_a_silent_network_holds_its_thread_for_ever(r
 
 
 def test_a_threads_own_patience_stands_above_the_connections(relay: Relay, name: str) -> None:
-    with of_postgres.alone(relay.url(name), 0.2) as connection, patience.waiting(60.0):
+    with of_postgres.connect(relay.url(name), 0.2) as connection, patience.waiting(60.0):
         connection.execute("SELECT pg_sleep(0.5)")
 
 

@@ -17,7 +17,7 @@ from lodger.engine.store.lifecycle import retention
 from lodger.engine.store.migrations.upgrade import downgrade, upgrade
 from lodger.engine.store.schema.script_data import documents, kv
 from lodger.engine.store.usage import storage_usage
-from lodger.engine.store.usage.storage_usage import Stored
+from lodger.engine.store.usage.storage_usage import StoredBytes
 from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -43,12 +43,12 @@ def spender(bench: Bench) -> Spender:
     return Spender(bench)
 
 
-def stored(bench: Bench, tenant: str = "acme") -> Stored:
+def stored(bench: Bench, tenant: str = "acme") -> StoredBytes:
     with bench.engine.context.database.read() as connection:
         return storage_usage.of_tenant(connection, tenant)
 
 
-def weighed(bench: Bench, tenant: str = "acme") -> Stored:
+def weighed(bench: Bench, tenant: str = "acme") -> StoredBytes:
     """Count anew what the tables hold."""
     with bench.engine.context.database.read() as connection:
         found = {}
@@ -60,7 +60,7 @@ def weighed(bench: Bench, tenant: str = "acme") -> Stored:
                     text(f"SELECT {', '.join(map(quoted, columns))} {where}"), {"tenant": tenant}
                 ):
                     found[part] += sum(size(each) for each in row if each is not None)
-        return Stored(found["kept"], found["history"])
+        return StoredBytes(found["kept"], found["history"])
 
 
 def quoted(column: str) -> str:
@@ -73,8 +73,8 @@ def size(cell: str | bytes) -> int:
 
 def forget(bench: Bench) -> int:
     with bench.engine.context.database.write() as connection:
-        rows = retention.old(bench.engine.context, connection, "acme", bench.clock.us)
-        retention.drop(connection, rows, bench.clock.us)
+        rows = retention.find_old(bench.engine.context, connection, "acme", bench.clock.us)
+        retention.delete_actions(connection, rows, bench.clock.us)
     return len(rows)
 
 
@@ -107,7 +107,7 @@ def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
         connection.execute(delete(kv))
         connection.execute(delete(documents))
     assert stored(bench) == before
-    assert stored(bench, "other") == Stored(0, 0)
+    assert stored(bench, "other") == StoredBytes(0, 0)
 
 
 def _change(connection: Connection, which: int, tenant: str, key: str, value: str, base: dict[str, int]) -> None:
@@ -151,7 +151,7 @@ def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
     with bench.engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_outbox SET state = 'sent', next_at_us = NULL")
     assert forget(bench) == 2
-    assert stored(bench) == weighed(bench) == Stored(defined + 203, 0)
+    assert stored(bench) == weighed(bench) == StoredBytes(defined + 203, 0)
     assert bench.scalar("SELECT count(*) FROM lodger_outbox") == 0
     bench.engine.tenants.delete("acme")
     assert bench.scalar("SELECT count(*) FROM lodger_storage") == 0
@@ -223,7 +223,7 @@ def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> N
 def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = spender.bench
     spender.tenant()
-    monkeypatch.setattr(retention, "WEIGHED", 2)
+    monkeypatch.setattr(retention, "MEASURED_ROWS", 2)
     for number in range(7):
         (claim,) = spender.asked()
         spender.end((claim, spender.run(claim, setting(str(number), 100))))

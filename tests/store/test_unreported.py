@@ -26,7 +26,7 @@ def insert(bench: Bench, schedule: str, was: str, now: str, number: int = 2, **c
 
 def waiting(bench: Bench) -> list[tuple[str, str]]:
     with bench.engine.context.database.read() as connection:
-        return adoption.waiting(connection)
+        return adoption.list_unreported(connection)
 
 
 def take(bench: Bench, schedule: str) -> Any:
@@ -34,7 +34,7 @@ def take(bench: Bench, schedule: str) -> Any:
     with context.database.read() as connection:
         prepared = adoption.prepare(context, connection, "acme", schedule, now_us)
     with context.database.write() as connection:
-        return adoption.take(context, connection, "acme", schedule, prepared, now_us)
+        return adoption.adopt_candidate(context, connection, "acme", schedule, prepared, now_us)
 
 
 def test_what_nobody_reports_waits_and_is_adopted_once(bench: Bench, made: Any) -> None:
@@ -61,7 +61,7 @@ def test_a_revision_inserted_after_the_look_is_adopted_at_the_next(bench: Bench,
         prepared = adoption.prepare(context, connection, "acme", made.id, now_us)
     insert(bench, made.id, "60", "300", number=3)
     with context.database.write() as connection:
-        assert adoption.take(context, connection, "acme", made.id, prepared, now_us) is None
+        assert adoption.adopt_candidate(context, connection, "acme", made.id, prepared, now_us) is None
     assert (bench.engine.schedules.get("acme", "s").revision, waiting(bench)) == (1, [("acme", made.id)])
     assert take(bench, made.id) is None
     assert bench.engine.schedules.get("acme", "s").text.startswith("Every 5 minutes")

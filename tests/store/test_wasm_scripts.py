@@ -200,7 +200,7 @@ def test_inside_a_running_event_loop(ledger: Bench) -> None:
 
 
 def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
-    sources = ledger.engine.context.sources
+    sources = ledger.engine.context.content_cache
     given: list[Any] = []
     with ledger.engine.context.database.write() as connection:
         for number in range(5):

@@ -105,8 +105,11 @@ def test_nodes_are_listed_by_their_heartbeats_and_forgotten_in_the_end(bench: Be
     assert [node.name for node in bench.engine.nodes.list()] == ["a"]
     assert [node.state for node in bench.engine.nodes.list(gone=True)] == ["alive", "lost"]
     with bench.engine.context.database.write() as connection:
-        assert node_rows.forget(bench.engine.context, connection, bench.clock.us) == 0
-        assert node_rows.forget(bench.engine.context, connection, bench.clock.us + node_rows.KEPT_US + 10_000_000) == 1
+        assert node_rows.delete_stopped(bench.engine.context, connection, bench.clock.us) == 0
+        assert (
+            node_rows.delete_stopped(bench.engine.context, connection, bench.clock.us + node_rows.KEPT_US + 10_000_000)
+            == 1
+        )
 
 
 def test_the_ledgers_numbers_are_what_stands_in_it(bench: Bench) -> None:
@@ -183,7 +186,7 @@ def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench, capsy
 
 def _publish(bench: Bench, process_metrics: ProcessMetrics, name: str) -> None:
     with bench.engine.context.database.write() as connection:
-        node_rows.publish_figures(
+        node_rows.publish_metrics(
             bench.engine.context,
             connection,
             process_metrics.process,

@@ -20,7 +20,7 @@ def show(db: Database = None, as_json: AsJson = False) -> None:
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.settings import load
     from lodger.engine.core.settings import table as rows_of
-    from lodger.engine.store.connection.database import shown
+    from lodger.engine.store.connection.database import mask_password
     from lodger.sandbox.limits import LIMITS
 
     place = chosen(db)
@@ -28,10 +28,10 @@ def show(db: Database = None, as_json: AsJson = False) -> None:
     places = [
         {"name": "server", "value": place.server or "none", "source": place.server_source},
         {"name": "token", "value": f"{place.token[:17]}…" if place.token else "none", "source": place.token_source},
-        {"name": "database", "value": shown(settings.database), "source": place.database_source},
+        {"name": "database", "value": mask_password(settings.database), "source": place.database_source},
     ]
     rows = [
-        replace(row, value=shown(row.value), source=place.database_source) if row.name == "database" else row
+        replace(row, value=mask_password(row.value), source=place.database_source) if row.name == "database" else row
         for row in rows_of(settings)
     ]
     limits = [

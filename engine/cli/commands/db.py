@@ -33,9 +33,9 @@ def upgrade(db: Database = None, as_json: AsJson = False) -> None:
 def check(db: Database = None, as_json: AsJson = False) -> None:
     """Check that the database can be opened and has this version's schema; change nothing."""
     from lodger.engine.core.settings import load
-    from lodger.engine.store.connection.inspection import inspected
+    from lodger.engine.store.connection.inspection import inspect_database
 
-    found = inspected(load(database=db).database)
+    found = inspect_database(load(database=db).database)
     if as_json:
         write_json(found)
     else:

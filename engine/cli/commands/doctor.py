@@ -128,12 +128,12 @@ def _ledger(db: str | None) -> dict[str, Any]:
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.serialization import to_jsonable
     from lodger.engine.core.settings import load
-    from lodger.engine.store.connection.inspection import inspected
+    from lodger.engine.store.connection.inspection import inspect_database
 
     try:
         place = chosen(db)
         if place.server is None:
-            found = inspected(load(database=place.database).database)
+            found = inspect_database(load(database=place.database).database)
             if found.verdict != "current":
                 return {"place": found.place, "verdict": found.verdict, "nodes": [], "blocked": []}
         with opened(db) as engine:

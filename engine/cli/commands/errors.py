@@ -40,4 +40,4 @@ def errors(
         if str(spec.outcome) == code:
             say(f"  limit: {spec.name} ({spec.help}; default {spec.default})")
     if row.fix:
-        say(f"fix: {row.fix}")
+        say(f"  fix: {row.fix}")

@@ -34,7 +34,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.node.executors.attempt_budgets import Counters, DayRoom, Share
 from lodger.engine.node.executors.script_context import context_json
 from lodger.engine.policy.budget_table import BY_NAME
-from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
@@ -52,7 +52,7 @@ async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collecti
 class BudgetSource(Protocol):
     """Gets shares of a tenant's day."""
 
-    async def __call__(self, wish: Wish, /) -> int:
+    async def __call__(self, wish: ReservationRequest, /) -> int:
         """Return how much of a wish was granted, 0 when nothing is left of the day."""
         ...
 
@@ -215,7 +215,9 @@ class Attempt:
             claim, day = self.claim, self.claim.started_us // DAY_US
             self.drew = True
             lot = BY_NAME[name].lot
-            share = await self._draws(Wish(claim.tenant_id, claim.action_id, claim.attempt, day, name, lacking, lot))
+            share = await self._draws(
+                ReservationRequest(claim.tenant_id, claim.action_id, claim.attempt, day, name, lacking, lot)
+            )
             self.counters.grant(name, lacking, share)
 
     def _nearly(self, name: str, limit: int, used: int) -> None:

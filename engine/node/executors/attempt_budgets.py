@@ -9,7 +9,7 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.policy.budget_table import BUDGETS, BY_NAME, NAMES, Overdrawn, crossed
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.usage import budget_reservations
-from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.sandbox.outcome import Outcome
 
 #: Told once of a budget of the attempt that is nearly used up: its name, its limit, what is used.
@@ -176,11 +176,11 @@ class BudgetReservations:
 
     def __init__(self, store: StoreContext) -> None:
         self._store = store
-        self._waiting: list[tuple[Wish, asyncio.Future[int]]] = []
+        self._waiting: list[tuple[ReservationRequest, asyncio.Future[int]]] = []
         self._task: asyncio.Task[None] | None = None
         self._thread: ThreadPoolExecutor | None = None
 
-    async def __call__(self, wish: Wish) -> int:
+    async def __call__(self, wish: ReservationRequest) -> int:
         """Return how much was had of a wish, 0 when nothing is left of the day."""
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append((wish, answer))
@@ -205,9 +205,9 @@ class BudgetReservations:
                 if not answer.done():
                     answer.set_result(share)
 
-    def _draw(self, wishes: list[Wish]) -> list[int]:
+    def _draw(self, wishes: list[ReservationRequest]) -> list[int]:
         with self._store.database.write() as connection:
-            return budget_reservations.draw(self._store, connection, wishes)
+            return budget_reservations.reserve(self._store, connection, wishes)
 
     async def close(self) -> None:
         """End the thread; safe to call twice."""

@@ -23,12 +23,12 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.host import Host
-from lodger.engine.store.context import listed
+from lodger.engine.store.context import load_list
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.tenants import secrets
 from lodger.engine.store.tenants.grants import is_one_of
-from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.vault import Vault
 from lodger.sandbox.job import LogLine
 
@@ -135,9 +135,9 @@ class HostSide:
             made.kept = partial(self._kept, claim)
         return made
 
-    async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, Opened]:
+    async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, OpenSecret]:
         try:
-            return await self._read(lambda connection: secrets.opened(vault, connection, tenant_id, names))
+            return await self._read(lambda connection: secrets.open_secrets(vault, connection, tenant_id, names))
         except Unavailable as error:
             # The operator's matter; the script learns no more than that it cannot have it now.
             _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
@@ -145,7 +145,7 @@ class HostSide:
 
     async def _kept(self, claim: Claim) -> dict[str, Answer]:
         return await self._read(
-            partial(fetches.kept, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
+            partial(fetches.load, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
         )
 
 
@@ -163,7 +163,7 @@ class LedgerAddresses:
         """Return those that belong to the tenant."""
 
         def ask(connection: Connection) -> tuple[str, ...]:
-            return listed(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
+            return load_list(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
 
         known = await self._read(ask)
         return {address for address in addresses if is_one_of(known, address)}

@@ -15,7 +15,7 @@ from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide
-from lodger.engine.store.scripts.ping_content import Ping, decoded
+from lodger.engine.store.scripts.ping_content import Ping, decode
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.prescan import parse
@@ -66,7 +66,7 @@ class _Run:
         self._lines: list[LogLine] = []
 
     async def through(self) -> Finished:
-        ping = decoded(self._claim.modules)
+        ping = decode(self._claim.modules)
         limit_ms = self._claim.limits.wall_ms
         try:
             async with asyncio.timeout(limit_ms / 1000):

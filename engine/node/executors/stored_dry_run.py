@@ -12,7 +12,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 
 
 def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:
@@ -62,8 +62,8 @@ def claim(
         due_us=now_us,
         started_us=now_us,
         params=params,
-        grants=store.sources.grants(encoded(tenant.grants), encoded(grants)),
-        limits=store.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
+        grants=store.content_cache.grants(encode(tenant.grants), encode(grants)),
+        limits=store.content_cache.limits(json.dumps(tenant.limits, sort_keys=True), None),
         dry_run=True,
         fetches=fetches,
     )

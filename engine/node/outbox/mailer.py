@@ -17,7 +17,7 @@ from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.node.outbox.sender import Sender, SenderOptions, Writable
-from lodger.engine.store.queue.outbox import Failure, Patience
+from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 #: What a mail's head holds, and what else it may hold: whatever a text makes of itself there, the mail fails.
@@ -73,7 +73,7 @@ class Mailer(Sender):
     ) -> None:
         super().__init__(database, clock, **rounds)
         self._server = server
-        self.patience = Patience(server.tries, server.pause_s, server.longest_pause_s)
+        self.patience = RetryPolicy(server.tries, server.pause_s, server.longest_pause_s)
 
     async def deliver(self, rows: list[Row[Any]]) -> None:
         """Send one tenant's mails over one connection."""

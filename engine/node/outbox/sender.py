@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.queue import outbox
-from lodger.engine.store.queue.outbox import Failure, Lane, Patience
+from lodger.engine.store.queue.outbox import Failure, Lane, RetryPolicy
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class Sender:
     kind: ClassVar[str]
     lanes: ClassVar[int]
     each: ClassVar[int]
-    patience: Patience = Patience()
+    patience: RetryPolicy = RetryPolicy()
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Sender:
         if not lanes:
             return []
         with self._database.write() as connection:
-            return outbox.take(connection, self.kind, lanes, now_us, self.each)
+            return outbox.lease_rows(connection, self.kind, lanes, now_us, self.each)
 
     async def mark(self, row: Row[Any], failure: Failure | None) -> None:
         """Write what became of a row."""
@@ -186,4 +186,4 @@ class Sender:
 
     def _mark(self, row: Row[Any], failure: Failure | None) -> str:
         with self._database.write() as connection:
-            return outbox.mark(connection, row, failure, self.patience, self._clock.now_us())
+            return outbox.record_result(connection, row, failure, self.patience, self._clock.now_us())

@@ -16,7 +16,7 @@ from lodger.engine.egress import signature, target
 from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.node.outbox.sender import Sender, SenderOptions, Writable
-from lodger.engine.store.queue.outbox import Failure, Patience
+from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import Route
 from lodger.engine.vault.vault import Vault
@@ -37,7 +37,7 @@ class WebhookSender(Sender):
     kind: ClassVar[str] = "webhook"
     lanes: ClassVar[int] = 16
     each: ClassVar[int] = 10
-    patience = Patience(tries=12, pause_s=10, longest_pause_s=6 * 3600)
+    patience = RetryPolicy(tries=12, pause_s=10, longest_pause_s=6 * 3600)
 
     def __init__(
         self,

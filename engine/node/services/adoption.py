@@ -22,7 +22,7 @@ class Adoption(Service):
     async def round(self) -> float:
         """Adopt what waits."""
         context = self.context
-        found = await context.db.cached_read("adoptions", adoption.waiting)
+        found = await context.db.cached_read("adoptions", adoption.list_unreported)
         for tenant_id, schedule_id in found:
             schedule: dict[str, Any] = {
                 "tenant_id": tenant_id,
@@ -31,7 +31,9 @@ class Adoption(Service):
             }
             try:
                 prepared = await context.db.read(partial(adoption.prepare, context.store, **schedule))
-                refused = await context.db.write(partial(adoption.take, context.store, prepared=prepared, **schedule))
+                refused = await context.db.write(
+                    partial(adoption.adopt_candidate, context.store, prepared=prepared, **schedule)
+                )
             except Unavailable:
                 raise  # the ledger is away: for all of them
             except Exception as fault:  # noqa: BLE001 - of this one alone: no other waits behind it, and it is tried again

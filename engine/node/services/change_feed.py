@@ -20,7 +20,7 @@ from lodger.engine.data.sets.foreign import ForeignDatabase, receipts
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.actions import change_triggers
-from lodger.engine.store.actions.change_triggers import Woken
+from lodger.engine.store.actions.change_triggers import TriggerResult
 from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.followers import Follower, Position
 
@@ -60,7 +60,7 @@ class ChangeFeed(Service):
         if now - self._watched_s >= HORIZON_S:
             self._watched_s = now
             await self._watch()
-        if not await context.db.cached_read("followers", followers.any_there):
+        if not await context.db.cached_read("followers", followers.any_followers):
             return min(context.idle_s, HORIZON_S)
         if now - self._whole_s >= WHOLE_S:
             self._whole_s = now
@@ -106,7 +106,7 @@ class ChangeFeed(Service):
     async def _look_at_new(self, since_us: int | None) -> None:
         """See to schedules that were bound or armed lately, which may have been stored by a transaction that took its time."""
         self._bound_us = self.clock.now_us() - LATE_US
-        for follower in await self.context.db.read(partial(followers.following, since_us=since_us)):
+        for follower in await self.context.db.read(partial(followers.list_followers, since_us=since_us)):
             self._due[follower] = None
 
     async def _look(self) -> None:
@@ -120,7 +120,7 @@ class ChangeFeed(Service):
                 for name in self._names(database, source):
                     names.setdefault(name, set()).add(owner)
             for name, owners in names.items():
-                for follower in await self.context.db.read(partial(followers.following, name=name)):
+                for follower in await self.context.db.read(partial(followers.list_followers, name=name)):
                     if _owner(self._set(name), follower.tenant_id) in owners:
                         self._due[follower] = None
 
@@ -143,9 +143,9 @@ class ChangeFeed(Service):
         if owner is None or not feed.kept(rows):
             return True
         source = feed.source_of(rows)
-        at = await context.db.read(partial(followers.place, follower=follower, source=source))
+        at = await context.db.read(partial(followers.position, follower=follower, source=source))
         mine = follower.schedule_id
-        before = await context.db.read(partial(followers.woken, follower=follower))
+        before = await context.db.read(partial(followers.last_requested, follower=follower))
         after = max(at or START, before or START)
         # Asked first: a run that is asked for now reads at least that far.
         until = await self._tried(database_of(rows), feed.end)
@@ -154,11 +154,11 @@ class ChangeFeed(Service):
         if until is None or found is None or not (found.changes or found.more):
             return True
         until = max(until, found.position)
-        wake = partial(change_triggers.wake, context.store, follower=follower, before=before, until=until)
+        wake = partial(change_triggers.request_run, context.store, follower=follower, before=before, until=until)
         woken = await context.db.write(partial(wake, now_us=self.clock.now_us()))
-        if woken is Woken.ASKED:
+        if woken is TriggerResult.ASKED:
             context.bus.publish(ActionsReady())
-        return woken is not Woken.BUSY
+        return woken is not TriggerResult.BUSY
 
     async def _watch(self) -> None:
         """See how far each feed can be read, tell when that is held back, and let go of what is too old."""

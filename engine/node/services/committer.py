@@ -136,7 +136,7 @@ class Committer(Service):
         seems = {_key(claim) for claim in committed.lost} & self._doubted
         if not seems:
             return committed
-        settled = commit_recovery.found(
+        settled = commit_recovery.find_committed(
             connection, self.context.identity.id, [each for each in batch if _key(each[0]) in seems]
         )
         there = {(each.action_id, each.attempt) for each in settled}

@@ -275,12 +275,12 @@ class Reconciler(Service):
         lease = context.identity.lease
         if lease is None or not (here or attempts.in_doubt):
             return context.settings.poll_s if claiming else context.idle_s
-        mine = await context.db.read(partial(leases.running, lease=lease))
+        mine = await context.db.read(partial(leases.running_attempts, lease=lease))
         attempts.kill(here - mine - attempts.ended)
         absent = mine - attempts.keys
         # What a claim has just written is absent until it is answered: then it is looked at again.
         attempts.in_doubt = bool(absent) and (claiming or attempts.claiming)
         if absent and not attempts.in_doubt:
-            await context.db.write(partial(leases.hand_back, lease=lease, attempts=absent))
+            await context.db.write(partial(leases.return_unstarted, lease=lease, attempts=absent))
             context.bus.publish(ActionsReady())
         return context.settings.poll_s

@@ -99,4 +99,4 @@ def _store(batches: list[Batch], over: list[Attempt], now_us: int, connection: C
             running_lines.write(connection, batches, now_us)
     except IntegrityError:
         pass  # an action went away just now; these are no record
-    return running_lines.forget(connection, over)
+    return running_lines.delete_stored(connection, over)

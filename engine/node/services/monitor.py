@@ -112,10 +112,10 @@ class Monitor(Service):
         self._reviewed |= {_track(each): now_s for each in due}
         while len(self._reviewed) > KEPT:
             self._reviewed.popitem(last=False)
-        changed = await self.context.db.read(partial(slowdowns.find, claims=due))
+        changed = await self.context.db.read(partial(slowdowns.review_runs, claims=due))
         if not changed:
             return
-        for each in await self.context.db.write(partial(slowdowns.keep, reviews=changed, now_us=now_us)):
+        for each in await self.context.db.write(partial(slowdowns.store_baselines, reviews=changed, now_us=now_us)):
             claim, found = each.claim, each.slowdown
             if found is None:
                 continue
@@ -142,7 +142,7 @@ class Monitor(Service):
     async def _publish_figures(self, now_us: int) -> None:
         """Write what this process has counted, for the API of another process."""
         publish = partial(
-            node_rows.publish_figures, self.context.store, process=self._meters.process, node=self.context.identity.name,
+            node_rows.publish_metrics, self.context.store, process=self._meters.process, node=self.context.identity.name,
             figures=prometheus_text(self._meters.read()), now_us=now_us,
         )  # fmt: skip
         await self.context.db.write(publish, quiet=True)
@@ -152,7 +152,7 @@ class Monitor(Service):
 
     async def _look_at_ledger(self, now_us: int) -> None:
         def look(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
-            return gauges.late(connection, now_us), lock_waits.chains(connection)
+            return gauges.overdue(connection, now_us), lock_waits.chains(connection)
 
         (number, oldest_us), chains = await self.context.db.read(look)
         if number:

@@ -31,7 +31,7 @@ class Recovery(Service):
         now = clock()
         back, overdue, expired, gone = await db.read(self._find)
         if back:
-            await db.write(partial(clock_rollback.mend, store, now_us=clock))
+            await db.write(partial(clock_rollback.repair, store, now_us=clock))
         if overdue:
             rescued = await db.write(partial(leases.rescue, store, now_us=now))
             bus.publish(ActionsReady())
@@ -39,12 +39,19 @@ class Recovery(Service):
         if expired:
             bus.publish(ActionsExpired(tuple(await db.write(partial(expiry.expire, now_us=now)))))
         if gone:
-            bus.publish(PlacementsGone(tuple(await db.write(partial(placements.give_up, gone=gone, now_us=now)))))
+            bus.publish(
+                PlacementsGone(tuple(await db.write(partial(placements.skip_abandoned, gone=gone, now_us=now))))
+            )
         return context.settings.lease_s / 4
 
     def _find(self, connection: Connection) -> tuple[bool, bool, bool, Sequence[AnyRow]]:
         """Ask all of it in one transaction: mostly there is nothing."""
         store, now = self.context.store, self.clock.now_us()
-        back = not self.clock.skewed and clock_rollback.back(store, connection, self.clock.now_us)
-        overdue = leases.overdue(store, connection, now_us=now)
-        return back, overdue, expiry.due(connection, now_us=now), placements.deserted(store, connection, now_us=now)
+        back = not self.clock.skewed and clock_rollback.is_ahead(store, connection, self.clock.now_us)
+        overdue = leases.any_expired(store, connection, now_us=now)
+        return (
+            back,
+            overdue,
+            expiry.any_expired(connection, now_us=now),
+            placements.abandoned_queues(store, connection, now_us=now),
+        )

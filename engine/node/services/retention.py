@@ -38,7 +38,7 @@ class Retention(Service):
         context, elapsed_s = self.context, self.clock.elapsed_s()
         if elapsed_s >= self._look_at:
             self._look_at = elapsed_s + LOOK_S
-            self._heavy = await context.db.read(partial(storage_usage.too_heavy, context.store))
+            self._heavy = await context.db.read(partial(storage_usage.over_limit, context.store))
         if self._heavy:
             done, rest_s = await self._forget(self._heavy[0])
             if done:
@@ -50,7 +50,7 @@ class Retention(Service):
             self._waiting = await context.db.read(partial(retention.tenants_after, tenant_id=self._last))
             if not self._waiting:
                 self._last = ""
-                await context.db.write(partial(node_rows.forget, context.store, now_us=self.clock.now_us()))
+                await context.db.write(partial(node_rows.delete_stopped, context.store, now_us=self.clock.now_us()))
                 await context.db.write(partial(running_lines.sweep, now_us=self.clock.now_us()))
                 self._round_at = elapsed_s + ROUND_S
                 return min(LOOK_S, ROUND_S)
@@ -65,9 +65,9 @@ class Retention(Service):
         # A thread of its own: the node's reader must not wait for a look at history.
         rows, keys, took_s = await asyncio.to_thread(self._look, tenant, now)
         if keys:
-            await context.db.write(partial(retention.drop_expired, tenant_id=tenant, keys=keys, now_us=now))
+            await context.db.write(partial(retention.delete_expired, tenant_id=tenant, keys=keys, now_us=now))
         if rows:
-            await context.db.write(partial(retention.drop, rows=rows, now_us=now))
+            await context.db.write(partial(retention.delete_actions, rows=rows, now_us=now))
             context.bus.publish(context.event("forgotten", tenant=tenant, actions=len(rows)))
         done = len(rows) < retention.MAX_ROWS and len(keys) < retention.MAX_ROWS
         return done, STEP_S if rows or keys else max(STEP_S, REST * took_s)
@@ -75,6 +75,6 @@ class Retention(Service):
     def _look(self, tenant: str, now_us: int) -> tuple[list[AnyRow], list[AnyRow], float]:
         begun_s = self.clock.elapsed_s()
         with self.context.store.database.read() as connection:
-            rows = retention.old(self.context.store, connection, tenant, now_us)
-            keys = retention.expired(connection, tenant, now_us)
+            rows = retention.find_old(self.context.store, connection, tenant, now_us)
+            keys = retention.find_expired(connection, tenant, now_us)
         return rows, keys, self.clock.elapsed_s() - begun_s

@@ -133,7 +133,9 @@ class Ticker(Service):
             return
         settings = context.settings
         poll_us, until = int(settings.poll_s * 1_000_000), now + int(settings.peek_s * 1_000_000)
-        instants, until = await context.db.read(partial(tick.ahead, until_us=until, far=version is not None))
+        instants, until = await context.db.read(
+            partial(tick.lookahead, until_us=until, search_further=version is not None)
+        )
         horizon.read(instants, until)
         self._read_us, self._version = now, version
         # Where commits are not seen there may have been one.
@@ -160,7 +162,7 @@ class Prefetcher(Service):
         db, revisions = self.context.db, self.context.store.revision_cache
         if self._unread:
             wanted = [self._unread.popleft() for _ in range(min(BATCH, len(self._unread)))]
-            await db.read(partial(revisions.warm, wanted=wanted))
+            await db.read(partial(revisions.preload, wanted=wanted))
             return REST_S
         now_s = self.clock.elapsed_s()
         if now_s >= self._look_s:
@@ -169,8 +171,8 @@ class Prefetcher(Service):
             until_us = now_us + int(AHEAD_S * 1_000_000)
             # A clock that was set back shows what it has shown before.
             after_us = self._ready_us if now_us <= self._ready_us <= until_us else now_us
-            ahead = partial(tick.approaching, after_us=after_us, until_us=until_us, maximum=KEPT // 2)
-            self._unread.extend(revisions.unread(await db.read(ahead)))
+            ahead = partial(tick.due_soon, after_us=after_us, until_us=until_us, maximum=KEPT // 2)
+            self._unread.extend(revisions.uncached(await db.read(ahead)))
             self._ready_us = until_us
             if self._unread:
                 return 0.0

@@ -1,1 +1,1 @@
-"""Export and restore of one tenant. It must never let a foreign row in unchecked."""
+"""Export and restore of one tenant. It must never restore a row unchecked."""

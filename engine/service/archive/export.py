@@ -1,8 +1,8 @@
-"""A suspended tenant as one archive: what is its own in every table, as lines of JSON, compressed.
+"""Exports a suspended tenant as an archive: its rows in every table as lines of compressed JSON.
 
-Left out is what means something on one ledger alone: leases, locks, tokens and sessions, places in feeds of changes, and what is
-derived (turns, sizes). Secrets stay sealed under the key they were sealed with. The last line is a digest of all before it, so that
-a file that was cut or bent is known for one; it keeps nobody from making another, so only who may make tenants may bring one in.
+Rows that are specific to one ledger are left out: leases, locks, tokens, sessions, positions in change feeds, and
+derived rows (ready queue, sizes). Secrets stay encrypted under their key. The last line is a digest of all previous
+lines, which detects damaged files but not forged ones: only administrators may restore an archive.
 """
 
 import base64
@@ -24,12 +24,12 @@ from lodger.engine.store.tenants import tenants
 
 MARK = "lodger-tenant-archive"
 FORMAT = 1
-#: Rows that are read at once.
+#: Number of rows read in one query.
 PAGE = 500
-#: Most bytes of an archive before it is packed, and of one row.
+#: Maximum size of an uncompressed archive, and of one row.
 MAX_BYTES = 2 * 1024**3
 MAX_ROW_BYTES = 64 * 1024**2
-#: In the order in which they can be inserted.
+#: In insertion order.
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
@@ -42,7 +42,7 @@ TABLES: dict[str, Table] = {
 
 
 def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
-    """Give a suspended tenant as the bytes of a file (gzip).
+    """Return a suspended tenant as a gzip file.
 
     Raises:
         NotFound: tenant_unknown.
@@ -100,7 +100,7 @@ def _lines(connection: Connection, tenant_id: str, head: dict[str, Any]) -> Iter
 
 
 def _rows(connection: Connection, table: Table, tenant_id: str) -> Iterator[Any]:
-    """Read a table page by page, by its key: a tenant's history is longer than memory should be."""
+    """Read a table page by page, by its key: a tenant's history may be larger than memory."""
     key = [column for column in table.primary_key.columns if column.name != "tenant_id"]
     place: list[Any] | None = None
     while True:
@@ -122,7 +122,7 @@ def _behind(key: list[Any], place: list[Any]) -> Any:  # noqa: ANN401 - a condit
 
 
 def cells(row: Any) -> list[Any]:  # noqa: ANN401 - a row
-    """Give a row as JSON can hold it: bytes as ``{"b64": …}``."""
+    """Return the values of a row as JSON values: bytes as ``{"b64": …}``."""
     return [
         {"b64": base64.b64encode(bytes(each)).decode()} if isinstance(each, bytes | memoryview) else each
         for each in row

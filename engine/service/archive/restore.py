@@ -1,7 +1,8 @@
-"""Brings an archive of a tenant into this ledger, all of it or nothing; see :mod:`lodger.engine.service.archive.export`.
+"""Restores a tenant from an archive, completely or not at all; see :mod:`lodger.engine.service.archive.export`.
 
-Whoever made the file may be careless or hostile: every row is made this tenant's, of the tables and columns that there are, of their
-kinds; nothing runs, is leased or armed; whatever a claim or a tick of all tenants would stumble over is read once before it is kept.
+Archives may be damaged or hostile. Every row gets this tenant's id, and must match the tables, columns and types of
+this ledger; nothing runs, is leased or armed; columns that claims and ticks of all tenants read are decoded once before
+they are stored.
 """
 
 import gzip
@@ -26,17 +27,17 @@ from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.placements import require_placed
+from lodger.engine.store.queue.placements import require_placement
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.schedules.revisions import MAX_STEPS
 from lodger.engine.store.schema import scheduling as s
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage
 
-#: Rows that are written at once, and letters.
+#: Maximum number of rows, and of characters, that are inserted at once.
 PAGE, PAGE_BYTES = 500, 4 * 1024**2
-#: States of an action in which nobody holds it.
+#: States of an action without a lease.
 _STATES = {"ready", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"}
 _CLOCKS = {"suspended", "paused", "ended", "deleted"}
 _HISTORY = {
@@ -47,10 +48,11 @@ _HISTORY = {
 
 
 def bring_in(context: StoreContext, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:
-    """Make a tenant of an archive, suspended.
+    """Restore a tenant from an archive, suspended.
 
     Raises:
-        InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range, grant_unknown.
+        InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range,
+            grant_unknown.
         Conflict: tenant_exists, script_not_offered.
     """
     lines = _Lines(archive)
@@ -63,7 +65,7 @@ def bring_in(context: StoreContext, connection: Connection, tenant_id: str, arch
 
 
 class _Lines:
-    """The lines of an archive, bounded, whose digest is checked at the end."""
+    """The lines of an archive, bounded in size; the digest is checked at the end."""
 
     def __init__(self, archive: bytes) -> None:
         self._packed = gzip.GzipFile(fileobj=io.BytesIO(archive))
@@ -116,18 +118,22 @@ def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
 
 
 class Arrival:
-    """One archive on its way into a tenant's ledger, inside one transaction."""
+    """Restores one archive inside one transaction."""
 
     def __init__(self, context: StoreContext, connection: Connection, tenant_id: str) -> None:
         self._context, self._connection, self._tenant = context, connection, tenant_id
-        #: Ids of bound scripts of the platform: as they were there, and as they are here with their newest version.
+        #: Bound platform scripts: id in the archive, and id and newest version in this ledger.
         self._bound: dict[str, tuple[str, int]] = {}
-        #: Versions of scripts that are here: what may be named.
+        #: Script versions of the tenant, bound platform scripts included.
         self._known: set[tuple[str, int]] = set()
         self._history = 0
 
     def through(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
-        """Insert all rows, check what they refer to, and return the tenant. Raises InputError."""
+        """Insert all rows, check their references, and return the tenant.
+
+        Raises:
+            InputError: archive_invalid.
+        """
         self._tenant_row(head, now_us)
         progress = ProgressCounter()
         for table, rows in _by_table(lines):
@@ -138,10 +144,10 @@ class Arrival:
         self._check_scripts()
         self._check_schedules()
         self._context.forget(self._tenant)
-        storage_usage.grow(self._connection, {self._tenant: self._history})
+        storage_usage.add_history(self._connection, {self._tenant: self._history})
         requires = select(s.actions.c.requires).where(s.actions.c.tenant_id == self._tenant, s.actions.c.requires != "")
         wanted = [(self._tenant, each) for each in self._connection.scalars(requires.distinct())]
-        ready_queue.widen(self._connection, wanted)
+        ready_queue.add_queues(self._connection, wanted)
         ready_queue.refresh(self._connection, [self._tenant])
         return tenants.get(self._connection, self._tenant)
 
@@ -156,7 +162,7 @@ class Arrival:
             raise bad("the tenant's own row cannot be read")
         tenants.create(
             self._context, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
-            grants=encoded(grants) if grants is not None else None, people=row["people"],
+            grants=encode(grants) if grants is not None else None, people=row["people"],
         )  # fmt: skip
         tenants.suspend(self._context, self._connection, self._tenant, now_us)
 
@@ -200,7 +206,7 @@ class Arrival:
         row["id"], row["version"] = found.id, found.version
 
     def _rebind(self, table: Table, row: dict[str, Any]) -> None:
-        """Let what names a script of the platform's name the one that is here."""
+        """Replace references to platform scripts by those of this ledger."""
         here = self._bound.get(row.get("script_id", ""))
         if here is not None:
             row["script_id"] = here[0]
@@ -220,7 +226,7 @@ class Arrival:
         return step
 
     def _check_owners(self) -> None:
-        """Let no id be another tenant's: much is found by the id of a schedule or of what runs alone, and results are told by it."""
+        """Check that no id belongs to another tenant: some lookups use the id of a schedule or action alone."""
         mine = {
             table: select(table.c.id).where(table.c.tenant_id == self._tenant)
             for table in (s.scripts, s.schedules, s.actions)
@@ -243,7 +249,7 @@ class Arrival:
             raise bad("an action is of a schedule that is not in it")
 
     def _check_scripts(self) -> None:
-        """Find the version of everything that starts, or will."""
+        """Check that the version of every script and every waiting action exists."""
         c, v, a = s.scripts.c, s.script_versions.c, s.actions.c
         versions = select(v.script_id, v.version).where(v.tenant_id == self._tenant)
         self._known |= {(row.script_id, row.version) for row in self._connection.execute(versions)}
@@ -262,18 +268,18 @@ class Arrival:
                 raise bad("an action waits for a version that is not in it")
 
     def _check_schedules(self) -> None:
-        """Read every revision as the engine will, so that none of them is a surprise to a tick of all tenants."""
+        """Decode every revision as the engine does, so that none of them fails in a tick of all tenants."""
         r, k, a = s.schedule_revisions.c, s.schedule_clock.c, s.actions.c
-        # Compiling takes its time, and what cannot be compiled stops its own schedule only.
-        book, keys = self._context.revision_cache.uncompiled(), set()
+        # Rules are not compiled: it takes long, and rules that do not compile stop their own schedule only.
+        cache, keys = self._context.revision_cache.without_compiler(), set()
         scripts = {script for script, _version in self._known}
         for row in self._connection.execute(select(s.schedule_revisions).where(r.tenant_id == self._tenant)):
             try:
-                made = book.read(row)
-                require_placed(made.conduct, self._tenant)
-                self._context.sources.grants(made.grants)
+                made = cache.read(row)
+                require_placement(made.conduct, self._tenant)
+                self._context.content_cache.grants(made.grants)
                 for step in range(max(1, len(made.steps))):
-                    self._context.sources.limits("{}", made.limits_of(step))
+                    self._context.content_cache.limits("{}", made.limits_of(step))
                 absent = {row.script_id, *_scripts(made.steps)} - scripts or _pinned(made.steps) - self._known
             except Exception as error:
                 raise bad(f"a revision cannot be read: {error}") from error
@@ -300,7 +306,7 @@ def _pinned(steps: tuple[dict[str, Any], ...]) -> set[tuple[str, int]]:
 
 
 def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]:
-    """Give the tables in their order, each with its rows."""
+    """Yield the tables in order, each with its rows."""
     line = lines.next()
     for table in TABLES.values():
         if not isinstance(line, dict) or line.get("table") != table.name:
@@ -320,7 +326,7 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
         raise bad("there is more in it than there should be")
 
 
-#: Kinds of cells that can be long.
+#: Types of long values.
 _LONG = (str, bytes)
 
 

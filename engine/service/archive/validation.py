@@ -1,7 +1,7 @@
-"""What is looked at of each row that an archive brings in, before it is kept: pure, one row at a time.
+"""Validation of the rows of an archive before they are stored: pure, one row at a time.
 
-Cells are of their columns' kinds and within bounds that leave room to count on; JSON is bounded before it is parsed; and what is read of a
-row later, by whoever reads rows of all tenants, is read here first.
+Values must have the types of their columns, within bounds; the size of JSON is checked before it is parsed; and columns
+that are later read for all tenants at once are decoded here first.
 """
 
 import base64
@@ -26,43 +26,43 @@ from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
 from lodger.engine.store.tenants import webhooks
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.prescan import require
 
 Row = dict[str, Any]
-#: Values and nesting of a line: a row is a list of cells.
+#: Maximum number of values and nesting of a line: a row is a list of values.
 LINE_VALUES, LINE_DEPTH = 300, 3
-#: Values and nesting of the JSON in a cell: more than any limit lets a script hand over, with what is put around it.
+#: Maximum number of values and nesting of the JSON in a column: more than the limits of a script allow.
 CELL_VALUES, CELL_DEPTH = 2_500_000, 16 + next(each.maximum for each in LIMITS if each.name == "json_depth")
-#: Instants of the years 1 to 9999, microseconds: no other whole number in an archive is larger.
+#: Instants of the years 1 to 9999, microseconds: the bounds of all integers in an archive.
 MIN_US, MAX_US = -62_135_596_800_000_000, 253_402_300_800_000_000
-#: What is counted: one more each time, and never too many for its column.
+#: Maximum values of counters, far below the maximum of their columns.
 MAX_COUNTED, MAX_COUNTED_SMALL = 2**30, 2**14
-#: The one number of these that may be below nothing.
+#: The only counter that may be negative.
 _SIGNED = {"priority"}
 #: States of an action that may still start.
 OPEN = ("ready", "waiting_retry")
-#: Columns whose text is JSON.
+#: Columns that contain JSON text.
 JSON = {
     "params", "handed", "steps", "result", "error", "effects", "lines", "body", "value", "modules", "grants", "fields", "rules",
     "retry", "conduct", "limits", "hosts", "events", "payload", "before", "after", "answer",
 }  # fmt: skip
-#: Columns that are JSON in one table and something else in another.
+#: Columns with a name in ``JSON`` that do not contain JSON in this table.
 _SEALED = {("lodger_webhooks", "before")}
 
 
 def bad(why: str) -> InputError:
-    """Give the error for an archive that is none."""
+    """Return the error for an invalid archive."""
     return InputError(
         "archive_invalid", "this is no archive of a tenant", why=why, fix="export the tenant again, with this version"
     )
 
 
 def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Read a line: flat, so that its length bounds what it takes."""
+    """Parse a line; its nesting is bounded, so that its length bounds the memory it takes."""
     try:
         if len(line) > _SHORT:
             require(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
@@ -72,7 +72,7 @@ def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def read(table: Table, cells: list[Any]) -> Row:
-    """Give a row by name.
+    """Return a row as a dictionary.
 
     Raises:
         InputError: archive_invalid.
@@ -91,7 +91,11 @@ def read(table: Table, cells: list[Any]) -> Row:
 
 
 def parse_cell(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the JSON value of a cell, within its bounds of depth and size. Raises InputError."""
+    """Return the JSON value of a column, within its bounds of depth and size.
+
+    Raises:
+        InputError: archive_invalid.
+    """
     try:
         if len(text) > _SHORT or text.count("[") + text.count("{") > CELL_DEPTH:
             require(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
@@ -105,16 +109,16 @@ def _constant(name: str) -> NoReturn:
 
 
 _JSON = json.JSONDecoder(parse_constant=_constant)
-#: Letters of JSON that are worth no look before they are read.
+#: Shorter JSON is parsed without a check of its size.
 _SHORT = 16 * 1024
-#: What no database keeps: NUL and halves of letters.
+#: Characters that databases do not store: NUL and lone surrogates.
 _UNKEPT = re.compile("[\0\ud800-\udfff]")
-#: Compared before it is converted: a whole number of four hundred digits is none.
+#: Compared before the conversion, because an integer of four hundred digits does not fit into a float.
 _FLOAT = math.nextafter(math.inf, 0)
 
 
 class _Form(NamedTuple):
-    """What a table's rows are looked at for: each cell, the JSON in some, the row."""
+    """Checks of a table's rows: for each value, for columns with JSON, and for the whole row."""
 
     columns: tuple[tuple[str, Callable[[Any], Any]], ...]
     json: tuple[str, ...]
@@ -130,7 +134,7 @@ def _form(table: Table) -> _Form:
 
 
 def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
-    """Give what looks at the cells of a column; None is for those that may be empty."""
+    """Return the check of a column's values, None included."""
     kind, named, nullable = column.type, f"{table.name}.{column.name}", column.nullable
     look: Callable[[Any], Any]
     if isinstance(kind, LargeBinary):
@@ -195,7 +199,7 @@ def _version(_row: Row, cells: Row) -> None:
     if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
         raise TypeError("a script is made of files")
     read_fields(cells.get("fields"))
-    encoded(cells.get("grants"))
+    encode(cells.get("grants"))
 
 
 def _schedule(row: Row, _cells: Row) -> None:
@@ -250,7 +254,7 @@ def _message(row: Row, cells: Row) -> None:
 
 
 def _webhook(row: Row, cells: Row) -> None:
-    webhooks.checked(row["name"], row["url"], cells["events"])
+    webhooks.check(row["name"], row["url"], cells["events"])
 
 
 def _secret(_row: Row, cells: Row) -> None:
@@ -273,7 +277,7 @@ def _fetched(row: Row, cells: Row) -> None:
     texts = [reason, url, *(text for name, value in headers for text in (name, value))]
     if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
         raise TypeError("no answer")
-    # The one thing in an archive that is packed once more.
+    # The only compressed value in an archive.
     opened = zlib.decompressobj()
     opened.decompress(row["body"], MAX_BODY + 1)
     if not opened.eof or opened.unused_data:

@@ -1,4 +1,4 @@
-"""Runs that leave nothing behind: a script once against the data of now, and a source only read by the runtime's own parser."""
+"""Dry runs of scripts against the present data, and checks of sources by the runtime's parser. Neither changes anything."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
-from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lodger.engine.core.execution import Finished
     from lodger.engine.service.engine import Engine
 
-#: DryRuns of one process at once: each starts walls of its own. Seconds that one waits for its turn.
+#: Maximum number of concurrent dry runs in a process, and how long another one waits, seconds.
 AT_ONCE = 2
 PATIENCE_S = 60.0
 
@@ -38,11 +38,11 @@ class DryRuns:
         name: str,
         params: Json,
         version: int | None,
-        source: Given | None,
+        source: ScriptInput | None,
         *,
         fetches: bool,
     ) -> DryRun:
-        """Run a script once in real walls; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
+        """Run a script once in the sandbox; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
         from lodger.engine.node.executors.stored_dry_run import chosen
 
         with self._engine.context.database.read() as connection:
@@ -65,8 +65,8 @@ class DryRuns:
             diff=tuple(lines(ended.effects)),
         )
 
-    def check(self, tenant_id: str, source: Given) -> Checked:
-        """Let the runtime parse a script, without running a line of it."""
+    def check(self, tenant_id: str, source: ScriptInput) -> Checked:
+        """Parse a script by the runtime, without running it."""
         engine = self._engine
         with engine.context.database.read() as connection:
             limits = scripts.limits_of(engine.context, connection, tenant_id)

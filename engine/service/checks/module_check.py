@@ -1,4 +1,4 @@
-"""What is said to whoever stores a WebAssembly module that cannot run: it is compiled when it is handed in, in a locked worker."""
+"""Check of a WebAssembly module when it is stored: it is compiled in a sandboxed worker."""
 
 import threading
 from functools import partial
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ModuleCheck:
-    """Compiles modules beforehand, and leaves the code where a node of this user finds it. Costs nothing until the first module.
+    """Compiles modules and caches the code for nodes of the same user. No worker is started before the first module.
 
     Args:
-        budget: to which the compiler's CPU time counts.
+        budget: charged with the compiler's CPU time.
     """
 
     def __init__(self, settings: Settings, budget: "TrialBudget") -> None:
@@ -43,12 +43,12 @@ class ModuleCheck:
             return self._made
 
     def require(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
-        """Let a good module pass. Blocks for as long as it compiles.
+        """Compile a module, blocking until it is done.
 
         Raises:
             InputError: module_refused, module_too_costly.
             Conflict: budget_used_up.
-            Unavailable: no worker can be had here, or not behind the walls that this host must have.
+            Unavailable: no worker can be started, or not with the walls that this host requires.
         """
         self._budget.require(tenant_id)
         try:

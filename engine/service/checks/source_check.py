@@ -1,4 +1,4 @@
-"""What is said to whoever stores a script that cannot be read: the runtime parses it when it is handed in, in a locked worker."""
+"""Check of a script's source when it is stored: the runtime parses it in a sandboxed worker."""
 
 import json
 import re
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.syntax_check import SyntaxChecker
 
-#: A module that no source can have. What imports it is parsed whole, with all that it imports, and never begins to run.
+#: A module name that no source can have. A module that imports it is parsed with all its imports, and never runs.
 NOWHERE = "lodger:nowhere"
-#: A module of ours beside the author's, which throws at once.
+#: A module beside the author's that throws at once.
 STOP = "lodger:stop"
-#: What reading takes at most, whatever the tenant's runs may. An honest source takes a quarter of the CPU time that its length is given.
+#: Limits of a check, whatever the tenant's limits are. An ordinary source takes a quarter of the CPU time for its
+#: length.
 MIN_CPU_MS, BYTES_A_MS, MAX_WALL_MS, MAX_MEMORY_BYTES = 500, 1024, 30_000, 256 * MIB
-#: Letters of the author's line that an error shows.
+#: Maximum number of characters of the author's line in an error.
 MAX_CHARACTERS = 200
 _DECLARATIONS = tuple(word + after for word in ("import", "export") for after in (" ", "{", "*", "'", '"'))
 _UNEXPECTED = re.compile(r"^unexpected .*'(.+)'$", re.DOTALL)
@@ -34,11 +35,11 @@ _CONTEXT = '{"action":{},"now_us":0,"grants":[],"datasets":{},"offsets":[]}'
 
 
 class SourceCheck:
-    """Parses scripts beforehand. Costs nothing until the first one; its workers go when no script has come for a while.
+    """Parses scripts. No worker is started before the first one; workers end when they have been idle for a while.
 
     Args:
         settings: of the engine.
-        budget: is charged with the CPU time of each check; None charges nothing.
+        budget: charged with the CPU time of each check; None charges nothing.
     """
 
     def __init__(self, settings: Settings, budget: "TrialBudget | None" = None) -> None:
@@ -49,7 +50,7 @@ class SourceCheck:
 
     @property
     def reader(self) -> "SyntaxChecker":
-        """What reads for this engine."""
+        """The syntax checker of this engine, created on first use."""
         from lodger.sandbox.syntax_check import SyntaxChecker
 
         with self._making:
@@ -58,7 +59,7 @@ class SourceCheck:
             return self._made
 
     def close(self) -> None:
-        """Let go of what it has started; safe to call twice."""
+        """Stop the workers; safe to call twice."""
         if self._made is not None:
             self._made.close()
 
@@ -76,13 +77,13 @@ class SourceCheck:
         )
 
     def require(self, tenant_id: str, name: str, modules: dict[str, str], limits: Limits) -> str | None:
-        """Let a source pass that can be read; give why nobody looked at it, where somebody should have. Blocks while it is read.
+        """Refuse a source that cannot be parsed; return the reason if it was not checked although it should be. Blocks meanwhile.
 
         Raises:
             InputError: source_refused, source_too_costly.
         """
         if not self._settings.check_scripts:
-            return None  # nobody wants it looked at
+            return None  # checks are switched off
         if self._budget is not None and (used_up := self._budget.used_up(tenant_id)):
             return used_up
         try:
@@ -94,10 +95,10 @@ class SourceCheck:
         return None
 
     def problem(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        """Say why a source could not run; None when it could.
+        """Return why a source cannot run, None if it can.
 
         Raises:
-            Unavailable: no worker can be had here, or not behind the walls that this host must have.
+            Unavailable: no worker can be started, or not with the walls that this host requires.
         """
         held = replace(
             limits,
@@ -112,14 +113,14 @@ class SourceCheck:
         others = [file for file in modules if file != ENTRY]
         if others:
             imports = "".join(f"import {json.dumps('./' + file)};" for file in others)
-            # The runtime believes no line of an error that is beyond the entry's last.
+            # The runtime ignores line numbers beyond the last line of the entry.
             imports += "\n" * max(modules[file].count("\n") for file in others)
             found = self._parsed(tenant_id, modules | {ENTRY: f'{imports}import "{NOWHERE}"; export default 0'}, held)
             if found is not None:
                 return found
         text = modules[ENTRY]
         declares = any(line.lstrip().startswith(_DECLARATIONS) for line in text.split("\n"))
-        # The runtime's own ways, in its order: what one of them can read, runs.
+        # The runtime's own interpretations, in its order: a source that one of them can parse runs.
         if "export" in text:
             module = self._module(tenant_id, modules, held)
             if module is None:
@@ -136,8 +137,8 @@ class SourceCheck:
         return _ahead(self._parsed(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
 
     def _called(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        # Read in the runtime's own ways, which find out what there is to call, and stopped before its first line: what it imports
-        # would begin before that, so an import of ours comes first.
+        # Parsed as the runtime does to find the function to call, and stopped before the first line. Its imports would
+        # run before that, so that an import that throws comes first.
         text = modules[ENTRY]
         stop = f"throw new Error({json.dumps(NOWHERE)});"
         others = len(modules) > 1
@@ -146,7 +147,7 @@ class SourceCheck:
         return self._parsed(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
 
     def _body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        # A snippet is a function's body: one that returns at once is parsed whole, and does nothing.
+        # A snippet is a function's body: one that begins with return is parsed completely and does nothing.
         text = modules[ENTRY]
         head = "return;" + ("//" + text[2:] if text.startswith("#!") else text)
         return self._parsed(tenant_id, modules | {ENTRY: head}, limits)
@@ -157,7 +158,7 @@ class SourceCheck:
             ended = self.reader.read(job)
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
-        except OSError as problem:  # no process, no descriptor, no memory is left
+        except OSError as problem:  # no process, descriptor or memory is left
             raise Unavailable("no_worker", "no worker can be had now", why=str(problem), fix="try again") from problem
         if self._budget is not None:
             self._budget.charge(tenant_id, ended.usage.cpu_ms)
@@ -174,12 +175,12 @@ class SourceCheck:
 
 
 def _settled(problem: ScriptError) -> bool:
-    """Whether no other way of reading the entry could help."""
+    """Whether no other interpretation of the entry can succeed."""
     return problem.name != "SyntaxError" or problem.file not in {None, ENTRY}
 
 
 def _ahead(problem: ScriptError | None, text: str) -> ScriptError | None:
-    """Say of what is missed at the end that it is missed on the author's last line, not on the one that was put behind it."""
+    """Move an error on the appended line to the end of the author's last line."""
     last = text.count("\n") + 1
     if problem is None or problem.file != ENTRY or problem.line is None or problem.line <= last:
         return problem
@@ -187,7 +188,7 @@ def _ahead(problem: ScriptError | None, text: str) -> ScriptError | None:
 
 
 def _column(problem: ScriptError, line: str) -> int | None:
-    """Give the column: the parser's are wrong, but it names the token that it did not expect, and where that stands once it is there."""
+    """Return the column: the parser's is wrong, but it names the unexpected token, which may occur only once in the line."""
     token = _UNEXPECTED.search(problem.message)
     if problem.column is not None or token is None or line.count(token[1]) != 1:
         return problem.column
@@ -195,7 +196,7 @@ def _column(problem: ScriptError, line: str) -> int | None:
 
 
 def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputError:
-    """Give the error that shows an author the line."""
+    """Return the error that shows an author the line."""
     if problem.name == "LimitExceeded":
         return InputError(
             "source_too_costly",

@@ -1,4 +1,4 @@
-"""CPU time of dry runs and of checks of sources and modules: counted to the tenant's UTC day, refused once that is used up."""
+"""CPU time budget of dry runs and of checks of sources and modules, charged to the tenant's UTC day."""
 
 from collections import Counter
 
@@ -9,15 +9,15 @@ from lodger.engine.store.usage import usage
 
 
 class TrialBudget:
-    """Budget ``cpu_s`` of the day, as what is no run of a schedule draws on it."""
+    """Budget ``cpu_s`` of a day, for work that is not an attempt of an action."""
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
 
     def used_up(self, tenant_id: str) -> str:
-        """Return why the tenant has no CPU time left today, "" when it has."""
+        """Return why the tenant has no CPU time left today, "" if it has."""
         with self._context.database.read() as connection:
-            today = usage.of_day(self._context, connection, [tenant_id], self._day()).get(tenant_id)
+            today = usage.usages_of_day(self._context, connection, [tenant_id], self._day()).get(tenant_id)
         limit = None if today is None else today.allowed.cpu_s_per_day
         if today is None or limit is None or today.used["cpu_us"] < limit * 1_000_000:
             return ""
@@ -39,12 +39,12 @@ class TrialBudget:
             )
 
     def charge(self, tenant_id: str, cpu_ms: float) -> None:
-        """Add CPU time to the tenant's usage of the day; nothing when the tenant was deleted meanwhile."""
+        """Add CPU time to the tenant's usage of the day; ignored if the tenant was deleted meanwhile."""
         if cpu_ms <= 0:
             return
         with self._context.database.write() as connection:
             ready_queue.lock(connection, [tenant_id])
-            if usage.of_day(self._context, connection, [tenant_id], self._day()):
+            if usage.usages_of_day(self._context, connection, [tenant_id], self._day()):
                 used = {(tenant_id, self._day()): Counter({"cpu_us": int(cpu_ms * 1000)})}
                 usage.charge(self._context, connection, used)
 

@@ -1,1 +1,1 @@
-"""The verbs of the engine, a file a noun, synchronous: each is one transaction. The async facade is a shell around these."""
+"""The verbs of the engine, one module per noun, synchronous: each is one transaction. It must never know how a verb is called."""

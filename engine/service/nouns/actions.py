@@ -1,4 +1,4 @@
-"""The verbs on actions: what happened, happens and will."""
+"""The verbs on actions: past, running and coming runs."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,8 +15,8 @@ from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store import pages, short_ids, signing_keys
 from lodger.engine.store.actions import actions, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
-from lodger.engine.store.actions.backfills import Backfilled
-from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
+from lodger.engine.store.actions.backfills import Backfill
+from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
@@ -24,13 +24,13 @@ from lodger.engine.store.schedules import schedules
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 ActionPage = Page[Action]
 AttemptList = list[Attempt]
 LineList = list[LogLine]
 RunningList = list[RunningNow]
 OverdueList = list[Overdue]
-ComparedList = list[Compared]
+ComparedList = list[ComparedAttempt]
 DeliveryList = list[Delivery]
 
 #: A century.
@@ -38,11 +38,11 @@ MAX_GRACE_S = 3_155_760_000
 
 
 class Actions(Noun[M]):
-    """What happened, happens and will: slots, gaps and requests.
+    """Past, running and coming runs: slots, gaps and requests.
 
-    The tenant stands before an action's id although the id alone would do, so that an id from outside shows no other tenant's
-    action. None is for callers that may see every tenant's. The beginning or the end of an id, at least four characters, may stand
-    for the whole wherever it is unique.
+    An action is identified by its tenant and id although ids are unique, so that a caller cannot read another tenant's
+    action by its id. None as tenant is for callers that may read every tenant's. The beginning or the end of an id, at
+    least four characters, is sufficient where it is unique.
     """
 
     __slots__ = ()
@@ -66,15 +66,15 @@ class Actions(Noun[M]):
         """List actions, newest first.
 
         Args:
-            schedule: only those of this schedule, by its name or id; a deleted one has only its id.
-            since: only those due then or later; ``until``: only those due earlier.
-            before: only those made before the one with this id.
+            schedule: only actions of this schedule, by its name or id; a deleted schedule has only its id.
+            since: only actions due then or later; ``until``: only actions due earlier.
+            before: only actions created before the one with this id.
 
         Raises:
             InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid, tenant_missing.
             NotFound: tenant_unknown, schedule_unknown.
         """
-        sought = actions.Sought(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
+        sought = actions.ActionFilter(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
@@ -83,8 +83,8 @@ class Actions(Noun[M]):
             of = f"actions:{sought}"
             if before is not None:
                 before = short_ids.action_id(connection, tenant_id, before)
-            last = signing_keys.place(connection, of, cursor) if cursor else before
-            found = actions.list_some(connection, sought, limit=limit, before=last)
+            last = signing_keys.decode_cursor(connection, of, cursor) if cursor else before
+            found = actions.list_matching(connection, sought, limit=limit, before=last)
             return pages.page(connection, of, found, lambda each: each.id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
@@ -108,13 +108,13 @@ class Actions(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/logs", Role.VIEWER, everywhere=True)
     def logs(self, tenant_id: str | None, action_id: str) -> LineList:
-        """List what the action's finished attempts logged, in order."""
+        """List the log lines of the action's attempts, in order."""
         with self.context.database.read() as connection:
             return actions.logs(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
     def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:
-        """List the mails and webhooks that an action asked for, and how far each has got.
+        """List the mails and webhooks of an action with their state of delivery.
 
         Raises:
             NotFound: action_unknown.
@@ -134,7 +134,7 @@ class Actions(Noun[M]):
     ) -> Action:
         """Run a script once at an instant, however far away; one in the past is due at once.
 
-        ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
+        ``request_key``: a second request with the same key (per tenant) returns the action of the first one.
         """
         return self._once("actions.run_at", tenant_id, Request(script, to_us(_instant(at)), params, request_key))
 
@@ -153,14 +153,14 @@ class Actions(Noun[M]):
             delay: milliseconds, a timedelta, or a text such as ``"90s"``, ``"1h30m"``, ``"PT15M"``.
 
         Raises:
-            InputError: instant_out_of_range, delay_negative, or what is wrong with the text.
+            InputError: instant_out_of_range, delay_negative, or an error of the text.
         """
         at_us = self._now_us + _delay_us(delay)
         return self._once("actions.run_in", tenant_id, Request(script, at_us, params, request_key))
 
     def _once(self, verb: str, tenant_id: str, request: Request) -> Action:
         with self._changing(verb, tenant_id, request.script) as change:
-            before = actions.asked(change.connection, tenant_id, request.request_key)
+            before = actions.find_request(change.connection, tenant_id, request.request_key)
             made = before or actions.once(self.context, change.connection, tenant_id, request, self._now_us)
             return change.made(made, changed=before is None)
 
@@ -178,20 +178,21 @@ class Actions(Noun[M]):
 
         Args:
             schedule: its name or id.
-            node: name of the node that shall run it; any one unless told, also of a schedule placed on every node.
+            node: name of the node to run it; by default any, also for a schedule placed on every node.
         """
         with self._changing("actions.run_now", tenant_id, schedule) as change:
-            before = actions.asked(change.connection, tenant_id, request_key)
+            before = actions.find_request(change.connection, tenant_id, request_key)
             made = before or actions.run_now(
                 self.context, change.connection, tenant_id, schedule, params, request_key, self._now_us, node
             )
             return change.made(made, changed=before is None)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.EDITOR, status=201)
-    def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfilled:
-        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before the schedule's time.
+    def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfill:
+        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before the schedule's creation.
 
-        They run in slot order, with low priority, behind every slot that comes due meanwhile. What failed has run: replay it.
+        They run in slot order, with low priority, behind every slot that comes due meanwhile. Failed actions did run:
+        replay them.
 
         Raises:
             InputError: backfill_range, backfill_forgotten, backfill_too_large.
@@ -209,15 +210,15 @@ class Actions(Noun[M]):
         """Repeat an action that has ended, with its params and slot, from its first step.
 
         Args:
-            newest: run the newest versions of its scripts instead of those it had.
+            newest: run the newest versions of its scripts instead of the original ones.
 
         Raises:
             Conflict: action_open.
-            InputError: replay_gap, when the row stands for many slots.
+            InputError: replay_gap, if the row covers many slots.
         """
         found = self._get(tenant_id, action_id)
         with self._changing("actions.replay", found.tenant_id, found.id) as change:
-            before = actions.asked(change.connection, found.tenant_id, request_key)
+            before = actions.find_request(change.connection, found.tenant_id, request_key)
             made = before or backfills.replay(
                 self.context,
                 change.connection,
@@ -231,12 +232,9 @@ class Actions(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/retry", Role.EDITOR, everywhere=True)
     def retry(self, tenant_id: str | None, action_id: str) -> Action:
-        """Continue a failed action at the step that failed, with the versions, params and results that it had.
+        """Continue a failed action at the step that failed, with its versions, params and results.
 
-        Its tries are counted anew. What has already been done by its earlier steps is not done again.
-
-        Raises:
-            Conflict: action_not_failed.
+        Its retries are counted anew. Effects of earlier steps are not repeated.
         """
         found = self._get(tenant_id, action_id)
         with self._changing("actions.retry", found.tenant_id, found.id) as change:
@@ -256,7 +254,7 @@ class Actions(Noun[M]):
         Raises:
             InputError: grace_invalid.
         """
-        if not abs(grace_s) <= MAX_GRACE_S:  # NaN is below nothing
+        if not abs(grace_s) <= MAX_GRACE_S:  # false for NaN, too
             raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MAX_GRACE_S}")
         grace_us = int(max(0.0, grace_s) * 1_000_000)
         with self.context.database.read() as connection:
@@ -270,7 +268,7 @@ class Actions(Noun[M]):
     def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
         """Compare the duration of each attempt of an action with earlier runs of the same schedule and step."""
         with self.context.database.read() as connection:
-            return monitoring.compared(connection, _found(connection, tenant_id, action_id), self._now_us)
+            return monitoring.compare_attempts(connection, _found(connection, tenant_id, action_id), self._now_us)
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:
@@ -306,7 +304,7 @@ def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -
 def _delay_us(delay: float | str | timedelta) -> int:
     if isinstance(delay, str):
         return parse_duration(delay)
-    if not isinstance(delay, timedelta) and not abs(delay) < MAX_GRACE_S * 1e9:  # NaN is below nothing
+    if not isinstance(delay, timedelta) and not abs(delay) < MAX_GRACE_S * 1e9:  # false for NaN, too
         raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
     us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
     if us < 0:

@@ -1,4 +1,4 @@
-"""The verbs on the audit log. It is only read; changes write it themselves."""
+"""The verbs on the audit log, which is read-only; changes write it themselves."""
 
 from collections.abc import Generator
 from datetime import datetime
@@ -9,7 +9,7 @@ from lodger.engine.service.operations.declaration import M, operation, stream
 from lodger.engine.store import audit, pages, signing_keys
 from lodger.engine.store.records import AuditEntry, Page
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 EntryPage = Page[AuditEntry]
 
 
@@ -35,18 +35,18 @@ class Audit(Noun[M]):
 
         Args:
             tenant_id: None for every tenant's changes and the platform's own.
-            verb: such as ``schedules.edit``; with a point at its end, such as ``schedules.``, every verb of the noun.
-            target: id or name of what was changed.
+            verb: such as ``schedules.edit``; with a period at its end, such as ``schedules.``, every verb of the noun.
+            target: id or name of the changed object.
             since, until: [since, until).
 
         Raises:
             InputError: cursor_invalid, limit_invalid.
         """
-        sought = audit.Sought(tenant_id, verb, target, actor, aware(since), aware(until))
+        sought = audit.AuditFilter(tenant_id, verb, target, actor, aware(since), aware(until))
         with self.context.database.read() as connection:
             of = f"audit:{sought}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
-            found = audit.some(connection, sought, limit=limit, before=before)
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = audit.list_page(connection, sought, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)
 
     @stream("its result is a stream of lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
@@ -54,6 +54,6 @@ class Audit(Noun[M]):
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:
         """Yield every change, oldest first, read from one snapshot; for an archive or another system."""
-        sought = audit.Sought(tenant_id, since=aware(since), until=aware(until))
+        sought = audit.AuditFilter(tenant_id, since=aware(since), until=aware(until))
         with self.context.database.read() as connection:
-            yield from audit.every(connection, sought)
+            yield from audit.iterate(connection, sought)

@@ -1,4 +1,4 @@
-"""What the nouns of the engine share: an open ledger, how a change is made and written down, how arguments are read."""
+"""Base of the nouns: the open ledger, transactions with audit rows, and the conversion of common arguments."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,17 +20,18 @@ from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Json
 from lodger.engine.store.usage import storage_usage
 
-#: A rule as people give it: a text, a RuleSpec, or several of them.
+#: Input form of rules: a text, a RuleSpec, or several of them.
 RuleWish = str | RuleSpec | Sequence[str | RuleSpec]
 
-#: A script's name, or steps in order: names, or objects with ``script``, ``version`` and ``limits``.
+#: Input form of steps: a script's name, or steps in order: names, or objects with ``script``, ``version`` and
+#: ``limits``.
 StepWish = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 
 R = TypeVar("R")
 
 
 _UNSET: Any = object()
-#: Changes that store what a tenant gives: refused when it has no room left. Others (pause, cancel, delete, …) always work.
+#: Changes that store data of a tenant: refused if its storage is full. Others (pause, cancel, delete, …) always work.
 _STORING = {
     "scripts.put",
     "scripts.rollback",
@@ -40,15 +41,15 @@ _STORING = {
     "secrets.put",
     "webhooks.put",
 }
-#: The same, for requests with params, which count as history.
+#: Requests with params, which count as history: refused if its storage is full.
 _REQUESTING = {"actions.run_at", "actions.run_in", "actions.run_now", "actions.replay"}
 
 
 class Change:
-    """One change under way."""
+    """A change in progress."""
 
     def __init__(
-        self, context: StoreContext, connection: Connection, audit_context: AuditContext, doing: audit.Doing
+        self, context: StoreContext, connection: Connection, audit_context: AuditContext, doing: audit.AuditSubject
     ) -> None:
         self.connection = connection
         self._context = context
@@ -60,7 +61,7 @@ class Change:
         self._seen = False
 
     def with_reason(self, why: str | None) -> AuditContext:
-        """Return the act with its reason, if one was given; the audit log shows it too.
+        """Return the audit context with a reason, if one is given; the audit log shows it too.
 
         Raises:
             InputError: why_invalid.
@@ -70,13 +71,13 @@ class Change:
         return self.audit_context
 
     def before(self, record: R, *, of: object = None) -> R:
-        """Note what is there before; gives it back.
+        """Record the state before the change; return the record.
 
         Args:
-            of: the record whose tag the caller had seen, where the log shows only a part of it.
+            of: the record that the caller's ETag refers to, if the log shows only a part of it.
 
         Raises:
-            Conflict: precondition_failed, when the caller had seen something else.
+            Conflict: precondition_failed, if the caller's ETag is of another state.
         """
         if self.audit_context.expect is not None:
             self.audit_context.expect(record if of is None else of)
@@ -86,11 +87,11 @@ class Change:
         return record
 
     def made(self, answer: R, after: object = _UNSET, *, changed: bool = True) -> R:
-        """Note what came of it; gives it back.
+        """Record the result of the change; return it.
 
         Args:
-            after: what the log shows, when that is not the answer itself; None where nothing is left.
-            changed: False when nothing was, because it had been done before.
+            after: state after the change for the log, if it is not the result itself; None if the object is gone.
+            changed: False if the change had been made before.
         """
         self._answer = answer
         if changed:
@@ -105,7 +106,7 @@ class Change:
             self._doing = replace(self._doing, target=identity, named=name or self._doing.named)
 
     def settle(self, now_us: int) -> None:
-        """Write the audit row and what the request wants remembered; the last statements of the transaction.
+        """Write the audit row and the idempotent response; the last statements of the transaction.
 
         Raises:
             Conflict: storage_full.
@@ -147,7 +148,7 @@ def _storage_full(tenant_id: str, limit: int) -> Conflict:
 
 
 def to_audit_json(record: object) -> Json:
-    """Return a record as the audit log shows it; of sources only their length."""
+    """Return a record in the form of the audit log, with the lengths of sources only."""
     body = to_jsonable(record)
     if isinstance(body, dict) and isinstance(body.get("modules"), dict):
         body["modules"] = {file: len(text) for file, text in body["modules"].items()}
@@ -156,10 +157,10 @@ def to_audit_json(record: object) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Noun(Operations[M]):
-    """What the nouns share. ``changed`` is called after every write, so that a node in this process looks at once.
+    """Base of the nouns. ``changed`` is called after every write, so that nodes in this process look for work.
 
-    A verb that writes does so inside :meth:`_changing`, which gives it its transaction, the audit log its row, and a request
-    with If-Match or an idempotency key its due.
+    A writing verb uses :meth:`_changing`, which opens the transaction, writes the audit row, and handles If-Match and
+    idempotency keys.
     """
 
     context: StoreContext
@@ -176,16 +177,16 @@ class Noun(Operations[M]):
         """Open a transaction for one change; it is stored with its row in the audit log, or not at all.
 
         Args:
-            verb: noun and verb, as ``schedules.pause``.
+            verb: noun and verb, such as ``schedules.pause``.
             tenant_id: its tenant; None for the platform's own.
-            target: what is changed, an id or a name; :meth:`Change.before` and :meth:`Change.made` find out the id.
+            target: id or name of the changed object; :meth:`Change.before` and :meth:`Change.made` find the id.
         """
         with self.context.database.write() as connection:
             if tenant_id is not None:
-                # What is there before is read under the lock under which it is changed.
+                # The state before is read under the lock under which it is changed.
                 ready_queue.lock(connection, [tenant_id])
             change = Change(
-                self.context, connection, current_audit_context(), audit.Doing(verb, tenant_id, target, named)
+                self.context, connection, current_audit_context(), audit.AuditSubject(verb, tenant_id, target, named)
             )
             yield change
             change.settle(self._now_us)
@@ -201,7 +202,7 @@ def specs(rules: RuleWish) -> tuple[RuleSpec, ...]:
 
 
 def aware(instant: datetime | None) -> datetime | None:
-    """Return an instant that has a zone, or None for None.
+    """Return an instant with a zone, or None for None.
 
     Raises:
         InputError: instant_invalid, instant_naive.

@@ -1,4 +1,4 @@
-"""The verbs on collections: which there are, and which of their paths are indexed."""
+"""The verbs on collections and their indexes."""
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.data.reading import collections
@@ -6,12 +6,12 @@ from lodger.engine.data.reading.collections import CollectionInfo
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 CollectionList = list[CollectionInfo]
 
 
 class Collections(Noun[M]):
-    """Documents of tenants. They need no set-up; an index makes filters on a path fast where there are many."""
+    """Documents of tenants. They need no setup; an index makes filters on a path fast in large collections."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Collections(Noun[M]):
 
     @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections")
     def index(self, tenant_id: str, collection: str, path: str) -> CollectionList:
-        """Index a path like ``address.city``, so that filters on it need not read every document. Repeat it if it was interrupted.
+        """Index a path such as ``address.city``, so that filters on it need not read every document. Repeat it after an interruption.
 
         Raises:
             InputError: collection_name, index_path.

@@ -1,4 +1,4 @@
-"""The verbs on grants: what a tenant's scripts may do, and the addresses of its own people."""
+"""The verbs on grants and on the addresses of a tenant's own people."""
 
 from collections.abc import Iterable
 
@@ -8,12 +8,12 @@ from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.tenants import grants, tenants
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 Held = tuple[str, ...]
 
 
 class Grants(Noun[M]):
-    """What tenants hold. A change takes effect with the next run that starts; what runs goes on with what it was given."""
+    """Grants of tenants. A change affects attempts that start later."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Grants(Noun[M]):
             NotFound: tenant_unknown.
         """
         with self.context.database.read() as connection:
-            return grants.held(self.context, connection, tenant_id)
+            return grants.list_grants(self.context, connection, tenant_id)
 
     @operation("POST", "/tenants/{tenant_id}/grants/give", Role.OPERATOR, tagged=True)
     def give(self, tenant_id: str, *given: str) -> Held:
@@ -39,20 +39,20 @@ class Grants(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/grants/take", Role.OPERATOR, tagged=True)
     def take(self, tenant_id: str, *taken: str) -> Held:
-        """Take grants from a tenant, named as ``list`` shows them; one that it does not hold is ignored."""
+        """Revoke grants of a tenant, in the form of ``list``; missing ones are ignored."""
         return self._changed("grants.take", tenant_id, take=taken)
 
     @operation("PUT", "/tenants/{tenant_id}/grants", Role.OPERATOR, tagged=True, command=None)
     def keep(self, tenant_id: str, held: Iterable[str] | None) -> Held:
-        """Set a tenant's grants to exactly these; None for those of the setting ``grants``, now and later."""
+        """Set a tenant's grants to exactly these; None for those of the setting ``grants``, even if it changes."""
         with self._changing("grants.keep", tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
-            grants.keep(change.connection, tenant_id, held)
+            grants.store_grants(change.connection, tenant_id, held)
             return self._held(change, tenant_id)
 
     @operation("PUT", "/tenants/{tenant_id}/people", Role.OPERATOR, tagged=True)
     def people(self, tenant_id: str, addresses: Iterable[str]) -> Tenant:
-        """Set the tenant's own people, all of them: addresses, and ``*@example.com`` for whole domains.
+        """Replace the addresses of the tenant's own people: addresses, and ``*@example.com`` for whole domains.
 
         Raises:
             InputError: address_invalid, people_too_many.
@@ -60,19 +60,19 @@ class Grants(Noun[M]):
         """
         with self._changing("grants.people", tenant_id, tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
-            grants.people(change.connection, tenant_id, addresses)
+            grants.store_people(change.connection, tenant_id, addresses)
             return change.made(tenants.get(change.connection, tenant_id))
 
     def _changed(self, verb: str, tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()) -> Held:
         with self._changing(verb, tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
-            grants.change(self.context, change.connection, tenant_id, give, take)
+            grants.change_grants(self.context, change.connection, tenant_id, give, take)
             return self._held(change, tenant_id)
 
     def _seen(self, change: Change, tenant_id: str) -> None:
-        held = grants.held(self.context, change.connection, tenant_id)
+        held = grants.list_grants(self.context, change.connection, tenant_id)
         change.before({"grants": held}, of=tenants.get(change.connection, tenant_id))
 
     def _held(self, change: Change, tenant_id: str) -> Held:
-        now = grants.held(self.context, change.connection, tenant_id)
+        now = grants.list_grants(self.context, change.connection, tenant_id)
         return change.made(now, after={"grants": now})

@@ -1,4 +1,4 @@
-"""The verbs on what the platform runs: nodes, named locks between its processes, and numbers for operators."""
+"""The verbs on nodes, named locks and metrics."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,29 +17,29 @@ from lodger.engine.store.platform import gauges, locks, node_rows
 from lodger.engine.store.platform.locks import Lock
 from lodger.engine.store.platform.node_rows import NodeRow
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 NodeList = list[NodeRow]
 
 
 class Nodes(Noun[M]):
-    """The engine's processes at work."""
+    """The running engine processes."""
 
     __slots__ = ()
 
     @operation("GET", "/nodes", Role.OPERATOR)
     def list(self, *, gone: bool = False) -> NodeList:
-        """List the living nodes by name; with ``gone`` also those that ended or were lost, while they are remembered."""
+        """List the living nodes by name; with ``gone`` also stopped and lost ones, as long as they are kept."""
         with self.context.database.read() as connection:
             return node_rows.list_all(self.context, connection, self._now_us, gone=gone)
 
 
 LockList = list[Lock]
-#: Longest lease; a live holder renews it.
+#: Maximum lease, microseconds; a living holder renews it.
 MAX_US = 86_400_000_000
 
 
 class Locks(Noun[M]):
-    """Named locks between the platform's processes. They change hands by the minute, so the audit log leaves them out."""
+    """Named locks between the platform's processes. Their changes are frequent and not in the audit log."""
 
     __slots__ = ()
 
@@ -50,10 +50,10 @@ class Locks(Noun[M]):
         """Take a lock, or renew it by taking it again; None if another holder has it.
 
         Args:
-            holder: name of the holder, such as host and process; the same name is the same holder.
-            lease: until when it is held unless it is renewed or freed: milliseconds, a timedelta, or a text such as ``"90s"``; at
-                most a day. By the database's time where several machines share it.
-            slot: take it for this occurrence: it is given to one, once, even after it was freed.
+            holder: name of the holder, such as host and process; equal names are the same holder.
+            lease: how long the lock is held unless it is renewed or freed: milliseconds, a timedelta, or a text such as
+                ``"90s"``; at most a day. By the database's time if several machines share it.
+            slot: take it for this occurrence: one holder gets it, once, even after it was freed.
 
         Raises:
             InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.
@@ -71,7 +71,7 @@ class Locks(Noun[M]):
 
     @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
     def free(self, name: str, holder: str) -> bool:
-        """Free a lock; False if this holder did not have it any more."""
+        """Free a lock; False if this holder did not have it."""
         with self.context.database.write() as connection:
             return locks.free(self.context, connection, name, holder, self._now_us)
 
@@ -87,28 +87,28 @@ def _us(lease: float | str | timedelta) -> int:
         return parse_duration(lease)
     if isinstance(lease, timedelta):
         return lease // timedelta(microseconds=1)
-    # NaN is below nothing.
+    # The comparison is false for NaN, too.
     return round(lease * 1000) if abs(lease) < MAX_US else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Noun[M]):
-    """Numbers for operators: what this process has counted, what nodes of other processes have, and what the ledger holds."""
+    """Metrics of this process, of the nodes in other processes, and of the ledger."""
 
     process_metrics: ProcessMetrics
 
     @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
     def read(self) -> list[Metric]:
-        """Return every metric with its values: what this process and the nodes have counted, and what the ledger holds.
+        """Return every metric with its values: those of this process, of the nodes, and of the ledger.
 
-        What nodes of other processes have counted carries the label ``node``; it is up to ten seconds old.
+        Metrics of nodes in other processes have the label ``node`` and are up to ten seconds old.
         """
         return self._all()
 
     def _all(self) -> list[Metric]:
         with self.context.database.read() as connection:
             of_ledger = gauges.read(self.context, connection, self._now_us)
-            others = node_rows.figures_of_others(self.context, connection, self.process_metrics.process, self._now_us)
+            others = node_rows.metrics_of_others(self.context, connection, self.process_metrics.process, self._now_us)
         of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
         return joined([*self.process_metrics.read(), *of_nodes, *of_ledger])
 
@@ -119,6 +119,6 @@ class Metrics(Noun[M]):
 
     @operation("GET", "/metrics/blocked", Role.OPERATOR)
     def blocked(self) -> list[Chain]:
-        """List sessions that have waited for a lock of the database for a second, with the session that holds it; empty on SQLite."""
+        """List database sessions that have waited for a lock for a second, with the sessions that block them; empty on SQLite."""
         with self.context.database.read() as connection:
             return lock_waits.chains(connection)

@@ -1,4 +1,4 @@
-"""The verbs that say what rules mean, or would change, before anything is stored."""
+"""The verbs that explain rules and edits before they are stored."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,20 +15,20 @@ from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
 from lodger.engine.store.schedules import schedules
 
-#: Slots that one answer looks at.
+#: Maximum number of slots that are compared.
 MAX_COMPARED = 10_000
-#: What is compared when no end is given.
+#: Length of the compared range by default.
 _USUAL = timedelta(days=31)
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What an edit of a schedule's rules would change over a range.
+    """Effect of an edit of a schedule's rules over a range.
 
     Attributes:
-        before, after: the sentences of the rules as they are and as they would be.
-        dropped, added: slots that only the one or only the other has, ascending.
-        complete_to: up to there (not inside) everything was compared.
+        before, after: the sentences of the present and of the edited rules.
+        dropped, added: slots of only the present, or only the edited rules, ascending.
+        complete_to: instant up to which (exclusive) everything was compared.
     """
 
     before: str
@@ -39,7 +39,7 @@ class WhatIf:
 
 
 class Previews(Noun[M]):
-    """What rules mean."""
+    """Explanations of rules."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class Previews(Noun[M]):
         """
         begin = aware(after) or from_us(self._now_us)
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
-        recurrence = self.context.revision_cache.compiled(wished, begin)
+        recurrence = self.context.revision_cache.compile_rules(wished, begin)
         slots: list[datetime] = []
         slot = recurrence.next_after(begin, limit=SAVE_STEPS)
         while isinstance(slot, datetime) and slot < END and len(slots) < max(0, min(n, 1000)):
@@ -92,13 +92,13 @@ class Previews(Noun[M]):
         """Show which slots an edit would drop and add over a range, before or after now. Nothing is stored.
 
         Args:
-            since: first instant of the range; now when it is left out.
-            until: end of the range, which is not in it; 31 days later when it is left out.
-            at_most: how many slots are looked at, at most 10 000; ``complete_to`` says how far that was enough.
+            since: first instant of the range; by default now.
+            until: end of the range (exclusive); by default 31 days later.
+            at_most: maximum number of compared slots, up to 10 000; ``complete_to`` is the instant they reach.
 
         Raises:
             NotFound: schedule_unknown.
-            RuleInvalid: the new rules are none.
+            RuleInvalid: a new rule is invalid.
         """
         wish: dict[str, Any] = {
             "rules": rules if rules is UNCHANGED else specs(rules),
@@ -115,7 +115,7 @@ class Previews(Noun[M]):
                 connection, found.tenant_id, found.id, found.revision
             ).recurrence
         now = from_us(self._now_us)
-        after = self.context.revision_cache.compiled(replace(found.rules, **change), now) if change else before
+        after = self.context.revision_cache.compile_rules(replace(found.rules, **change), now) if change else before
         begin = aware(since) or now
         finish = aware(until) or min(begin, END - _USUAL) + _USUAL
         cut = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MAX_COMPARED)))

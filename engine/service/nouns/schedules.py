@@ -28,15 +28,15 @@ from lodger.engine.store.records import (
     ScheduleRevision,
 )
 from lodger.engine.store.schedules import revisions, schedule_rows, schedules
-from lodger.engine.store.schedules.revisions import Wish
+from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.scripts import differences
 from lodger.engine.store.tenants import tenants
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 SchedulePage = Page[Schedule]
 RevisionPage = Page[ScheduleRevision]
 
-#: States that a schedule which exists can be in.
+#: States of an existing schedule.
 STATES = ("armed", "paused", "suspended", "ended")
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
@@ -78,28 +78,30 @@ class Schedules(Previews[M]):
         """Create a schedule: bind a script to rules.
 
         Args:
-            script: its name; or several, the steps of every action in order, each a name or ``{"script", "version", "limits"}``.
-                The first one's input are the params, every other one's the result of the step before.
-            version: which version of the script runs, a number; "latest", the default, is the newest when an action is made.
-            rules: texts or RuleSpecs, united; ``exclusions`` take slots away again.
-            first_after: instant from which slots are owed, itself included; default now.
+            script: its name; or several, the steps of every action in order, each a name or ``{"script", "version",
+                "limits"}``. The input of the first one are the params, of every other one the result of the previous
+                step.
+            version: version of the script, a number; "latest", the default, is the newest when an action is created.
+            rules: texts or RuleSpecs, united; ``exclusions`` remove slots.
+            first_after: earliest instant of the first slot; by default now.
             missed: skip, latest, all, ``within:10m``.
             overlap: skip, queue_one, queue_all, cancel_other, cancel_running, allow, or Temporal's names of these.
-            jitter_s: due up to so much after the slot, the same for every slot, never as late as the next one.
-            expires_s: what has not started so long after it was due expires; 0: never.
+            jitter_s: maximum delay of an action after its slot, fixed for each slot, and always before the next one.
+            expires_s: an action that has not started this long after it was due expires; 0: never.
             priority: high, normal, low, among the tenant's own actions.
-            pause_after: paused after so many failed actions in a row; 0: never.
-            labels: a node must carry all of them to run it; ``node:NAME`` is the node of that name.
-            placement: any, or every_node: each slot runs once on each living node that carries the labels (platform only).
-            grants: of its scripts' grants those it gives them; None for all of them.
+            pause_after: number of consecutive failed actions that pause the schedule; 0: never.
+            labels: labels that a node must carry to run it; ``node:NAME`` is the node of that name.
+            placement: any, or every_node: each slot runs once on each living node that carries the labels (platform
+                only).
+            grants: the grants that its scripts may use; None for all of theirs.
             why: the reason, kept with the revision and in the audit log.
 
         Raises:
-            InputError: rule_too_frequent, when two slots are closer than the tenant's ``min_interval_s``.
+            InputError: rule_too_frequent, if two slots are closer than the tenant's ``min_interval_s``.
             Conflict: schedules_full.
-            RuleInvalid: a rule is not one; ``index`` is where.
+            RuleInvalid: a rule is invalid; ``index`` is its position.
             RuleNeverFires: no slot is left from ``first_after`` on.
-            InputError, NotFound, Conflict: whatever else is wrong.
+            InputError, NotFound, Conflict: errors of the other arguments.
         """
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         conduct = Conduct(jitter_s, expires_s, priority, pause_after, parse_labels(labels), parse_placement(placement))
@@ -107,7 +109,7 @@ class Schedules(Previews[M]):
         owed = aware(first_after)
         now_us = self._now_us
         rules_wished = self.context.revision_cache.prepare(wished, from_us(now_us), owed)
-        wish = Wish(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
+        wish = ScheduleFields(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
         with self._changing("schedules.create", tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
@@ -155,7 +157,7 @@ class Schedules(Previews[M]):
 
         Args:
             why: the reason, kept with the revision and in the audit log.
-            revision: refuse when the schedule is not at this revision any more.
+            revision: refuse the change if the schedule is at another revision.
 
         Raises:
             Conflict: changed_meanwhile, and those of :meth:`create`.
@@ -192,15 +194,15 @@ class Schedules(Previews[M]):
         )
         if conduct:
             change["conduct"] = conduct
-        book, now_us = self.context.revision_cache, self._now_us
+        cache, now_us = self.context.revision_cache, self._now_us
         wished = replace(self._get(tenant_id, schedule).rules, **named)
-        prepared = book.prepare(wished, from_us(now_us))
+        prepared = cache.prepare(wished, from_us(now_us))
         with self._changing("schedules.edit", tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
             current_audit_context = replace(before.rules, **named)
-            # Another edit in between leaves other rules.
+            # A concurrent edit may have changed the rules.
             change["rules"] = (
-                prepared if current_audit_context == wished else book.prepare(current_audit_context, from_us(now_us))
+                prepared if current_audit_context == wished else cache.prepare(current_audit_context, from_us(now_us))
             )
             edited = schedules.edit(
                 self.context,
@@ -214,7 +216,7 @@ class Schedules(Previews[M]):
             return changing.made(edited)
 
     def _at(self, change: Change, tenant_id: str, schedule: str, revision: int | None = None) -> Schedule:
-        """Return the present schedule, which must be at that revision if one is named."""
+        """Return the present schedule; refuse if it is not at the given revision."""
         before = change.before(schedules.get(change.connection, tenant_id, schedule))
         if revision is not None and before.revision != revision:
             raise Conflict(
@@ -230,7 +232,7 @@ class Schedules(Previews[M]):
         """Make an earlier revision the present one again, as a new revision; the revisions between stay readable.
 
         Raises:
-            NotFound: revision_unknown, or a script or version that it names is gone.
+            NotFound: revision_unknown, or a missing script or version.
             RuleNeverFires: its rules have no slot left.
         """
         with self.context.database.read() as connection:
@@ -257,8 +259,8 @@ class Schedules(Previews[M]):
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             of = f"revisions:{tenant_id}:{found.id}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
-            some = revisions.some(connection, tenant_id, found.id, before=before, limit=limit)
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            some = revisions.list_page(connection, tenant_id, found.id, before=before, limit=limit)
             return pages.page(connection, of, some, lambda each: each.revision)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
@@ -343,20 +345,20 @@ class Schedules(Previews[M]):
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
             of = f"schedules:{tenant_id}:{state}"
-            after = signing_keys.place(connection, of, cursor) if cursor else None
-            found = schedules.some(connection, tenant_id, after=after, limit=limit, state=state)
+            after = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = schedules.list_page(connection, tenant_id, after=after, limit=limit, state=state)
             return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
-        """Count a schedule's actions by how they ended, of those with kept history."""
+        """Count a schedule's actions by state, as far as its history is kept."""
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return schedule_rows.counters(connection, found)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/last-run", Role.VIEWER)
     def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
-        """Return the run that started last, however it ended: slot, start and node; None if nothing ever ran."""
+        """Return the latest started run, however it ended: slot, start and node; None if there is none."""
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return schedule_rows.last_run(connection, tenant_id, found.id)

@@ -17,11 +17,11 @@ from lodger.engine.service.operations.declaration import UNCHANGED, M, also, loc
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.store.scripts import differences, ping_content, scripts
-from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 ScriptList = list[Script]
 ScriptPage = Page[Script]
 VersionPage = Page[ScriptVersion]
@@ -41,7 +41,7 @@ class Scripts(Noun[M]):
         self,
         tenant_id: str,
         name: str,
-        source: Given,
+        source: ScriptInput,
         *,
         grants: Iterable[str] | None = UNCHANGED,
         params: Mapping[str, Any] | None = None,
@@ -50,33 +50,35 @@ class Scripts(Noun[M]):
         after_version: int | None = None,
         force: bool = False,
     ) -> ScriptVersion:
-        """Store a version of a script; the same source and grants again make no new one.
+        """Store a version of a script; the same source and grants again create no new one.
 
-        A source is parsed first, by the runtime, in a locked worker; what cannot run is refused with its line. Where no worker can
-        be had it is stored all the same, and the answer's ``unchecked`` says why it was not checked.
+        The runtime parses a source first, in the sandbox; one that cannot run is refused with its line. If no worker
+        can be started it is stored unchecked, and the result's ``unchecked`` gives the reason.
 
         Args:
-            source: the text of ``main.js``, source by file name with ``main.js`` among them, or the bytes of a WebAssembly module,
-                which is compiled first, in a locked worker.
-            grants: of the tenant's grants those that this script needs; None for all of them. Left out: as the version before.
+            source: the text of ``main.js``, source by file name including ``main.js``, or the bytes of a WebAssembly
+                module, which is compiled first, in the sandbox.
+            grants: the tenant's grants that this script needs; None for all of them. By default as the previous
+                version.
             params: its typed params, see :mod:`lodger.engine.core.params`; None for any JSON value.
-            offered: every tenant may bind it, by its name with @ before it; for scripts of the tenant ``@platform``.
+            offered: whether every tenant may bind it, by its name with @ before it; for scripts of the tenant
+                ``@platform``.
             why: the reason, kept with the version and in the audit log.
-            after_version: refuse when another version has come since this one; 0 when there may be none at all.
-            force: store a source without looking at it; a module is compiled all the same.
+            after_version: refuse if a version after this one exists; 0 if the script must not exist.
+            force: store a source without checking it; a module is compiled all the same.
 
         Raises:
-            InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large, source_refused,
-                source_too_costly, not_webassembly, module_refused, module_too_costly, grant_unknown, why_invalid, fields_invalid,
-                not_offerable.
+            InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large,
+                source_refused, source_too_costly, not_webassembly, module_refused, module_too_costly, grant_unknown,
+                why_invalid, fields_invalid, not_offerable.
             Conflict: scripts_full, versions_full, changed_meanwhile.
             Unavailable: a module cannot be compiled on this host.
         """
         fields = read_fields(params)
         content, unchecked = self._looked_at(tenant_id, name, source, force=force)
-        needs = encoded if grants is UNCHANGED else lambda _before: encoded(grants)
+        needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
         with self._changing("scripts.put", tenant_id, name, name) as change:
-            latest = scripts.latest(change.connection, tenant_id, name)
+            latest = scripts.find_latest(change.connection, tenant_id, name)
             if latest is not None:
                 change.before(latest)
             if after_version is not None and after_version != (latest.version if latest else 0):
@@ -115,14 +117,17 @@ class Scripts(Noun[M]):
     ) -> ScriptVersion:
         """Store a script that is one HTTP request; schedules bind and run it like any other, without a worker.
 
-        It leaves as a request of a script would: to hosts that the tenant was granted (``fetch:HOST``), with its secrets where a
-        header names them (``Bearer {{secret:NAME}}``), within its budgets. All tries of an action carry one Idempotency-Key.
+        It is sent like a script's request: to hosts that the tenant was granted (``fetch:HOST``), with its secrets in
+        headers (``Bearer {{secret:NAME}}``), within its budgets. All attempts of an action have the same
+        Idempotency-Key.
 
         Args:
-            url: where it goes.
+            url: its URL.
             method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
-            body: text, or a JSON value; when left out a POST, PUT or PATCH tells tenant, action, schedule, slot and params.
-            expect: statuses that are a success, as ``2xx 404``; any other fails the run, which is tried again as its policy says.
+            body: text, or a JSON value; the default body of POST, PUT and PATCH contains tenant, action, schedule, slot
+                and params.
+            expect: statuses that are a success, such as ``2xx 404``; any other fails the attempt, which is retried as
+                its policy says.
             why: the reason, kept with the version and in the audit log.
 
         Raises:
@@ -133,7 +138,7 @@ class Scripts(Noun[M]):
             content = ping_content.read(
                 url, method, headers, body, expect, scripts.limits_of(self.context, change.connection, tenant_id)
             )
-            latest = scripts.latest(change.connection, tenant_id, name)
+            latest = scripts.find_latest(change.connection, tenant_id, name)
             if latest is not None:
                 change.before(latest)
             audit_context = change.with_reason(why)
@@ -143,20 +148,20 @@ class Scripts(Noun[M]):
 
     @local("a Python function cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:
-        """Store a handler as a script of the platform's; see :meth:`lodger.engine.sync.Engine.handler`."""
+        """Store a handler as a platform script; see :meth:`lodger.engine.sync.Engine.handler`."""
         with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
-            latest = scripts.latest(change.connection, PLATFORM, handler.name)
+            latest = scripts.find_latest(change.connection, PLATFORM, handler.name)
             if latest is not None:
                 change.before(latest)
             return change.made(
                 scripts.put_handler(self.context, change.connection, handler, self._now_us, change.audit_context)
             )
 
-    def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
-        """Read and check a source; return it with the reason if it was not checked. Outside of any transaction, because it takes long."""
+    def _looked_at(self, tenant_id: str, name: str, source: ScriptInput, *, force: bool) -> tuple[Content, str | None]:
+        """Read and check a source; return it with the reason if it was not checked. Outside of a transaction, because it takes long."""
         with self.context.database.read() as connection:
             limits = scripts.limits_of(self.context, connection, tenant_id)
-            scripts.named(name, "script")
+            scripts.check_name(name, "script")
             content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
             try:
                 known = scripts.get(connection, tenant_id, name).digest
@@ -172,12 +177,12 @@ class Scripts(Noun[M]):
         return content, self.proof.require(tenant_id, name, content.modules, limits)
 
     @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
-    def check(self, tenant_id: str, source: Given) -> Checked:
+    def check(self, tenant_id: str, source: ScriptInput) -> Checked:
         """Check whether a source can run, before it is stored: the runtime parses all files in the sandbox and runs none.
 
         Raises:
             InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
-            Unavailable: this host cannot raise the walls.
+            Unavailable: this host cannot set up the sandbox.
         """
         return self.dry_runs.check(tenant_id, source)
 
@@ -189,23 +194,23 @@ class Scripts(Noun[M]):
         params: Json = None,
         *,
         version: int | None = None,
-        source: Given | None = None,
+        source: ScriptInput | None = None,
         fetches: bool = False,
     ) -> DryRun:
-        """Run a script once in the sandbox against the present data; show how it ended and what it would have changed.
+        """Run a script once in the sandbox against the present data; show its outcome and the effects it would have had.
 
-        Nothing is stored: no action, no effect, no mail. Of its requests (``fetch``) those leave that only read, GET and HEAD; the
-        others are shown.
+        Nothing is stored: no action, no effect, no mail. Requests (``fetch``) with GET and HEAD are sent; others are
+        shown.
 
         Args:
             version: the latest by default.
-            source: run this instead of what is stored, such as an edit that is not saved yet.
-            fetches: let all requests leave.
+            source: run this source instead of the stored one, such as an unsaved edit.
+            fetches: send all requests.
 
         Raises:
-            NotFound: no such tenant, script or version.
-            InputError: not_rehearsable, and what is wrong with the source.
-            Unavailable: this host cannot raise the walls.
+            NotFound: a missing tenant, script or version.
+            InputError: not_rehearsable, and errors of the source.
+            Unavailable: this host cannot set up the sandbox.
         """
         return self.dry_runs.dry_run(tenant_id, name, params, version, source, fetches=fetches)
 
@@ -237,7 +242,7 @@ class Scripts(Noun[M]):
         """List a script's versions, newest first."""
         with self.context.database.read() as connection:
             of = f"versions:{tenant_id}:{name}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
             return pages.page(connection, of, found, lambda each: each.version)
 
@@ -261,16 +266,16 @@ class Scripts(Noun[M]):
             return change.made(
                 scripts.put(
                     self.context, change.connection, tenant_id, name, old, self._now_us, audit_context,
-                    needs=lambda _before: encoded(found.grants), fields=read_fields(found.fields),
+                    needs=lambda _before: encode(found.grants), fields=read_fields(found.fields),
                     offered=scripts.is_offered(change.connection, found.script_id),
                 )
             )  # fmt: skip
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:
-        """List the platform's scripts that every tenant may bind, by name, with the params that they take (``fields``)."""
+        """List the platform's scripts that every tenant may bind, by name, with their typed params (``fields``)."""
         with self.context.database.read() as connection:
-            return scripts.offered(connection)
+            return scripts.list_offered(connection)
 
     @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
     def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
@@ -278,6 +283,6 @@ class Scripts(Noun[M]):
         with self.context.database.read() as connection:
             tenants.get(connection, tenant_id)
             of = f"scripts:{tenant_id}"
-            after = signing_keys.place(connection, of, cursor) if cursor else None
-            found = scripts.some(connection, tenant_id, after=after, limit=limit)
+            after = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = scripts.list_page(connection, tenant_id, after=after, limit=limit)
             return pages.page(connection, of, found, lambda each: each.name)

@@ -10,13 +10,13 @@ from lodger.engine.store.tenants import grants, secrets
 from lodger.engine.store.tenants.secrets import Secret
 from lodger.engine.vault.vault import Vault
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 SecretList = list[Secret]
 
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """What a rotation did: how many secrets it encrypted anew, with which key, and which keys it dropped."""
+    """Result of a rotation: number of secrets encrypted again, the key used, and dropped keys."""
 
     renewed: int
     key_id: str
@@ -25,16 +25,17 @@ class Rotated:
 
 @dataclass(frozen=True, slots=True)
 class Secrets(Noun[M]):
-    """What scripts use and never see. Nothing here answers with a value."""
+    """Secrets that scripts use in requests. No verb returns a value."""
 
     vault: Vault
 
     @operation("PUT", "/tenants/{tenant_id}/secrets/{name}", Role.EDITOR, secret=True)
     def put(self, tenant_id: str, name: str, value: str, *, hosts: Iterable[str] = (), grant: bool = False) -> Secret:
-        """Store a secret, or its new value; requests made from now on use it.
+        """Store a secret, or its new value; requests from now on use it.
 
         Args:
-            hosts: where it may be sent to in a header, like ``api.example.com`` or ``*.example.com``; none: nowhere.
+            hosts: hosts that a header may send it to, such as ``api.example.com`` or ``*.example.com``; by default
+                none.
             grant: also give the tenant the grant ``secret:NAME``.
 
         Raises:
@@ -47,7 +48,7 @@ class Secrets(Noun[M]):
             change.before(before[0] if before else None)
             made = secrets.put(self.vault, change.connection, tenant_id, name, value, hosts, self._now_us)
             if grant:
-                grants.change(self.context, change.connection, tenant_id, [f"secret:{name}"], [])
+                grants.change_grants(self.context, change.connection, tenant_id, [f"secret:{name}"], [])
             return change.made(made)
 
     @operation("GET", "/tenants/{tenant_id}/secrets", Role.VIEWER)
@@ -83,11 +84,12 @@ class Secrets(Noun[M]):
         """Encrypt all secrets with the newest key; may be interrupted and repeated at any time.
 
         Args:
-            new_key: make a new key first. With several nodes, give them the new file before you go on without this.
-            drop: forget the keys that nothing is encrypted with any more.
+            new_key: create a new key first. With several nodes, distribute the new file before you continue without
+                this.
+            drop: delete the keys that encrypt nothing any more.
 
         Raises:
-            Unavailable: the keys are not to be had or not to be written; a row is not what was stored.
+            Unavailable: the keys are not readable or not writable, or a row was modified.
         """
         ring = self.vault.keyring
         if new_key:
@@ -95,7 +97,7 @@ class Secrets(Noun[M]):
         renewed = 0
         while True:
             with self.context.database.write() as connection:
-                some = secrets.renew(self.vault, connection)
+                some = secrets.reencrypt(self.vault, connection)
             if not some:
                 break
             renewed += some

@@ -15,11 +15,11 @@ from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded, encoded_people
+from lodger.engine.store.tenants.grants import encode, encode_people
 from lodger.engine.store.usage import storage_usage, usage
 from lodger.engine.store.usage.usage import Account
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 TenantPage = Page[Tenant]
 
 
@@ -42,17 +42,19 @@ class Tenants(Noun[M]):
         """Create a tenant.
 
         Args:
-            limits: process limits and ``concurrent_runs`` as the operator allows them.
-            grants: what its scripts may do beside what every tenant's may (setting ``grants``), like ``sets:write``.
-            people: its own people, whom scripts may mail: addresses, and ``*@example.com`` for whole domains.
-            labels: only nodes that carry all of them run anything of this tenant; ``node:NAME`` is the node of that name.
+            limits: process limits and ``concurrent_runs`` that the operator allows.
+            grants: grants of its scripts besides those of every tenant (setting ``grants``), such as ``sets:write``.
+            people: addresses of its own people, which scripts may mail, and ``*@example.com`` for whole domains.
+            labels: labels that a node must carry to run any action of this tenant; ``node:NAME`` is the node of that
+                name.
 
         Raises:
-            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid, label_invalid.
+            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid,
+                label_invalid.
             Conflict: tenant_exists.
         """
-        more, own = tuple(grants), encoded_people(people)
-        held = encoded([*self.context.sources.grants(None).shown(), *more]) if more else None
+        more, own = tuple(grants), encode_people(people)
+        held = encode([*self.context.content_cache.grants(None).shown(), *more]) if more else None
         with self._changing("tenants.create", tenant_id) as change:
             made = tenants.create(
                 self.context,
@@ -82,14 +84,14 @@ class Tenants(Noun[M]):
         """List tenants by id.
 
         Args:
-            limit: most that are given; the answer's ``next`` is the cursor of the page after, None on the last.
+            limit: maximum number of entries; the result's ``next`` is the cursor of the next page, None on the last.
 
         Raises:
             InputError: cursor_invalid.
         """
         with self.context.database.read() as connection:
-            after = signing_keys.place(connection, "tenants", cursor) if cursor else None
-            found = tenants.some(connection, after=after, limit=limit)
+            after = signing_keys.decode_cursor(connection, "tenants", cursor) if cursor else None
+            found = tenants.list_page(connection, after=after, limit=limit)
             return pages.page(connection, "tenants", found, lambda each: each.id)
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
@@ -114,7 +116,7 @@ class Tenants(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/suspend", Role.OPERATOR, tagged=True)
     def suspend(self, tenant_id: str) -> Tenant:
-        """Stop everything of a tenant at once; nothing of it starts or commits until it is resumed."""
+        """Stop a tenant at once; none of its actions starts or commits until it is resumed."""
         with self._changing("tenants.suspend", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.suspend(self.context, change.connection, tenant_id, self._now_us))
@@ -128,11 +130,11 @@ class Tenants(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/usage", Role.VIEWER)
     def usage(self, tenant_id: str, since: date | str | None = None, until: date | str | None = None) -> Account:
-        """Show what a tenant used per UTC day, and how far its budgets are used up; failures of Lodger's own are not counted.
+        """Show what a tenant used per UTC day, and its remaining budgets; failures of Lodger itself are not counted.
 
         Args:
-            since: the first day, like 2027-01-31; None for the oldest that is kept (400 days).
-            until: the last day; None for today.
+            since: first day, such as 2027-01-31; None for the oldest that is kept (400 days).
+            until: last day; None for today.
 
         Raises:
             InputError: day_invalid, usage_range.
@@ -141,7 +143,7 @@ class Tenants(Noun[M]):
         with self.context.database.read() as connection:
             tenants.get(connection, tenant_id)
             kept = storage_usage.of_tenant(connection, tenant_id)
-            (now,) = usage.of_day(self.context, connection, [tenant_id], self._now_us // usage.DAY_US).values()
+            (now,) = usage.usages_of_day(self.context, connection, [tenant_id], self._now_us // usage.DAY_US).values()
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
             return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
 
@@ -149,9 +151,9 @@ class Tenants(Noun[M]):
     def export(self, tenant_id: str) -> bytes:
         """Export a suspended tenant as one archive, for :meth:`restore` on another ledger, of either kind of database.
 
-        In it are its scripts, schedules, history, documents, keyed values, messages that wait, its audit log, and its secrets, sealed
-        under the key that they are sealed with here. Not in it: tokens, and what of feeds of changes has not been read yet.
-        Rows of tables of the platform's own are the platform's to move.
+        It contains the tenant's scripts, schedules, history, documents, keyed values, waiting messages, audit log, and
+        secrets, which stay encrypted under their key. It does not contain tokens, and unread changes of feeds. Rows of
+        the platform's own tables must be moved by the platform.
 
         Raises:
             NotFound: tenant_unknown.
@@ -166,11 +168,12 @@ class Tenants(Noun[M]):
         """Create a tenant from an archive, suspended; :meth:`resume` arms it, slots of the time between become gap rows.
 
         Args:
-            archive: what :meth:`export` gave of a tenant of this id. Nobody's but an administrator's to give: it brings limits and
-                grants along.
+            archive: result of :meth:`export` for a tenant with this id. It contains limits and grants, so only
+                administrators may restore it.
 
         Raises:
-            InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range, grant_unknown.
+            InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range,
+                grant_unknown.
             Conflict: tenant_exists, script_not_offered.
         """
         with self._changing("tenants.restore", None, tenant_id) as change:
@@ -186,7 +189,7 @@ class Tenants(Noun[M]):
         confirm="delete tenant {tenant_id} with everything of its own, for ever",
     )
     def delete(self, tenant_id: str) -> None:
-        """Delete a tenant with everything of its own, for ever; the deletion stays in the platform's audit log."""
+        """Delete a tenant with all its data, for ever; the deletion stays in the platform's audit log."""
         with self._changing("tenants.delete", None, tenant_id) as change:
             ready_queue.lock(change.connection, [tenant_id])
             change.before(tenants.get(change.connection, tenant_id))

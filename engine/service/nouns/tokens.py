@@ -10,7 +10,7 @@ from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import NewToken, Page, Token
 from lodger.engine.store.tenants import tokens
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 TokenPage = Page[Token]
 
 
@@ -23,12 +23,13 @@ class Tokens(Noun[M]):
     def create(
         self, name: str, role: str, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
-        """Create a token. Its text is in the result, and nowhere else ever again: only a hash is stored.
+        """Create a token. Its text is in the result only: a hash of it is stored.
 
         Args:
-            role: admin or operator of the platform, editor or viewer of one tenant (:class:`lodger.engine.core.access.roles.Role`).
+            role: admin or operator of the platform, editor or viewer of one tenant
+                (:class:`lodger.engine.core.access.roles.Role`).
             tenant_id: the tenant of an editor or viewer.
-            expires_at: from when it opens nothing; None: until it is revoked.
+            expires_at: end of its validity; None: until it is revoked.
 
         Raises:
             InputError: role_unknown, token_scope, token_name_invalid, expiry_past.
@@ -44,7 +45,7 @@ class Tokens(Noun[M]):
 
     @local("there is no token yet to ask with: lodger up makes one, and lodger token first")
     def first(self, name: str) -> NewToken | None:
-        """Create an administrator's token if there never was one on this ledger; None if there was."""
+        """Create an administrator's token if there never was one in this ledger; None if there was."""
         with self._changing("tokens.create", None, name) as change:
             if tokens.any_of_platform(change.connection):
                 return None
@@ -80,9 +81,9 @@ class Tokens(Noun[M]):
 
     @operation("GET", "/tokens", Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
-        """List tokens, newest first, expired and revoked ones too."""
+        """List tokens, newest first, including expired and revoked ones."""
         with self.context.database.read() as connection:
             of = f"tokens:{tenant_id}"
-            before = signing_keys.place(connection, of, cursor) if cursor else None
-            found = tokens.some(connection, tenant_id, limit=limit, before=before)
+            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = tokens.list_page(connection, tenant_id, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)

@@ -1,4 +1,4 @@
-"""The verbs on webhooks: where a tenant's events go."""
+"""The verbs on webhooks, the receivers of a tenant's events."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,30 +10,30 @@ from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import NewWebhook, Webhook
 from lodger.engine.vault.vault import Vault
 
-# Inside the noun the word ``list`` is a verb.
+# Inside the class ``list`` is a verb.
 WebhookList = list[Webhook]
 
 
 @dataclass(frozen=True, slots=True)
 class Webhooks(Noun[M]):
-    """Where events go that scripts emit, and those of the engine's own, ``lodger.action.done`` and ``lodger.action.failed``."""
+    """Receivers of the events that scripts emit, and of the engine's own, such as ``lodger.action.done`` and ``lodger.action.failed``."""
 
     vault: Vault
 
     @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True)
     def put(self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",)) -> NewWebhook | Webhook:
-        """Create a webhook, or change its address and events; one that is off is switched on again.
+        """Create a webhook, or change its URL and events; one that is off is switched on again.
 
-        The answer to making one holds the secret that its receiver checks signatures with, this once.
+        The result of a creation contains the secret for the receiver's signature checks, only once.
 
         Args:
             url: http or https, at a public address and a port that the operator allows.
-            events: names, ``order.*``, ``*`` for all that scripts emit; ``lodger.*`` for the engine's own.
+            events: names, ``order.*``, ``*`` for all events of scripts; ``lodger.*`` for the engine's own.
 
         Raises:
             InputError: webhook_name_invalid, webhook_url_invalid, event_invalid, webhooks_full.
             NotFound: tenant_unknown.
-            Unavailable: keys_unset and the like.
+            Unavailable: keys_unset and other errors of the keys.
         """
         with self._changing("webhooks.put", tenant_id, name, name) as change:
             before = [each for each in webhooks.list_all(change.connection, tenant_id) if each.name == name]
@@ -43,15 +43,15 @@ class Webhooks(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
     def renew(self, tenant_id: str, name: str) -> NewWebhook:
-        """Renew the secret of a webhook; for a day messages are signed with the old one too.
+        """Create a new secret of a webhook; for a day messages are signed with the old one too.
 
         Raises:
             NotFound: webhook_unknown.
-            Unavailable: keys_unset and the like.
+            Unavailable: keys_unset and other errors of the keys.
         """
         with self._changing("webhooks.renew", tenant_id, name, name) as change:
             change.before(webhooks.get(change.connection, tenant_id, name))
-            made = webhooks.renew(self.vault, change.connection, tenant_id, name, self._now_us)
+            made = webhooks.renew_secret(self.vault, change.connection, tenant_id, name, self._now_us)
             return change.made(made, after={"name": name, "secret": "new"})
 
     @operation("GET", "/tenants/{tenant_id}/webhooks/{name}", Role.VIEWER)

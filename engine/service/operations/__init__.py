@@ -1,3 +1,4 @@
-"""What of the engine can be asked over HTTP: one table, read by the server, the client and the documentation. It must never
-open a socket, nor know a framework.
+"""The table of operations: the verbs that HTTP offers, read by the server, the client and the documentation.
+
+It must never open a socket, nor know a framework.
 """

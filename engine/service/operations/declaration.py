@@ -1,8 +1,8 @@
 """Declares a verb of the engine as an operation: one decorator on its typed function, from which every surface is made.
 
-The decorator leaves the function as it is and notes on it how HTTP and the command line offer it. To a type checker the verb is
-a :class:`Method`: called on a noun of a synchronous engine or client it gives its result, on an asynchronous one an awaitable of
-it, with the same parameters. No surface repeats a signature.
+The decorator leaves the function unchanged and stores on it how HTTP and the command line offer it. To a type checker
+the verb is a :class:`Method`: called on a noun of a synchronous engine or client it returns its result, on an
+asynchronous one an awaitable of it, with the same parameters. No surface repeats a signature.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
@@ -14,7 +14,7 @@ from lodger.engine.core.access.roles import Role
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-#: How a noun's verbs are called: :class:`Sync` or :class:`Async`.
+#: Whether a noun's verbs block or are awaited: :class:`Sync` or :class:`Async`.
 M = TypeVar("M")
 
 _NOTE = "__lodger_operation__"
@@ -31,7 +31,7 @@ class Async:
 
 
 class _Unset:
-    """The default of a parameter that was left out, where None has a meaning."""
+    """The default of an omitted parameter, where None has a meaning."""
 
     def __repr__(self) -> str:
         return "unchanged"
@@ -41,13 +41,13 @@ UNCHANGED: Any = _Unset()
 
 
 class Operations(Generic[M]):
-    """Base of every class whose methods are operations."""
+    """Base of every class with methods that are operations."""
 
     __slots__ = ()
 
 
 class Method(Generic[P, R]):
-    """How a type checker sees a verb. At run time it is the plain function."""
+    """Type of a verb for a type checker. At run time it is the plain function."""
 
     @overload
     def __get__(self, noun: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
@@ -60,7 +60,7 @@ class Method(Generic[P, R]):
 
 
 class Stream(Generic[P, T]):
-    """How a type checker sees a verb that yields its result piece by piece."""
+    """Type of a verb that yields its result, for a type checker."""
 
     @overload
     def __get__(self, noun: None, owner: type) -> Callable[Concatenate[Any, P], Generator[T]]: ...
@@ -78,11 +78,11 @@ class Endpoint:
 
     Attributes:
         path: after the API's root; names in braces are parameters.
-        role: the lowest that may ask.
-        status: of a success.
+        role: lowest role that may call it.
+        status: status of a success.
         raw: the parameter that is the request's body as bytes, where that is not JSON.
         media: type of the raw body, or of a result that is bytes.
-        twin: the same operation over all tenants, beside one endpoint with the tenant in its path.
+        twin: whether it is the variant over all tenants of an endpoint with the tenant in its path.
     """
 
     method: str
@@ -96,22 +96,23 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the decorator notes on a verb.
+    """Properties of a verb that the decorator stores.
 
     Attributes:
         endpoints: none for a verb that only a local engine has.
         local: the reason for that.
         reads: it changes nothing, although its method is not GET.
-        slow: it takes seconds, because it starts a sandbox of its own.
-        tagged: it changes a thing that has an ETag, so If-Match is accepted.
-        secret: request or result holds a secret, so nothing is kept for an idempotency key.
-        max_page: most entries of one page.
-        streams: the result comes piece by piece.
-        command: its name on the command line; None for none that is made from it.
-        arguments: what the command takes by position, where the rule (:mod:`lodger.engine.cli.operations`) is wrong.
+        slow: it takes seconds, because it starts its own sandbox.
+        tagged: it changes a resource with an ETag, so that If-Match is accepted.
+        secret: request or result contain a secret, so that no response is kept for an idempotency key.
+        max_page: maximum number of entries of one page.
+        streams: the result is a stream.
+        command: its name on the command line; None for no command.
+        arguments: positional arguments of the command, where the rule (:mod:`lodger.engine.cli.operations`) does not
+            fit.
         items: key of a list in the command's JSON; the noun's or the verb's name if None.
-        confirm: the question that a person must say yes to.
-        may_fail: a result that is None or False says that nothing was done: the command ends with 1.
+        confirm: the question that the user must confirm.
+        may_fail: a result that is None or False means that nothing was done: the command exits with 1.
     """
 
     endpoints: tuple[Endpoint, ...] = ()
@@ -144,7 +145,7 @@ def operation(
 
     Args:
         method, path, role, status, raw, media: see :class:`Endpoint`.
-        everywhere: operators may also ask without the tenant in the path, for all tenants.
+        everywhere: operators may also call it without the tenant in the path, for all tenants.
         more: see :class:`Declared`.
     """
     endpoint = Endpoint(method, path, role, status, raw, media)
@@ -161,7 +162,7 @@ def operation(
 
 
 def also(method: str, path: str, role: Role, *, raw: str, media: str) -> Callable[[Method[P, R]], Method[P, R]]:
-    """Declare a second endpoint of an operation, which takes one parameter as raw bytes; stands above the first."""
+    """Declare a second endpoint of an operation with one parameter as raw bytes; the decorator is placed above the first one."""
 
     def declare(verb: Method[P, R]) -> Method[P, R]:
         before: Declared = getattr(verb, _NOTE)
@@ -173,7 +174,7 @@ def also(method: str, path: str, role: Role, *, raw: str, media: str) -> Callabl
 
 
 def local(reason: str) -> Callable[[Callable[Concatenate[Any, P], R]], Method[P, R]]:
-    """Declare a verb that cannot be asked of a server."""
+    """Declare a verb that is not available over HTTP."""
 
     def declare(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
         setattr(function, _NOTE, Declared(local=reason, command=None))
@@ -183,7 +184,7 @@ def local(reason: str) -> Callable[[Callable[Concatenate[Any, P], R]], Method[P,
 
 
 def stream(reason: str) -> Callable[[Callable[Concatenate[Any, P], Generator[T]]], Stream[P, T]]:
-    """Declare a verb that yields its result piece by piece; ``reason`` says where HTTP has it."""
+    """Declare a verb that yields its result; ``reason`` says where HTTP offers it."""
 
     def declare(function: Callable[Concatenate[Any, P], Generator[T]]) -> Stream[P, T]:
         setattr(function, _NOTE, Declared(local=reason, command=None, streams=True))
@@ -193,5 +194,5 @@ def stream(reason: str) -> Callable[[Callable[Concatenate[Any, P], Generator[T]]
 
 
 def declared(function: object) -> Declared | None:
-    """Return what is declared of a function; None for one that is no operation."""
+    """Return the declaration of a function; None if it is not an operation."""
     return getattr(function, _NOTE, None)

@@ -1,4 +1,4 @@
-"""Nouns that pass their verbs on: to a thread for the asynchronous engine, to a server for the clients."""
+"""Proxies of nouns, which forward their verbs: to a thread for the asynchronous engine, to a server for the clients."""
 
 import inspect
 from collections.abc import Callable
@@ -10,22 +10,22 @@ from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Nouns, Ope
 
 
 class Carry(Protocol):
-    """Carries out one operation with the arguments of its caller; an awaitable, or the result itself."""
+    """Executes one operation with the caller's arguments; returns the result or an awaitable of it."""
 
     def __call__(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own result
-        """Carry it out."""
+        """Execute the operation."""
         ...
 
 
 @cache
 def signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return a verb's signature as its caller sees it, without ``self``."""
+    """Return a verb's signature for callers, without ``self``."""
     found = inspect.signature(function)
     return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 class Proxy:
-    """One noun. It has the verbs of the table, each with the signature and the documentation of its function."""
+    """One noun with the verbs of the table, each with the signature and the documentation of its function."""
 
     def __init__(self, noun: str, carry: Carry) -> None:
         self._noun = noun

@@ -1,4 +1,4 @@
-"""One endpoint of an operation: method, path, role, and the place of each parameter, read from the verb's own signature."""
+"""One endpoint of an operation: method, path, role, and the position of each parameter, read from the verb's signature."""
 
 import inspect
 import re
@@ -14,21 +14,21 @@ from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 from lodger.engine.service.operations.declaration import UNCHANGED, Declared, Endpoint
 from lodger.engine.store.records import Page
 
-#: Where version 1 of the API begins.
+#: Root path of version 1 of the API.
 ROOT = "/api/v1"
-#: Whole numbers are kept as 32 bits by the narrower of the databases.
+#: The narrower of the databases stores integers in 32 bits.
 MAX_INT = 2**31 - 1
 
 _READER: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
 
-#: Where a parameter goes.
+#: Position of a parameter.
 Place = Literal["path", "query", "body"]
 #: Kind of a result: a JSON value, a page of them, nothing, or bytes.
 Answer = Literal["json", "page", "nothing", "bytes"]
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]", re.ASCII)
 _NAMES = re.compile(r"{(\w+)}")
-#: Sphinx roles, which the API's description leaves out.
+#: Sphinx roles, which are removed from the API's description.
 _ROLES = re.compile(r":\w+:(`[^`]*`)")
 
 
@@ -38,19 +38,19 @@ class Parameter:
 
     name: str
     place: Place
-    #: The verb's annotation without types that only Python has.
+    #: The verb's annotation without types that exist only in Python.
     kind: Any
-    #: ``inspect.Parameter.empty`` where it must be given.
+    #: ``inspect.Parameter.empty`` if the parameter is required.
     default: Any
 
     @property
     def needed(self) -> bool:
-        """Whether it must be given."""
+        """Whether it is required."""
         return self.default is inspect.Parameter.empty
 
     @property
     def shown(self) -> Any:  # noqa: ANN401 - any default
-        """Default that the documentation shows; None where leaving out has a meaning of its own."""
+        """Default in the documentation; None if omission has a meaning of its own."""
         return None if self.default is UNCHANGED else self.default
 
 
@@ -61,7 +61,7 @@ class Route(Endpoint):
     Attributes:
         noun, verb: as in ``engine.tenants.create``.
         function: the verb's function.
-        declared: what its decorator says of the operation.
+        declared: its declaration.
     """
 
     noun: str
@@ -71,12 +71,12 @@ class Route(Endpoint):
 
     @property
     def secret(self) -> bool:
-        """Whether request or result holds a secret: nothing of it is kept for an idempotency key."""
+        """Whether request or result contain a secret, so that no response is kept for an idempotency key."""
         return self.declared.secret
 
     @property
     def max_page(self) -> int:
-        """Most entries of one page."""
+        """Maximum number of entries of one page."""
         return self.declared.max_page
 
     @property
@@ -91,22 +91,22 @@ class Route(Endpoint):
 
     @property
     def long(self) -> bool:
-        """Whether it takes seconds, because it starts a sandbox of its own or reads a whole archive."""
+        """Whether it takes seconds, because it starts its own sandbox or reads a whole archive."""
         return self.declared.slow or self.raw is not None
 
     @property
     def tagged(self) -> bool:
-        """Whether it changes a thing that has an ETag, so that If-Match is accepted."""
+        """Whether it changes a resource with an ETag, so that If-Match is accepted."""
         return self.declared.tagged
 
     @property
     def of_tenant(self) -> bool:
-        """Whether its path names a tenant."""
+        """Whether its path contains a tenant."""
         return "{tenant_id}" in self.path
 
     @cached_property
     def everywhere(self) -> bool:
-        """Whether the verb needs a tenant or None, and this route is for all tenants."""
+        """Whether the verb requires a tenant or None, and this route is for all tenants."""
         parameter = inspect.signature(self.function).parameters.get("tenant_id")
         if self.of_tenant or parameter is None or parameter.default is not inspect.Parameter.empty:
             return False
@@ -114,13 +114,13 @@ class Route(Endpoint):
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Every parameter of the verb, in its order."""
+        """Every parameter of the verb, in order."""
         in_path = set(_NAMES.findall(self.path))
         hints = get_type_hints(self.function)
         found = []
         for name, given in list(inspect.signature(self.function).parameters.items())[1:]:
             place: Place = "path" if name in in_path else "query" if self.method == "GET" or self.raw else "body"
-            # Who may see everybody's leaves it out.
+            # Callers with access to all tenants omit it.
             default = None if name == "tenant_id" and self.everywhere else given.default
             if given.kind is inspect.Parameter.VAR_POSITIONAL:
                 found.append(Parameter(name, place, list[wire(hints[name])], inspect.Parameter.empty))  # type: ignore[misc]  # a type made at run time
@@ -129,7 +129,7 @@ class Route(Endpoint):
         return tuple(found)
 
     def at(self, place: Place) -> tuple[Parameter, ...]:
-        """Return the parameters of one place; a raw body is none of them."""
+        """Return the parameters at one position, without a raw body."""
         return tuple(each for each in self.parameters if each.place == place and each.name != self.raw)
 
     @cached_property
@@ -176,7 +176,7 @@ Whole = Annotated[int, Field(ge=-MAX_INT - 1, le=MAX_INT)]
 
 
 def wire(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
-    """Return the annotation of a parameter in JSON: lists for sequences, objects for mappings; types that only Python has are left out."""
+    """Return the annotation of a parameter in JSON: lists for sequences, objects for mappings, without types that exist only in Python."""
     if hint is datetime:
         return Instant
     if hint is int:

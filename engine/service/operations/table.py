@@ -22,7 +22,7 @@ from lodger.engine.service.operations.route import Route
 
 @dataclass(frozen=True)
 class Operation:
-    """One verb of a noun, with what it declares."""
+    """One verb of a noun, with its declaration."""
 
     noun: str
     verb: str
@@ -31,12 +31,12 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Full name, as ``tenants.create``."""
+        """Full name, such as ``tenants.create``."""
         return f"{self.noun}.{self.verb}"
 
 
 class Shortcut(Generic[P, R]):
-    """A verb that an engine or a client has itself, beside its noun: ``engine.run_at`` is ``engine.actions.run_at``."""
+    """A verb of an engine or a client itself, such as ``engine.run_at`` for ``engine.actions.run_at``."""
 
     def __init__(self, noun: str, verb: Callable[Concatenate[Any, P], R]) -> None:
         self._noun = noun
@@ -54,7 +54,7 @@ class Shortcut(Generic[P, R]):
 
 
 class Nouns(Generic[M]):
-    """The nouns, which every engine and every client has; ``M`` says whether their verbs are awaited."""
+    """The nouns of every engine and client; ``M`` says whether their verbs are awaited."""
 
     tenants: Tenants[M]
     grants: Grants[M]
@@ -100,6 +100,6 @@ NOT_HERE = {each.name: each.declared.local for each in OPERATIONS.values() if ea
 
 
 def routes_of(noun: str, verb: str) -> tuple[Route, ...]:
-    """Return the routes of a verb, those with more of the path fixed first."""
+    """Return the routes of a verb, those with the fewest parameters in the path first."""
     found = [route for route in ROUTES if (route.noun, route.verb) == (noun, verb)]
     return tuple(sorted(found, key=lambda route: -route.path.count("{")))

@@ -1,1 +1,1 @@
-"""Actions by request, backfills, retries, and queries on actions for people."""
+"""Actions by request, backfills, retries, and queries on actions."""

@@ -1,4 +1,4 @@
-"""Actions by request (once, run now, again), cancelling them, and reading what happened."""
+"""Actions by request (once, run now, again), their cancellation, and queries on actions and attempts."""
 
 import json
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import pages
-from lodger.engine.store.context import StoreContext, loaded
+from lodger.engine.store.context import StoreContext, load_json
 from lodger.engine.store.lifecycle import running_lines
-from lodger.engine.store.pages import Cut
+from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
 from lodger.engine.store.queue.stops import cancel_where
 from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
@@ -33,18 +33,18 @@ from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
-OVER = ("done", "failed", "cancelled", "skipped", "expired")
-STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
+FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
+STATES = ("ready", "running", "sealed", "waiting_retry", *FINISHED)
 RETRIED = "retried"
 ORIGINS = ("slot", "backfill", "run_now", "replay", "once", "change")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
-#: Latest instant a request may name: the end of year 9999.
+#: Latest instant that a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller wants done once. ``request_key`` makes asking twice the same as asking once, per tenant."""
+    """A one-off run. A second request with the same ``request_key`` of the tenant returns the first one's action."""
 
     script: str
     at_us: int
@@ -53,7 +53,7 @@ class Request:
 
 
 def once(context: StoreContext, connection: Connection, tenant_id: str, request: Request, now_us: int) -> Action:
-    """Store a one-off; an instant in the past is due at once. The script version is the latest of this moment.
+    """Store a one-off run of the script's latest version; an instant in the past is due at once.
 
     Raises:
         InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep, request_key_invalid.
@@ -62,12 +62,12 @@ def once(context: StoreContext, connection: Connection, tenant_id: str, request:
     tenants.require_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
         raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
-    before = asked(connection, tenant_id, request.request_key)
+    before = find_request(connection, tenant_id, request.request_key)
     if before is not None:
         return before
     script = bind(connection, tenant_id, request.script)
     validate_params(script.fields, request.params)
-    return store(
+    return insert_request(
         context,
         connection,
         {
@@ -77,7 +77,7 @@ def once(context: StoreContext, connection: Connection, tenant_id: str, request:
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": param_checks.given(context, connection, tenant_id, request.params),
+            "params": param_checks.checked_text(context, connection, tenant_id, request.params),
             "request_key": request.request_key,
             "requires": script.requires,
         },
@@ -98,15 +98,15 @@ def run_now(
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
 
     Args:
-        origin: what the action is called: ``change`` when changes ask for it.
-        node: the name of the node that shall run it; None for any that carries the schedule's labels.
+        origin: origin of the action, ``change`` for a run on changes.
+        node: name of the node to run it; None for any node with the schedule's labels.
 
     Raises:
         InputError: params_invalid, params_too_large, params_too_deep, request_key_invalid, label_invalid.
         NotFound, Conflict: schedule_unknown, tenant_suspended.
     """
     tenants.require_active(connection, tenant_id)
-    before = asked(connection, tenant_id, request_key)
+    before = find_request(connection, tenant_id, request_key)
     if before is not None:
         return before
     found = schedules.get(connection, tenant_id, schedule)
@@ -115,8 +115,8 @@ def run_now(
     if params is not None:
         validate_params(script.fields, params)
     requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
-    busy = schedule_concurrency.busy(connection, found.id, key)
-    return store(
+    busy = schedule_concurrency.has_unfinished(connection, found.id, key)
+    return insert_request(
         context,
         connection,
         {
@@ -128,9 +128,9 @@ def run_now(
             "priority": parse_priority(found.conduct["priority"]),
             "held": int(busy and found.overlap != Overlap.ALLOW),
             "script_id": script.script_id,
-            "script_version": version_pins.first(revision.steps, script.version),
-            "steps": version_pins.pinned(connection, tenant_id, revision.steps),
-            "params": param_checks.given(context, connection, tenant_id, params, revision.limits_of(0)),
+            "script_version": version_pins.first_version(revision.steps, script.version),
+            "steps": version_pins.pin(connection, tenant_id, revision.steps),
+            "params": param_checks.checked_text(context, connection, tenant_id, params, revision.limits_of(0)),
             "request_key": request_key,
             "node_key": key,
             "requires": requires,
@@ -142,8 +142,8 @@ def _revision(context: StoreContext, connection: Connection, schedule: Schedule)
     return context.revision_cache.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
 
 
-def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
-    """Give the action that was asked for with this key before.
+def find_request(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
+    """Return the action of an earlier request with this key, or None.
 
     Raises:
         InputError: request_key_invalid.
@@ -156,25 +156,25 @@ def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Ac
     return rows[0] if rows else None
 
 
-def store(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
+def insert_request(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
     """Store a request that may start when it is due."""
     action_id = context.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
-    storage_usage.grow(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
-    ready_queue.widen(connection, [(values["tenant_id"], values["requires"])])
+    storage_usage.add_history(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
+    ready_queue.add_queues(connection, [(values["tenant_id"], values["requires"])])
     ready_queue.refresh(connection, [values["tenant_id"]])
     return get(connection, action_id, values["tenant_id"])
 
 
 def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
-    """Cancel an action that is not over; a running one's worker dies within ``poll_s``, the row says cancelled at once.
+    """Cancel an unfinished action at once; the worker of a running one is killed within ``poll_s``.
 
     Raises:
         Conflict: action_over, action_sealed.
     """
     ready_queue.lock(connection, [get(connection, action_id, tenant_id).tenant_id])
     action = get(connection, action_id, tenant_id)
-    if action.state in OVER:
+    if action.state in FINISHED:
         raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
     if action.state == "sealed":
         raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
@@ -186,9 +186,10 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
 
 
 def retry(context: StoreContext, connection: Connection, tenant_id: str, action_id: str, now_us: int) -> Action:
-    """Let a failed action start again at its failed step, with the versions, the params and the results that it had.
+    """Restart a failed action at its failed step, with its versions, params and results.
 
-    Its tries are counted anew, it expires no more, and it waits for what of its schedule is unfinished unless overlap is ``allow``.
+    Its retries are counted anew, it does not expire, and it waits for the schedule's unfinished actions unless overlap
+    is ``allow``.
 
     Raises:
         NotFound: action_unknown.
@@ -209,7 +210,7 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
     held = False
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
-        held = revision.terms.overlap is not Overlap.ALLOW and schedule_concurrency.busy(
+        held = revision.policies.overlap is not Overlap.ALLOW and schedule_concurrency.has_unfinished(
             connection, row.schedule_id, row.node_key
         )
     values: dict[str, Any] = {
@@ -217,7 +218,7 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
         "tenant_faults": 0, "engine_faults": 0, "conflicts": 0,
     }  # fmt: skip
     connection.execute(update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values))
-    ready_queue.widen(connection, [(tenant_id, row.requires)])
+    ready_queue.add_queues(connection, [(tenant_id, row.requires)])
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, action_id, tenant_id)
 
@@ -236,7 +237,7 @@ def _select() -> Select[Any]:
 
 
 def get(connection: Connection, action_id: str, tenant_id: str | None = None) -> Action:
-    """Give one action; without a tenant it is looked for under each of them.
+    """Return one action; without a tenant it is searched for under every tenant.
 
     Raises:
         NotFound: action_unknown.
@@ -245,7 +246,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     if is_id(action_id):
         rows = _read(connection, _select().where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id))
     if not rows:
-        # Nobody has told by this whether there is such an action: no id looks like that.
+        # An explanation of the format reveals nothing about existing actions.
         why = "" if is_id(action_id) else "an action's id is a UUID; whose it is stands before it"
         raise NotFound("action_unknown", f"there is no action {action_id!r}", why=why, fix="list the actions")
     return rows[0]
@@ -256,8 +257,8 @@ def _tenants(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subque
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """Which actions are wanted; None is any. ``since`` and ``until`` bound when they were due: [since, until)."""
+class ActionFilter:
+    """Filters of a query on actions; None matches any. ``since`` and ``until`` bound ``due_at``: [since, until)."""
 
     tenant_id: str | None = None
     schedule_id: str | None = None
@@ -278,42 +279,42 @@ class Sought:
                 raise InputError(f"{what}_unknown", f"there is no {what} {word!r}", fix="one of: " + ", ".join(words))
 
 
-def list_some(
-    connection: Connection, sought: Sought, *, limit: int | None = 100, before: str | None = None
-) -> Cut[Action]:
-    """Give actions, newest first; ``before`` is the id of the last one of the page before."""
+def list_matching(
+    connection: Connection, filters: ActionFilter, *, limit: int | None = 100, before: str | None = None
+) -> LimitedList[Action]:
+    """Return actions, newest first; ``before`` is the id of the last one of the previous page."""
     statement = _select().order_by(_a.id.desc())
-    if sought.schedule_id is not None:
-        named = select(tables.schedules.c.id).where(tables.schedules.c.name == sought.schedule_id)
-        by_id = is_id(sought.schedule_id)
-        statement = statement.where(_a.schedule_id == sought.schedule_id if by_id else _a.schedule_id.in_(named))
+    if filters.schedule_id is not None:
+        named = select(tables.schedules.c.id).where(tables.schedules.c.name == filters.schedule_id)
+        by_id = is_id(filters.schedule_id)
+        statement = statement.where(_a.schedule_id == filters.schedule_id if by_id else _a.schedule_id.in_(named))
     for column in ("tenant_id", "state", "outcome", "origin"):
-        value = getattr(sought, column)
+        value = getattr(filters, column)
         if value is not None:
             statement = statement.where(_a[column] == value)
-    if sought.script is not None:
-        statement = statement.where(tables.scripts.c.name == sought.script)
-    if sought.since is not None:
-        statement = statement.where(_a.due_at >= to_us(sought.since))
-    if sought.until is not None:
-        statement = statement.where(_a.due_at < to_us(sought.until))
+    if filters.script is not None:
+        statement = statement.where(tables.scripts.c.name == filters.script)
+    if filters.since is not None:
+        statement = statement.where(_a.due_at >= to_us(filters.since))
+    if filters.until is not None:
+        statement = statement.where(_a.due_at < to_us(filters.until))
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
 
 
-def made_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
-    """Give a tenant's actions with ids behind ``after``, in the order of making."""
+def created_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
+    """Return a tenant's actions with ids greater than ``after``, by id."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(maximum))
 
 
-def still_open(connection: Connection, tenant_id: str, maximum: int) -> list[Action]:
-    """Give what is not over yet of a tenant."""
+def unfinished(connection: Connection, tenant_id: str, maximum: int) -> list[Action]:
+    """Return the unfinished actions of a tenant."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(maximum))
 
 
-def these(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
-    """Give a tenant's actions of these ids, those that are still there."""
+def by_ids(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
+    """Return the tenant's actions with these ids, as far as they exist."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id.in_(list(ids))))
 
 
@@ -339,9 +340,9 @@ def _action(row: AnyRow) -> Action:
         finished_at=_instant(row.finished_us),
         attempt=row.attempt,
         outcome=Outcome(row.outcome) if row.outcome else None,
-        result=loaded(row.result),
+        result=load_json(row.result),
         error=_error(row.error),
-        params=loaded(row.params),
+        params=load_json(row.params),
         request_key=row.request_key,
         step=row.step,
         replay_of=row.replay_of,
@@ -359,7 +360,7 @@ def _error(text: str | None) -> ScriptError | None:
 
 
 def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
-    """Give every try at an action in order, the one that runs now included."""
+    """Return the attempts of an action in order, a running one included."""
     found_by = select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
     action = connection.execute(found_by).first() if is_id(action_id) else None
     if action is None:
@@ -388,9 +389,11 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
 
 
 def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
-    """Give what the action's attempts logged, in order; of one that runs what is known of it yet."""
+    """Return the log lines of the action's attempts in order; of a running attempt those written so far."""
     action = get(connection, action_id, tenant_id)
-    lines = running_lines.of(connection, action.tenant_id, action_id) | _lines(connection, action.tenant_id, action_id)
+    lines = running_lines.lines_of(connection, action.tenant_id, action_id) | _lines(
+        connection, action.tenant_id, action_id
+    )
     return [line for key in sorted(lines) for line in lines[key]]
 
 

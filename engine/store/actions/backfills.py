@@ -1,4 +1,4 @@
-"""Runs again: a range of slots that did not run, or one action with the same or the newest version of its scripts."""
+"""Repeated runs: backfills of a range of slots, and replays of one action."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from lodger.engine.store.actions import actions
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency
-from lodger.engine.store.queue.version_pins import newest
+from lodger.engine.store.queue.version_pins import newest_versions
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schedules import schedules
@@ -31,8 +31,8 @@ _a = tables.actions.c
 
 
 @dataclass(frozen=True, slots=True)
-class Backfilled:
-    """What a backfill made. ``left_alone`` slots of the range had run, or had been backfilled, or are yet to come."""
+class Backfill:
+    """Result of a backfill. ``left_alone``: slots of the range that had run, were backfilled before, or are not due yet."""
 
     schedule_id: str
     actions: tuple[str, ...]
@@ -47,11 +47,11 @@ def backfill(
     start_us: int,
     end_us: int,
     now_us: int,
-) -> Backfilled:
-    """Make actions of the slots in [start, end) that did not run: skipped, in a gap, expired or cancelled, or before its time.
+) -> Backfill:
+    """Create actions for the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its creation.
 
-    They are due now, in slot order, with low priority, and behind every slot that comes due meanwhile: a backfill never costs
-    a live slot its run.
+    They are due now, in slot order, with low priority, behind every slot that comes due meanwhile: a backfill does not
+    delay live slots.
 
     Raises:
         InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
@@ -65,7 +65,7 @@ def backfill(
             why="slots to come are accounted when they are due",
             fix="give start < end, and end no later than now",
         )
-    (clock,) = tick.of(connection, tenant_id, [found.id])
+    (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
     forgotten = connection.scalar(
         select(tables.schedules.c.forgotten_us).where(
             tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
@@ -87,11 +87,11 @@ def backfill(
             fix="run it now, once on each node",
         )
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
-    states, backfilled = _known(connection, found.id, start_us, end_us)
+    states, backfilled = _slot_states(connection, found.id, start_us, end_us)
     run, left = slots_to_backfill(slots, states, backfilled)
-    script_id, version, steps = newest(connection, tenant_id, clock.script_id, revision.steps)
-    serially = revision.terms.overlap is not Overlap.ALLOW
-    held = serially and schedule_concurrency.busy(connection, found.id)
+    script_id, version, steps = newest_versions(connection, tenant_id, clock.script_id, revision.steps)
+    serially = revision.policies.overlap is not Overlap.ALLOW
+    held = serially and schedule_concurrency.has_unfinished(connection, found.id)
     rows = []
     for number, slot in enumerate(run):
         rows.append({
@@ -102,13 +102,13 @@ def backfill(
         })  # fmt: skip
     if rows:
         connection.execute(insert(tables.actions), rows)
-        ready_queue.widen(connection, [(tenant_id, revision.requires)])
+        ready_queue.add_queues(connection, [(tenant_id, revision.requires)])
         ready_queue.refresh(connection, [tenant_id])
-    return Backfilled(found.id, tuple(str(row["id"]) for row in rows), left + coming)
+    return Backfill(found.id, tuple(str(row["id"]) for row in rows), left + coming)
 
 
 def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:
-    """Give the accounted slots of the range, and how many the next tick will account."""
+    """Return the accounted slots of the range, and the number of slots that the next tick accounts."""
     maximum = whole("backfill_max")
     try:
         slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), maximum + 1))
@@ -132,7 +132,7 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
     return accounted, len(slots) - len(accounted)
 
 
-def _known(
+def _slot_states(
     connection: Connection, schedule_id: str, start_us: int, end_us: int
 ) -> tuple[dict[datetime, str], frozenset[datetime]]:
     rows = connection.execute(
@@ -158,10 +158,11 @@ def replay(
     newer: bool = False,
     request_key: str | None = None,
 ) -> Action:
-    """Repeat an action that is over, from its first step, with its params and slot; it waits for what is unfinished.
+    """Repeat a finished action from its first step, with its params and slot; it waits for unfinished actions.
 
     Args:
-        newer: run the newest versions of its scripts instead of those it had. What never had one runs the newest anyway.
+        newer: run the newest versions of its scripts instead of the original ones. An action without versions always
+        runs the newest.
 
     Raises:
         NotFound: action_unknown.
@@ -169,14 +170,14 @@ def replay(
         InputError: replay_gap, params_too_large, params_too_deep.
     """
     tenants.require_active(connection, tenant_id)
-    before = actions.asked(connection, tenant_id, request_key)
+    before = actions.find_request(connection, tenant_id, request_key)
     if before is not None:
         return before
     which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
     row = connection.execute(which).first() if is_id(action_id) else None
     if row is None:
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
-    if row.state not in actions.OVER:
+    if row.state not in actions.FINISHED:
         raise Conflict("action_open", f"the action is {row.state}", fix="wait for its end, or cancel it")
     if row.slot_to is not None:
         raise InputError("replay_gap", "this row stands for many slots", fix="backfill the range instead")
@@ -184,18 +185,20 @@ def replay(
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
     script_id, version, steps = _scripts(connection, row, revision, newer=newer)
-    param_checks.fitting(
+    param_checks.check_text(
         context, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0)
     )
-    busy = row.schedule_id is not None and schedule_concurrency.busy(connection, row.schedule_id, row.node_key)
+    busy = row.schedule_id is not None and schedule_concurrency.has_unfinished(
+        connection, row.schedule_id, row.node_key
+    )
     made: dict[str, Any] = {
         "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",
         "slot": row.slot, "due_at": now_us, "priority": row.priority, "replay_of": row.id, "params": row.params,
-        "held": int(busy and revision is not None and revision.terms.overlap is not Overlap.ALLOW),
+        "held": int(busy and revision is not None and revision.policies.overlap is not Overlap.ALLOW),
         "script_id": script_id, "script_version": version, "steps": steps, "request_key": request_key,
         "node_key": row.node_key, "requires": row.requires,
     }  # fmt: skip
-    return actions.store(context, connection, made)
+    return actions.insert_request(context, connection, made)
 
 
 def _scripts(
@@ -211,8 +214,12 @@ def _scripts(
             tables.schedule_revisions.c.schedule_id == row.schedule_id,
             tables.schedule_revisions.c.revision == row.revision,
         )
-        return newest(connection, row.tenant_id, str(connection.scalar(first)), revision.steps if revision else ())
+        return newest_versions(
+            connection, row.tenant_id, str(connection.scalar(first)), revision.steps if revision else ()
+        )
     had = json.loads(row.steps) if row.steps else [[row.script_id, row.script_version]]
     if newer:
-        return newest(connection, row.tenant_id, had[0][0], [{"script_id": script} for script, _version in had])
+        return newest_versions(
+            connection, row.tenant_id, had[0][0], [{"script_id": script} for script, _version in had]
+        )
     return had[0][0], had[0][1], row.steps

@@ -1,8 +1,8 @@
-"""The requests by which schedules run on changes.
+"""Run requests of schedules that run on changes.
 
-A run that is asked for here is a request of its schedule with origin ``change``. One at a time: while anything of the schedule is
-unfinished nothing is asked for, and the caller comes again. Each change asks for one run, over all nodes, whether or not that run
-reads it.
+A run on changes is a request of its schedule with origin ``change``. There is at most one unfinished run of a schedule:
+while anything of it is unfinished, no run is requested and the caller tries again later. Each change requests one run
+over all nodes, whether or not that run reads it.
 """
 
 from enum import StrEnum
@@ -21,20 +21,20 @@ _k, _a = tables.schedule_clock.c, tables.actions.c
 
 
 def busy(connection: Connection, schedule_id: str) -> bool:
-    """Whether anything of a schedule is unfinished, a try that waits to be repeated included."""
+    """Whether a schedule has an unfinished action, one that waits for a retry included."""
     of = (_a.schedule_id == schedule_id, _a.state.in_(tables.OPEN))
     return connection.scalar(select(_a.id).where(*of).limit(1)) is not None
 
 
-class Woken(StrEnum):
-    """What became of a schedule that has something to read."""
+class TriggerResult(StrEnum):
+    """Result of a request for a run of a schedule with unread changes."""
 
     ASKED = "asked"
-    BUSY = "busy"  # come again
-    RESTS = "rests"  # paused, suspended, deleted, or closed by an exclusion: whoever looks at all comes again
+    BUSY = "busy"  # the caller tries again
+    RESTS = "rests"  # paused, suspended, deleted, or closed by an exclusion
 
 
-def wake(
+def request_run(
     context: StoreContext,
     connection: Connection,
     follower: Follower,
@@ -42,50 +42,50 @@ def wake(
     *,
     before: Position | None,
     until: Position,
-) -> Woken:
-    """Ask for a run of a schedule, no sooner after its last one than its tenant's limits allow.
+) -> TriggerResult:
+    """Request a run of a schedule, no sooner after its last one than its tenant's limits allow.
 
     Args:
-        before: up to which change a run was asked for when the caller looked; another node may have asked since.
-        until: up to which change there is something to read now.
+        before: last change for which the caller knows a requested run; another node may have requested one since.
+        until: last change that is to be read now.
     """
     ready_queue.lock(connection, [follower.tenant_id])
-    if followers.woken(connection, follower) != before:
-        return Woken.BUSY
+    if followers.last_requested(connection, follower) != before:
+        return TriggerResult.BUSY
     clock = connection.execute(
         select(_k.state, _k.revision).where(_k.tenant_id == follower.tenant_id, _k.schedule_id == follower.schedule_id)
     ).first()
     if clock is None or clock.state != "armed":
-        return Woken.RESTS
+        return TriggerResult.RESTS
     revision = context.revision_cache.revision(connection, follower.tenant_id, follower.schedule_id, clock.revision)
     if not revision.recurrence.is_open(from_us(now_us)):
-        return Woken.RESTS
+        return TriggerResult.RESTS
     if busy(connection, follower.schedule_id):
-        return Woken.BUSY
+        return TriggerResult.BUSY
     limits = connection.scalar(select(tables.tenants.c.limits).where(tables.tenants.c.id == follower.tenant_id))
-    gap_us = context.sources.allowance(limits or "{}").min_interval_s * 1_000_000
+    gap_us = context.content_cache.allowance(limits or "{}").min_interval_s * 1_000_000
     last: int | None = connection.scalar(select(func.max(_a.started_us)).where(_a.schedule_id == follower.schedule_id))
     due_us = now_us if last is None else max(now_us, last + gap_us)
-    if not _asked(context, connection, follower.tenant_id, follower.schedule_id, None, due_us):
-        return Woken.RESTS
-    followers.note_woken(connection, follower, until)
-    return Woken.ASKED
+    if not _request(context, connection, follower.tenant_id, follower.schedule_id, None, due_us):
+        return TriggerResult.RESTS
+    followers.record_requested(connection, follower, until)
+    return TriggerResult.ASKED
 
 
-def again(
+def request_continuation(
     context: StoreContext, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int
 ) -> bool:
-    """Ask for the run that goes on where this action's left changes unread; whether it was asked for."""
-    if schedule_concurrency.busy(connection, schedule_id):
+    """Request a run that continues after this action, which left changes unread; return whether one was created."""
+    if schedule_concurrency.has_unfinished(connection, schedule_id):
         return False
-    return _asked(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
+    return _request(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
 
 
-def _asked(
+def _request(
     context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, key: str | None, due_us: int
 ) -> bool:
     try:
         actions.run_now(context, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
-    except (Conflict, NotFound):  # suspended or deleted meanwhile: whoever resumes it finds what waits
+    except (Conflict, NotFound):  # suspended or deleted meanwhile: unread changes are found when it is resumed
         return False
     return True

@@ -1,4 +1,4 @@
-"""What goes on right now: what runs and for how long, beside what it used to take; what is overdue, and why."""
+"""Monitoring queries: running attempts beside their usual durations, and overdue actions with the reason."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from lodger.engine.store.schema.scheduling import (
     turns,
 )
 
-#: Later than any run ends.
+#: Later than the end of any run.
 FOREVER_US = 2**62
 #: (schedule, step)
 Track = tuple[str, int]
@@ -34,12 +34,12 @@ _a = actions.c
 
 @dataclass(frozen=True, slots=True)
 class RunningNow:
-    """An attempt that runs.
+    """A running attempt.
 
     Attributes:
-        elapsed_ms: since it started, by this process's clock.
-        pace: of the same step of the schedule's earlier runs.
-        slow: it has taken longer already than :mod:`lodger.engine.policy.pace` finds usual.
+        elapsed_ms: since its start, by this process's clock.
+        pace: durations of the same step in earlier runs of the schedule.
+        slow: it has taken longer than :mod:`lodger.engine.policy.pace` finds usual.
     """
 
     action_id: str
@@ -60,13 +60,14 @@ class RunningNow:
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """What should have started.
+    """An action or a slot that should have started.
 
     Attributes:
-        action_id: None for a schedule whose slot nobody has ticked.
+        action_id: None for a slot without an action, because no node has ticked its schedule.
         waits_ms: since it was due.
-        why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``concurrent_runs`` (of its
-            tenant), ``tenant_suspended``, ``node_memory``, ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
+        why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``concurrent_runs`` (of
+            its tenant), ``tenant_suspended``, ``node_memory``, ``node_long``, ``unticked`` (no node ticks), ``slots``
+            (all are taken).
     """
 
     action_id: str | None
@@ -90,7 +91,7 @@ _named = (
 
 
 def running(connection: Connection, now_us: int, tenant_id: str | None, limit: int) -> list[RunningNow]:
-    """Give what runs, longest first."""
+    """Return the running attempts, longest first."""
     statement = _named.where(_a.state == literal_column("'running'")).order_by(_a.started_us, _a.id).limit(limit)
     if tenant_id is not None:
         statement = statement.where(_a.tenant_id == tenant_id)
@@ -111,12 +112,12 @@ def running(connection: Connection, now_us: int, tenant_id: str | None, limit: i
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedAttempt:
     """An attempt beside earlier runs of the same schedule and step.
 
     Attributes:
-        took_ms: so far, while it runs.
-        times: of the median; None while nothing is known.
+        took_ms: duration, up to now while it runs.
+        times: duration as a multiple of the median; None if there are no earlier runs.
     """
 
     step: int
@@ -130,8 +131,8 @@ class Compared:
 _UNKNOWN = pace([])
 
 
-def compared(connection: Connection, action: Action, now_us: int) -> list[Compared]:
-    """Compare the attempts of an action, in order, with runs that ended before its first attempt began."""
+def compare_attempts(connection: Connection, action: Action, now_us: int) -> list[ComparedAttempt]:
+    """Compare the attempts of an action, in order, with runs that ended before its first attempt started."""
     tried = tries(connection, action.id, action.tenant_id)
     if not tried:
         return []
@@ -142,7 +143,7 @@ def compared(connection: Connection, action: Action, now_us: int) -> list[Compar
         usual = known.get((str(action.schedule_id), each.step), _UNKNOWN)
         took_ms = each.usage.wall_ms if each.finished_at else (now_us - to_us(each.started_at)) / 1000
         times = round(took_ms / usual.median_ms, 3) if usual.median_ms else None
-        found.append(Compared(each.step, each.n, took_ms, usual, times, usual.slow(took_ms)))
+        found.append(ComparedAttempt(each.step, each.n, took_ms, usual, times, usual.slow(took_ms)))
     return found
 
 
@@ -184,7 +185,7 @@ def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FORE
 def overdue(
     context: StoreContext, connection: Connection, now_us: int, tenant_id: str | None, grace_us: int, limit: int
 ) -> list[Overdue]:
-    """Give what should have started more than ``grace_us`` ago and has not, longest first."""
+    """Return actions and slots that are overdue by more than ``grace_us``, longest first."""
     before = now_us - grace_us
     waiting = _named.where(_a.state.in_(("ready", "waiting_retry")), _a.due_at < before)
     clocks = (
@@ -200,7 +201,7 @@ def overdue(
         waiting = waiting.where(_a.tenant_id == tenant_id)
         clocks = clocks.where(schedule_clock.c.tenant_id == tenant_id)
     rows = connection.execute(waiting.order_by(_a.due_at, _a.id).limit(limit)).all()
-    why = _Why(context, connection, now_us, rows)
+    why = _WaitReasons(context, connection, now_us, rows)
     found = [
         Overdue(
             row.id,
@@ -221,12 +222,12 @@ def overdue(
     return sorted(found, key=lambda each: -each.waits_ms)[:limit]
 
 
-class _Why:
-    """Says of what waits why it does."""
+class _WaitReasons:
+    """Finds the reason why an action waits."""
 
     def __init__(self, context: StoreContext, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
         ids = sorted({row.tenant_id for row in rows})
-        self._nodes = placements.living(context, connection, now_us)
+        self._nodes = placements.living_nodes(context, connection, now_us)
         self._tenants = {
             row.id: row
             for row in connection.execute(

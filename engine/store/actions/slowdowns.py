@@ -1,4 +1,4 @@
-"""Finds schedules whose runs have become slower, and keeps their baselines; the decision is :mod:`lodger.engine.policy.slowdown`."""
+"""Finds schedules with runs that became slower, and stores their baselines; :mod:`lodger.engine.policy.slowdown` decides."""
 
 import json
 from collections.abc import Iterable
@@ -14,19 +14,19 @@ from lodger.engine.store.schema.scheduling import schedules
 
 #: The webhook event of a slow-down.
 EVENT = webhook_events.ENGINE_PREFIX + "schedule.slowed"
-#: Number of its message among an action's effects: beneath those of attempts, which are below 0 by their number.
+#: Effect number of its message, below those of attempts, which are negative attempt numbers.
 PLACE = -(1 << 30)
 _c = schedules.c
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A step of a schedule whose baseline is to be stored.
+    """A new baseline of a step of a schedule.
 
     Attributes:
-        claim: of the run that was looked at.
-        stored: the schedule's baselines as they were read, JSON; None if there were none.
-        slowdown: what has just begun; None if only the baseline is new.
+        claim: of the reviewed run.
+        stored: the schedule's baselines as read, JSON; None if there were none.
+        slowdown: a slow-down that has just begun; None if only the baseline is new.
     """
 
     claim: Claim
@@ -35,8 +35,8 @@ class Review:
     slowdown: Slowdown | None
 
 
-def find(connection: Connection, claims: Iterable[Claim]) -> list[Review]:
-    """Review the steps that these successful runs belong to; return those whose baseline changes."""
+def review_runs(connection: Connection, claims: Iterable[Claim]) -> list[Review]:
+    """Review the steps of these successful runs; return those with a changed baseline."""
     by_track = {(str(claim.schedule_id), claim.step): claim for claim in claims}
     ids = sorted({schedule for schedule, _step in by_track})
     stored = {row.id: row.baselines for row in connection.execute(select(_c.id, _c.baselines).where(_c.id.in_(ids)))}
@@ -51,8 +51,8 @@ def find(connection: Connection, claims: Iterable[Claim]) -> list[Review]:
     return found
 
 
-def keep(connection: Connection, reviews: Iterable[Review], now_us: int) -> list[Review]:
-    """Store the baselines, and enqueue the webhooks; return the slow-downs that no other node has stored meanwhile."""
+def store_baselines(connection: Connection, reviews: Iterable[Review], now_us: int) -> list[Review]:
+    """Store the baselines and enqueue the webhooks; return the slow-downs that no other node has stored meanwhile."""
     begun = []
     for each in reviews:
         claim = each.claim

@@ -1,7 +1,7 @@
-"""Opens the ledger's database and hands out its two kinds of transaction: one that writes, one that only reads.
+"""Opens the ledger's database and provides write transactions and read snapshots.
 
-Everything above this module speaks SQLAlchemy Core; what differs between databases is the driver's
-(:mod:`lodger.engine.store.stores`). :mod:`lodger.engine.store.queue.ready_queue` says how writers wait for each other.
+Callers use SQLAlchemy Core; differences between databases are the driver's (:mod:`lodger.engine.store.stores`). How
+writers wait for each other is described in :mod:`lodger.engine.store.queue.ready_queue`.
 """
 
 import threading
@@ -15,12 +15,12 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.notify import Hints
-from lodger.engine.store.migrations.revision import Progress, current, head, silent
+from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress
 from lodger.engine.store.stores import Driver, addresses, patience
-from lodger.engine.store.stores.addresses import shown
+from lodger.engine.store.stores.addresses import mask_password
 from lodger.engine.store.stores.features import CommitWatcher, ServerWatcher
 
-#: Durability of a commit on SQLite: FULL survives a power cut, NORMAL a killed process only.
+#: Durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
 SYNCHRONOUS = ("FULL", "NORMAL")
 
 
@@ -28,15 +28,15 @@ class Database:
     """The open ledger.
 
     Args:
-        url: ``sqlite:///path``, ``postgresql://…`` or a plain path of a SQLite file; ``:memory:`` is refused
-            because a second connection would see another database.
+        url: ``sqlite:///path``, ``postgresql://…`` or the path of a SQLite file. ``:memory:`` is refused, because a
+            second connection would open another database.
         synchronous: see :data:`SYNCHRONOUS`; SQLite only.
-        patience_s: how long a server may be silent while it owes an answer; PostgreSQL only.
+        patience_s: maximum time to wait for an answer of the server; PostgreSQL only.
         progress: called before each migration.
 
     Raises:
-        Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_newer, database_busy; of a server also
-            database_unreachable, database_refused, database_encoding.
+        Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_newer, database_busy;
+            of a server also database_unreachable, database_refused, database_encoding.
         InputError: database_url.
     """
 
@@ -45,15 +45,15 @@ class Database:
         url: str,
         *,
         synchronous: str = "FULL",
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         patience_s: float = patience.PATIENCE_S,
     ) -> None:
-        self.driver, self.url = addresses.ledger(url)
+        self.driver, self.url = addresses.ledger_url(url)
         self.hints = Hints()
         self._writer = self.driver.writer()
         self._closed = False
         self._patience_s = patience_s
-        #: How many transactions that may have written have ended in this process.
+        #: Number of write transactions that have ended in this process.
         self.written = 0
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
@@ -72,7 +72,7 @@ class Database:
 
     @contextmanager
     def write(self, *, counted: bool = True) -> Iterator[Connection]:
-        """Open one transaction that may write; commits at the end, rolls back on any exception.
+        """Open a write transaction; it commits at the end and rolls back on any exception.
 
         Args:
             counted: whether :attr:`written` counts it.
@@ -81,41 +81,41 @@ class Database:
             with self._writer, _explained(self.driver, self.url), self.engine.begin() as connection:
                 yield connection
         finally:
-            # Whatever became of it: an answer that was lost on the way may have been a commit.
+            # Counted after failures too: a commit may have succeeded although its answer was lost.
             if counted:
                 with self._counting:
                     self.written += 1
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Open one consistent snapshot; never waits for the writer. Nothing may be written in it."""
+        """Open a consistent read-only snapshot; it never waits for a writer."""
         with _explained(self.driver, self.url), self.engine.connect() as connection:
             connection = connection.execution_options(**self.driver.read_options)
             with connection.begin():
                 yield connection
 
     def file_watcher(self) -> CommitWatcher | None:
-        """Return what tells of any commit at any time; None where a server has to be asked. The caller closes it."""
+        """Return a commit watcher that reads a file, or None for a server. The caller closes it."""
         return self.driver.file_watcher(self.url)
 
     def server_watcher(self) -> ServerWatcher | None:
-        """Return the commit watcher of a server, None where there is no server. The caller closes it."""
+        """Return the commit watcher of a server, or None if there is no server. The caller closes it."""
         return self.driver.server_watcher(self.url, self._patience_s)
 
     def close(self) -> None:
-        """Close every connection, one that a thread still uses when the thread is done with it; safe to call twice."""
+        """Close every connection; one in use is closed when its thread returns it. Safe to call twice."""
         self._closed = True
         self.engine.dispose()
 
     def _returned(self, _raw: object, entry: ConnectionPoolEntry) -> None:
-        # The pool that is disposed of knows nothing of a connection that is out, and would keep it when it comes back.
+        # A disposed pool does not know the connections in use, and would keep them when they are returned.
         if self._closed:
             entry.close()
 
 
 @contextmanager
 def _explained(driver: Driver, url: URL) -> Iterator[None]:
-    """Turn a refusal that concerns the host into an error that says what to do."""
+    """Convert database errors that concern the host into errors with a fix."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -138,4 +138,4 @@ def _unstorable(what: str) -> InputError:
     )
 
 
-__all__ = ["SYNCHRONOUS", "Database", "shown"]
+__all__ = ["SYNCHRONOUS", "Database", "mask_password"]

@@ -1,4 +1,4 @@
-"""Looks at a database without changing it: which schema it has and which this version wants."""
+"""Inspects a database without changing it: the revision of its schema and the revision that this version needs."""
 
 from dataclasses import asdict, dataclass
 
@@ -12,7 +12,7 @@ from lodger.engine.store.stores import addresses, driver_of
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found. ``verdict`` is ``current``, ``absent``, ``empty``, ``behind`` or ``newer``."""
+    """Result of an inspection. ``verdict`` is ``current``, ``absent``, ``empty``, ``behind`` or ``newer``."""
 
     place: str
     revision: str | None
@@ -24,23 +24,23 @@ class Inspection:
         return asdict(self)
 
 
-def inspected(place: str) -> Inspection:
-    """Look at a ledger's place.
+def inspect_database(place: str) -> Inspection:
+    """Inspect the database at an address.
 
     Args:
-        place: a SQLite file's path or a SQLAlchemy URL.
+        place: path of a SQLite file, or a SQLAlchemy URL.
 
     Raises:
         InputError: database_url.
-        Unavailable: not_a_database, database_unreadable and the other faults of a host.
+        Unavailable: not_a_database, database_unreadable and other errors of the host.
     """
     wanted = head()
-    shown = addresses.shown(place)
+    shown = addresses.mask_password(place)
     try:
         url = addresses.read_only(place)
         if url is None:
             return Inspection(place, None, wanted, "absent")
-        engine = create_engine(addresses.opened_as(url))
+        engine = create_engine(addresses.opened_url(url))
         driver = driver_of(engine)
     except (*addresses.UNOPENABLE, LookupError) as error:
         raise InputError("database_url", f"{shown!r} names no database that Lodger can open", why=str(error)) from None

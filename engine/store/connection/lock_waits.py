@@ -1,4 +1,4 @@
-"""Sessions that have waited for a lock for a second, and the sessions that hold it."""
+"""Database sessions that have waited for a lock for at least a second, and the sessions that hold it."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,17 @@ from sqlalchemy import Connection
 from lodger.engine.store.stores import driver_of
 from lodger.engine.store.stores.features import Session
 
-#: Shorter waits are how locks work, seconds.
+#: Waits that are shorter are normal, seconds.
 MIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A session that waits, and the sessions it waits for, up to those that wait for none.
+    """A waiting session, and the sessions that block it directly and indirectly.
 
     Attributes:
         waited_s: how long it has waited.
-        blockers: nearest first; the last ones hold up all others.
+        blockers: nearest first; the last ones block all others.
     """
 
     waits: Session
@@ -26,7 +26,7 @@ class Chain:
 
 
 def chains(connection: Connection, min_s: float = MIN_S) -> list[Chain]:
-    """Return the chains of this database, longest wait first; none where one transaction writes at a time."""
+    """Return the chains of this database, longest wait first; empty on a database with one writer at a time."""
     sessions = {row[0].pid: row for row in driver_of(connection).waiting_sessions(connection)}
     found = []
     for session, waited_s, holders in sessions.values():

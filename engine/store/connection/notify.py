@@ -1,8 +1,8 @@
-"""Notifies nodes of other processes of a change, so that they look at once, where the database can notify; a hint only.
+"""Notifications of changes to the nodes in other processes, where the database supports them; a hint only.
 
-A notification is delivered when its transaction commits, takes a lock of the whole cluster to do so, and is lost on a node that does
-not listen. So none is sent for work that nodes make themselves, at most one in a while by each process, and no node relies on
-them: every node polls as well.
+A notification is delivered when its transaction commits, takes a lock of the whole cluster, and is lost on a node that
+does not listen. Therefore none is sent for work that nodes create themselves, each process sends at most one per
+``WINDOW_S``, and every node polls as well.
 """
 
 from sqlalchemy import Connection
@@ -10,18 +10,18 @@ from sqlalchemy import Connection
 from lodger.engine.store.stores import driver_of
 
 CHANNEL = "lodger_changed"
-#: Least time between two hints of one process. A node that hears one looks once more after it, for what was changed meanwhile.
+#: Minimum time between two notifications of one process. A node that receives one checks again after this time.
 WINDOW_S = 0.02
 
 
 class Hints:
-    """What one process sends."""
+    """The notifications of one process."""
 
     def __init__(self) -> None:
         self._sent_s = float("-inf")
 
     def send(self, connection: Connection, elapsed_s: float) -> None:
-        """Send one with this transaction, unless one has just been sent."""
+        """Send a notification with this transaction, unless one was sent within ``WINDOW_S``."""
         driver = driver_of(connection)
         if not driver.has_notifications or 0 <= elapsed_s - self._sent_s < WINDOW_S:
             return

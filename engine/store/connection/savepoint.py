@@ -1,8 +1,8 @@
-"""A part of a transaction that is taken back by itself when it fails: what a run asked for, among the ends of others.
+"""A savepoint: a part of a transaction that is rolled back alone when it fails.
 
-SQLAlchemy's ``begin_nested`` does the same with an object, a name and two compiled statements for each, which no cache of
-statements keeps: for the ends of many small runs in one transaction that was a tenth of all work. These are always the same
-three statements. Savepoints of one name may lie within each other: the innermost is meant.
+Used for the effects of one attempt in a transaction with many. SQLAlchemy's ``begin_nested`` creates an object, a name
+and two compiled statements each time; that was a tenth of the work of small runs. These are always the same three
+statements. Savepoints of one name may be nested: a statement refers to the innermost.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ _SET, _BACK, _DROP = (f"{verb} lodger_part" for verb in ("SAVEPOINT", "ROLLBACK 
 
 @contextmanager
 def savepoint(connection: Connection) -> Iterator[None]:
-    """Take back what is done inside when it raises.
+    """Roll back the statements inside if an exception is raised.
 
     Raises:
-        DBAPIError: the savepoint is gone with its transaction; what ended that is its context, see
-            :func:`lodger.engine.effects.database_errors.behind`.
+        DBAPIError: the savepoint was lost with its transaction; the cause is the exception's context, see
+        :func:`lodger.engine.effects.database_errors.behind`.
     """
     connection.exec_driver_sql(_SET)
     try:
         yield
     except BaseException:
-        # Of a connection that is gone the server has taken everything back; to ask it would hide what happened.
+        # A server rolls back a lost connection by itself; a statement would hide the cause.
         if not connection.closed and not connection.invalidated:
             connection.exec_driver_sql(_BACK)
             connection.exec_driver_sql(_DROP)

@@ -1,4 +1,4 @@
-"""What a cancelled attempt leaves: its logs and what it used, written after its worker has died."""
+"""Logs and usage of cancelled attempts, written after their worker was killed."""
 
 import json
 from collections import Counter, defaultdict
@@ -9,13 +9,13 @@ from sqlalchemy import Connection, bindparam, update
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.lifecycle.claims import Lease, holds
+from lodger.engine.store.lifecycle.claims import Lease, holds_lease
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import attempt_logs, attempts
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 
 _t = attempts.c
-#: Whoever took the action away has ended the attempt; only its own node knows the rest, and only once.
+#: The attempt was ended by another transaction; only its own node knows the rest, and only once.
 _complete = (
     update(attempts)
     .where(
@@ -45,11 +45,12 @@ def write(
     now_us: int,
     warned: list[usage.Warned] | None = None,
 ) -> list[Claim]:
-    """Complete the rows of these attempts; give those that had one. None without the lease under which they ran.
+    """Complete the rows of cancelled attempts; return the claims with a row. Without the lease they ran under, nothing is written.
 
-    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    Args:
+        warned: receives the tenants that reached the warning level of a budget of the day.
     """
-    if not holds(connection, lease):
+    if not holds_lease(connection, lease):
         return []
     ready_queue.lock(connection, {claim.tenant_id for claim, _finished in batch})
     found: list[Claim] = []
@@ -71,11 +72,11 @@ def write(
                            "n": claim.attempt, "lines": lines})  # fmt: skip
             stored[claim.tenant_id] += storage_usage.size(lines)
         charged[claim.tenant_id, now_us // usage.DAY_US].update({"runs": 1, "cpu_us": used["cpu"]})
-        charged[claim.tenant_id, claim.started_us // usage.DAY_US] += usage.counted(finished.spent, applied=False)
+        charged[claim.tenant_id, claim.started_us // usage.DAY_US] += usage.chargeable(finished.spent, applied=False)
     insert_absent(connection, attempt_logs, logged)
     nearly = usage.charge(context, connection, charged)
     if warned is not None:
         warned += nearly
     budget_reservations.release(connection, [(claim.tenant_id, claim.action_id, claim.attempt) for claim in found])
-    storage_usage.grow(connection, stored)
+    storage_usage.add_history(connection, stored)
     return found

@@ -1,4 +1,4 @@
-"""Takes actions that may start: least recently served tenant first, each within its cap."""
+"""Claims actions that may start: least recently served tenant first, each within its limit of concurrent runs."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -11,11 +11,11 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
-from lodger.engine.store.content_cache import Source, VersionKey
-from lodger.engine.store.context import StoreContext, loaded
-from lodger.engine.store.lifecycle.schedule_context import NOTHING, schedule_runs, upcoming
-from lodger.engine.store.queue import ready_queue as turn
-from lodger.engine.store.queue.candidates import Line, candidates, running
+from lodger.engine.store.content_cache import VersionContent, VersionKey
+from lodger.engine.store.context import StoreContext, load_json
+from lodger.engine.store.lifecycle.schedule_context import NO_RUNS, schedule_runs, upcoming
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.queue.candidates import TenantQueue, candidates, running
 from lodger.engine.store.queue.expiry import expire
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import nodes
@@ -31,14 +31,14 @@ from lodger.engine.store.usage import usage
 from lodger.engine.store.usage.day_budgets import end_waiting
 from lodger.sandbox.limits import Limits
 
-#: How many more waiting actions, and tenants, a node looks at when it cannot take the first.
-LOOKED = 64
+#: Number of further waiting actions, and of further tenants, that a node considers if the first do not fit.
+LOOKAHEAD = 64
 _LONG = Limits(wall_ms=LONG_MS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who claims: a node, the epoch it holds, and the labels it carries."""
+    """The claiming node, the epoch of its lease, and the labels it carries."""
 
     node_id: str
     epoch: int
@@ -64,8 +64,8 @@ _queue = (
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=_home)
 )  # fmt: skip
-# Not by the index of instants: SQLite, whose statistics may say that few rows are in it, would read and sort all that wait now. By
-# the index in the order of service it reads as many as it returns.
+# Not by the index on startable_at: SQLite, with misleading statistics, would read and sort all waiting rows. The index
+# in the order of service reads only as many rows as it returns.
 _queues = PerDriver(
     lambda driver: _queue.where(
         turns.c.startable_at.is_not(None),
@@ -79,19 +79,19 @@ _take = UpdateMany(
     {"state": "running"},
     {"attempt": actions.c.attempt + 1},
 )
-_tell_why = (
+_set_reason = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
     .values(reason=bindparam("why"))
 )
 
 
-_held = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node")).with_for_update(read=True)
+_lease_state = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node")).with_for_update(read=True)
 
 
-def holds(connection: Connection, lease: Lease) -> bool:
-    """Whether the node still has this lease. What is claimed under a lost one would be rescued by nobody."""
-    row = connection.execute(_held, {"node": lease.node_id}).first()
+def holds_lease(connection: Connection, lease: Lease) -> bool:
+    """Whether the node still has this lease. Actions claimed under a lost lease would not be rescued."""
+    row = connection.execute(_lease_state, {"node": lease.node_id}).first()
     return row is not None and row.epoch == lease.epoch and row.state == "alive"
 
 
@@ -104,114 +104,120 @@ def claim(
     room: Room | None = None,
     spent: dict[str, str] | None = None,
 ) -> list[Claim]:
-    """Start up to ``free`` actions under this node's lease; none when it holds the lease no more.
+    """Start up to ``free`` actions under this node's lease; none if the lease is lost.
 
-    Tenants share what is free evenly; what one leaves, the next may take.
+    Tenants share the free slots evenly; what one leaves, the next may take.
 
     Args:
-        room: what of the node is free beside slots; what does not fit waits and says why.
-        spent: is told which tenants have used up a budget of the day, and which.
+        room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
+        spent: receives the exhausted budget of each tenant that has used up its day.
     """
-    if free <= 0 or not holds(connection, lease):
+    if free <= 0 or not holds_lease(connection, lease):
         return []
-    sets = turn.fitting(connection, lease.labels, now_us)
+    sets = ready_queue.label_sets(connection, lease.labels, now_us)
     if sets.expiring:
         expire(connection, now_us)
     room = room or unbounded(free)
-    # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
-    looked = free + LOOKED if room.refuses(_LONG) else free
-    waiting = _line(connection, sets, looked, now_us)
-    terms = {row.tenant_id: row for row in waiting}
+    # A node that refuses some actions considers more tenants: those in front may have none that fits.
+    lookahead = free + LOOKAHEAD if room.refuses(_LONG) else free
+    waiting = _lock_queues(connection, sets, lookahead, now_us)
+    tenant_rows = {row.tenant_id: row for row in waiting}
     for row in waiting:
-        context.meet(row.tenant_id, row.generation)
-    left = _left(context, connection, terms, now_us, spent)
-    lines = [Line(row.tenant_id, row.requires, 0) for row in waiting if left[row.tenant_id] > 0]
-    found = _candidates(context, connection, room, lines, terms, left, free, now_us)
-    context.revision_cache.revisions(connection, _bound(row for rows in found.values() for row in rows))
+        context.check_generation(row.tenant_id, row.generation)
+    remaining = _remaining(context, connection, tenant_rows, now_us, spent)
+    queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if remaining[row.tenant_id] > 0]
+    found = _candidates(context, connection, room, queues, tenant_rows, remaining, free, now_us)
+    context.revision_cache.revisions(connection, _revision_keys(row for rows in found.values() for row in rows))
     taken: list[Any] = []
-    for number, line in enumerate(lines):
-        share = -(-(free - len(taken)) // (len(lines) - number))
-        rows, maximum = found.get((line.tenant_id, line.requires), ()), min(share, left[line.tenant_id])
-        fitting, room = _fitting(context, connection, rows, maximum, terms[line.tenant_id].limits, room)
-        left[line.tenant_id] -= len(fitting)
+    for number, queue in enumerate(queues):
+        share = -(-(free - len(taken)) // (len(queues) - number))
+        rows, maximum = found.get((queue.tenant_id, queue.requires), ()), min(share, remaining[queue.tenant_id])
+        fitting, room = _choose(context, connection, rows, maximum, tenant_rows[queue.tenant_id].limits, room)
+        remaining[queue.tenant_id] -= len(fitting)
         taken += fitting
-    _start(context, connection, lease, taken, terms, now_us)
-    turn.served(connection, terms, now_us)
-    return _described(context, connection, lease, taken, terms, now_us)
+    _start(context, connection, lease, taken, tenant_rows, now_us)
+    ready_queue.record_served(connection, tenant_rows, now_us)
+    return _build_claims(context, connection, lease, taken, tenant_rows, now_us)
 
 
-def _left(
-    context: StoreContext, connection: Connection, terms: dict[str, AnyRow], now_us: int, spent: dict[str, str] | None
+def _remaining(
+    context: StoreContext,
+    connection: Connection,
+    tenant_rows: dict[str, AnyRow],
+    now_us: int,
+    spent: dict[str, str] | None,
 ) -> dict[str, int]:
-    """Give how many more of each tenant may start; what waits of one whose budget of the day is used up ends here."""
-    at_work = running(connection, terms)
-    left: dict[str, int] = {}
-    for tenant, row in terms.items():
-        allowed, used = context.sources.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
+    """Return how many actions of each tenant may start; the waiting actions of a tenant with an exhausted budget end here."""
+    running_counts = running(connection, tenant_rows)
+    remaining: dict[str, int] = {}
+    for tenant, row in tenant_rows.items():
+        allowed, used = context.content_cache.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
         reason = exhausted(allowed, used)
         if reason is not None:
             end_waiting(connection, tenant, reason, now_us)
-            left[tenant] = 0
+            remaining[tenant] = 0
             if spent is not None:
                 spent[tenant] = reason
             continue
-        left[tenant] = row.cap - at_work.get(tenant, 0)
+        remaining[tenant] = row.cap - running_counts.get(tenant, 0)
         if allowed.runs_per_day is not None:
-            # What runs now may count too: what is over the budget by it waits until it is known.
-            left[tenant] = min(left[tenant], allowed.runs_per_day - used.runs - at_work.get(tenant, 0))
-    return left
+            # Running actions may count too: actions beyond the budget wait until those have ended.
+            remaining[tenant] = min(remaining[tenant], allowed.runs_per_day - used.runs - running_counts.get(tenant, 0))
+    return remaining
 
 
 def _candidates(
     context: StoreContext,
     connection: Connection,
     room: Room,
-    lines: Sequence[Line],
-    terms: dict[str, AnyRow],
-    left: dict[str, int],
+    queues: Sequence[TenantQueue],
+    tenant_rows: dict[str, AnyRow],
+    remaining: dict[str, int],
     free: int,
     now_us: int,
 ) -> dict[tuple[str, str], list[AnyRow]]:
-    """Find what may start: an even share of each line, and where some have less than theirs, more of the others."""
-    share = -(-free // max(1, len(lines)))
-    for line in lines:
-        line.maximum = _looked_at(context, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
-    found = candidates(connection, lines, now_us)
-    had = {line: len(found.get((line.tenant_id, line.requires), ())) for line in lines}
-    spare, may = free, dict(left)
-    for line in lines:
-        own = min(had[line], share, may[line.tenant_id])
-        may[line.tenant_id] -= own
+    """Find startable actions: an even share for each queue; if some queues have fewer, more of the others."""
+    share = -(-free // max(1, len(queues)))
+    for queue in queues:
+        queue.maximum = _lookahead(
+            context, room, tenant_rows[queue.tenant_id].limits, min(share, remaining[queue.tenant_id])
+        )
+    found = candidates(connection, queues, now_us)
+    counts = {queue: len(found.get((queue.tenant_id, queue.requires), ())) for queue in queues}
+    spare, allowed_more = free, dict(remaining)
+    for queue in queues:
+        own = min(counts[queue], share, allowed_more[queue.tenant_id])
+        allowed_more[queue.tenant_id] -= own
         spare -= own
-    more = [line for line in lines if had[line] >= line.maximum and may[line.tenant_id] > 0]
+    more = [queue for queue in queues if counts[queue] >= queue.maximum and allowed_more[queue.tenant_id] > 0]
     if spare > 0 and more:
-        for line in more:
-            line.maximum = _looked_at(
-                context, room, terms[line.tenant_id].limits, min(share + spare, left[line.tenant_id])
+        for queue in more:
+            queue.maximum = _lookahead(
+                context, room, tenant_rows[queue.tenant_id].limits, min(share + spare, remaining[queue.tenant_id])
             )
         found |= candidates(connection, more, now_us)
     return found
 
 
-def _looked_at(context: StoreContext, room: Room, tenant_limits: str, maximum: int) -> int:
-    """Give how many actions of a line are looked at: more, where the first may not fit."""
-    # No schedule may have more than its tenant: when that fits, whatever is taken fits.
-    return maximum if room.takes(maximum, context.sources.limits(tenant_limits, None)) else maximum + LOOKED
+def _lookahead(context: StoreContext, room: Room, tenant_limits: str, maximum: int) -> int:
+    """Return how many actions of a queue are considered: more, if the first ones may not fit."""
+    # No schedule has higher limits than its tenant: if the tenant's fit, any action fits.
+    return maximum if room.takes(maximum, context.content_cache.limits(tenant_limits, None)) else maximum + LOOKAHEAD
 
 
-def _line(connection: Connection, sets: turn.Fitting, maximum: int, now_us: int) -> Sequence[Any]:
-    """Lock and give whose turn it is, least recently served first; what another transaction works on is passed by."""
+def _lock_queues(connection: Connection, sets: ready_queue.LabelSets, maximum: int, now_us: int) -> Sequence[Any]:
+    """Lock and return the queues to serve, least recently served first; queues locked by another transaction are skipped."""
     values = {"now": now_us, "free": maximum, "day": now_us // usage.DAY_US, "bound": sets.bound}
     found: list[Any] = []
-    for one in sets.required:
-        found += connection.execute(_queues.of(connection), values | {"one": one}).all()
+    for labels in sets.required:
+        found += connection.execute(_queues.of(connection), values | {"one": labels}).all()
     return found if len(sets.required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:maximum]
 
 
-def _fitting(
+def _choose(
     context: StoreContext, connection: Connection, rows: Sequence[Any], maximum: int, tenant_limits: str, room: Room
 ) -> tuple[list[Any], Room]:
-    """Choose what fits of the first that wait; what does not says why. Give what was chosen and the room that is left."""
+    """Choose the first waiting actions that fit, record why others do not; return the choice and the remaining room."""
     chosen: list[Any] = []
     waiting = []
     for row, limits in zip(rows, _limits(context, connection, rows, tenant_limits), strict=True):
@@ -224,7 +230,7 @@ def _fitting(
         elif row.reason != why:
             waiting.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
     if waiting:
-        connection.execute(_tell_why, waiting)
+        connection.execute(_set_reason, waiting)
     return chosen, room
 
 
@@ -233,10 +239,10 @@ def _start(
     connection: Connection,
     lease: Lease,
     rows: Sequence[Any],
-    terms: dict[str, AnyRow],
+    tenant_rows: dict[str, AnyRow],
     now_us: int,
 ) -> None:
-    """Put what was chosen under the lease."""
+    """Mark the chosen actions as running under the lease."""
     _take.run(
         connection,
         [
@@ -246,82 +252,90 @@ def _start(
                 "node_id": lease.node_id,
                 "lease_epoch": lease.epoch,
                 "started_us": now_us,
-                "deadline_us": now_us + _patience_us(context, terms[row.tenant_id].limits),
+                "deadline_us": now_us + _time_limit_us(context, tenant_rows[row.tenant_id].limits),
             }
             for row in rows
         ],
     )
 
 
-def _bound(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
+def _revision_keys(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
     return {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
 
 
 def _limits(context: StoreContext, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
-    """Give the limits of each of these actions of one tenant."""
+    """Return the limits of each of these actions of one tenant."""
     found = []
     for row in rows:
-        wishes = None
+        limits_text = None
         if row.revision is not None:
-            wishes = context.revision_cache.revision(
+            limits_text = context.revision_cache.revision(
                 connection, row.tenant_id, row.schedule_id, row.revision
             ).limits_of(row.step)
-        found.append(context.sources.limits(tenant_limits, wishes))
+        found.append(context.content_cache.limits(tenant_limits, limits_text))
     return found
 
 
-def _patience_us(context: StoreContext, tenant_limits: str) -> int:
-    return context.sources.limits(tenant_limits, None).wall_ms * 1000 + int(context.settings.grace_s * 1_000_000)
+def _time_limit_us(context: StoreContext, tenant_limits: str) -> int:
+    return context.content_cache.limits(tenant_limits, None).wall_ms * 1000 + int(context.settings.grace_s * 1_000_000)
 
 
-def _be_patient(
-    context: StoreContext, connection: Connection, rows: Sequence[Any], sources: dict[VersionKey, Source], now_us: int
+def _extend_deadlines(
+    context: StoreContext,
+    connection: Connection,
+    rows: Sequence[Any],
+    sources: dict[VersionKey, VersionContent],
+    now_us: int,
 ) -> None:
-    """Let handlers have the time that they asked for, before they are taken from their node."""
-    late = []
+    """Extend the deadline of handlers that asked for more time."""
+    extensions = []
     for row in rows:
         source = sources[row.tenant_id, row.script_id, row.script_version]
         if source.kind == "host":
-            patience_s = json.loads(source.modules["host.json"])["deadline_s"] + context.settings.grace_s
-            late.append({"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(patience_s * 1_000_000)})
-    if late:
-        connection.execute(_put_off, late)
+            deadline_s = json.loads(source.modules["host.json"])["deadline_s"] + context.settings.grace_s
+            extensions.append(
+                {"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(deadline_s * 1_000_000)}
+            )
+    if extensions:
+        connection.execute(_extend, extensions)
 
 
-_put_off = (
+_extend = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
     .values(deadline_us=bindparam("until"))
 )
 
 
-def _described(
+def _build_claims(
     context: StoreContext,
     connection: Connection,
     lease: Lease,
     rows: Sequence[Any],
-    terms: dict[str, AnyRow],
+    tenant_rows: dict[str, AnyRow],
     now_us: int,
 ) -> list[Claim]:
-    context.revision_cache.revisions(connection, _bound(rows))
+    context.revision_cache.revisions(connection, _revision_keys(rows))
     known = schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
-    sources = context.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
-    _be_patient(context, connection, rows, sources, now_us)
+    sources = context.content_cache.versions(
+        connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows}
+    )
+    _extend_deadlines(context, connection, rows, sources, now_us)
     ahead: dict[str, tuple[int, ...]] = {}
-    days = {tenant: usage.today(context, terms[tenant]) for tenant in {row.tenant_id for row in rows}}
+    days = {tenant: usage.day_usage(context, tenant_rows[tenant]) for tenant in {row.tenant_id for row in rows}}
     claims = []
     for row in rows:
         key = (row.tenant_id, row.schedule_id, row.revision)
         revision = context.revision_cache.revision(connection, *key) if row.revision is not None else None
-        last = known.get(row.schedule_id, NOTHING)
+        last = known.get(row.schedule_id, NO_RUNS)
         if revision is not None and row.schedule_id not in ahead:
             ahead[row.schedule_id] = upcoming(revision, last[0])
         source = sources[row.tenant_id, row.script_id, row.script_version]
         params = row.params if row.params is not None or revision is None else revision.params
         if row.step > 0:
             params = row.handed
-        wishes = revision.limits_of(row.step) if revision else None
-        tenant, today = terms[row.tenant_id], days[row.tenant_id]
+        limits_text = revision.limits_of(row.step) if revision else None
+        tenant, today = tenant_rows[row.tenant_id], days[row.tenant_id]
         claims.append(
             Claim(
                 action_id=row.id,
@@ -341,15 +355,17 @@ def _described(
                 due_us=row.due_at,
                 started_us=now_us,
                 tz=revision.tz if revision else "UTC",
-                params=loaded(params),
+                params=load_json(params),
                 previous_slot_us=last[1],
                 upcoming_us=ahead.get(row.schedule_id, ()),
-                last_result=loaded(last[2]),
+                last_result=load_json(last[2]),
                 last_start_us=last[3],
                 last_node=last[4],
-                grants=context.sources.grants(tenant.grants, source.grants, revision.grants if revision else None),
-                limits=context.sources.limits(tenant.limits, wishes),
-                budgets=context.sources.budgets(tenant.limits, wishes),
+                grants=context.content_cache.grants(
+                    tenant.grants, source.grants, revision.grants if revision else None
+                ),
+                limits=context.content_cache.limits(tenant.limits, limits_text),
+                budgets=context.content_cache.budgets(tenant.limits, limits_text),
                 day=today.limited,
                 storage=(today.allowed.storage_bytes, (tenant.kept_bytes or 0) + (tenant.history_bytes or 0)),
                 tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,

@@ -1,11 +1,11 @@
-"""What a wall clock that was set back leaves behind: instants of the past that now lie ahead.
+"""Repairs the ledger after a wall clock was set back, when stored instants of the past lie in the future.
 
-A lease that was renewed before the step seems to last until that time has come again, and while it does nobody takes over
-what a dead node ran. A tenant that was served before the step seems to be served later than all others, and while it does
-everybody goes before it. Both are brought to the present as soon as somebody looks; living nodes renew their leases anyway.
+A lease renewed before the step would last until that time comes again, and the actions of a dead node would not be
+rescued. A tenant served before the step would be served after all others. Both are set to the present as soon as a node
+checks; living nodes renew their leases anyway.
 
-What now is must be asked in the very moment of writing: a node that was held up since it looked at a clock would take the
-leases that were renewed meanwhile for such that lie ahead.
+The time is read at the moment of writing: a node that was suspended since it read a clock would mistake leases that
+were renewed meanwhile for future ones.
 """
 
 from collections.abc import Callable
@@ -18,32 +18,32 @@ from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.store.stores import PerDriver
 
-#: So far ahead may be what another node has just written: clocks of nodes differ by two seconds at most, else they claim nothing.
+#: Clocks of nodes differ by two seconds at most, otherwise they claim nothing; instants this far ahead are normal.
 SLACK_US = 3_000_000
 
 _served = (turns.c.startable_at.is_not(None), turns.c.served_us > bindparam("now") + SLACK_US)
 _turns = update(turns).where(*_served).values(served_us=bindparam("now"))
 
 
-def back(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> bool:
-    """Whether something lies ahead that was in the past when it was written; reads only.
+def is_ahead(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> bool:
+    """Whether a stored instant lies in the future; reads only.
 
     Args:
-        now_us: gives this node's time.
+        now_us: returns this node's time.
     """
     now = now_us()
-    any_of, _mended = _of(context, connection)
+    any_of, _mended = _queries(context, connection)
     return connection.scalar(any_of, {"now": now, "lease_now": now}) is not None
 
 
-def mend(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
-    """Bring it to the present."""
-    _any_of, mended = _of(context, connection)
+def repair(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
+    """Set future instants to the present."""
+    _any_of, mended = _queries(context, connection)
     connection.execute(mended, {"lease_now": now_us()})
     connection.execute(_turns, {"now": now_us()})
 
 
-def _of(context: StoreContext, connection: Connection) -> tuple[Any, Any]:
+def _queries(context: StoreContext, connection: Connection) -> tuple[Any, Any]:
     return _by_database.of(connection) if context.database_time else _BY_NODE
 
 

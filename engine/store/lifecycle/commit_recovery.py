@@ -1,4 +1,4 @@
-"""What became of commits whose answer was lost on the way: they may have been done, and the ledger knows it."""
+"""Finds out whether commits succeeded after their answer was lost on the way."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, attempts
 from lodger.sandbox.outcome import Outcome
 
-#: Written by whoever took an attempt away from its node, under the node's own name and epoch.
+#: Written by another transaction that took the attempt from its node, under the node's name and epoch.
 _BY_OTHERS = frozenset({Outcome.WORKER_LOST, Outcome.CANCELLED})
 
 _t, _a = attempts.c, actions.c
@@ -22,13 +22,15 @@ _written = (
 )  # fmt: skip
 
 
-def found(connection: Connection, node_id: str, doubted: Iterable[tuple[Claim, Finished]]) -> list[Settled]:
-    """Give those of these attempts whose end was written by this node's own commit, as it has become since."""
+def find_committed(
+    connection: Connection, node_id: str, unconfirmed: Iterable[tuple[Claim, Finished]]
+) -> list[Settled]:
+    """Return those of these attempts with an end written by this node's commit, in their present state."""
     settled = []
-    for claim, finished in doubted:
-        given = {"tenant": claim.tenant_id, "id": claim.action_id, "of_step": claim.step, "number": claim.attempt,
+    for claim, finished in unconfirmed:
+        keys = {"tenant": claim.tenant_id, "id": claim.action_id, "of_step": claim.step, "number": claim.attempt,
                  "node": node_id, "epoch": claim.lease_epoch}  # fmt: skip
-        row = connection.execute(_written, given).first()
+        row = connection.execute(_written, keys).first()
         if row is not None and (row.outcome == finished.outcome.value or Outcome(row.outcome) not in _BY_OTHERS):
             settled.append(_settled(claim, row))
     return settled
@@ -36,7 +38,7 @@ def found(connection: Connection, node_id: str, doubted: Iterable[tuple[Claim, F
 
 def _settled(claim: Claim, row: AnyRow) -> Settled:
     state = row.state
-    if row.attempt != claim.attempt:  # it has gone on already
+    if row.attempt != claim.attempt:  # a later attempt has started already
         state = "ready" if row.step > claim.step else "waiting_retry"
     retry_at = row.due_at if state == row.state == "waiting_retry" else None
     return Settled(

@@ -1,4 +1,4 @@
-"""How an attempt's end changes its action: the one place where a running action gets its next state."""
+"""The end of an attempt: the one place where a running action gets its next state."""
 
 import json
 from collections import Counter, defaultdict
@@ -23,20 +23,20 @@ from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
 
-_OVER = {"done", "failed", "cancelled"}
+_FINISHED = {"done", "failed", "cancelled"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """One attempt that is over.
+    """A finished attempt.
 
     Attributes:
         row: the running action: tenant_id, id, schedule_id, revision, step, attempt, node_id, lease_epoch, started_us,
             tenant_faults, engine_faults, conflicts, steps, node_key.
-        reason: a word for the action row when the outcome alone does not tell (suspended, superseded).
-        spent: what it used of its budgets, by name.
-        drew: it held a share of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
-        day: on which its effects count, days since 1970; None for the one on which it ends.
+        reason: reason for the action row, if the outcome does not imply it (suspended, superseded).
+        spent: used amounts of its budgets, by name.
+        drew: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
+        day: day that its effects are counted on, in days since 1970; None for the day on which it ends.
     """
 
     row: Any
@@ -54,12 +54,12 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of an action: its new state and, when it is tried again, from when.
+    """The state of an action after an attempt and, for a retry, its start.
 
     Attributes:
-        state: ``ready`` when the next step may start.
-        step: the one whose attempt has ended.
-        paused: its schedule was paused by this end.
+        state: ``ready`` if the next step may start.
+        step: step of the ended attempt.
+        paused: whether this end paused the schedule.
     """
 
     tenant_id: str
@@ -74,14 +74,14 @@ class Settled:
 
 
 @dataclass(slots=True)
-class _Sheet:
-    """What one transaction writes."""
+class _Changes:
+    """Rows that one transaction writes."""
 
     moved: list[dict[str, Any]] = field(default_factory=list)
     stepped: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
     logged: list[dict[str, Any]] = field(default_factory=list)
-    over: set[schedule_concurrency.Line] = field(default_factory=set)
+    finished: set[schedule_concurrency.LineKey] = field(default_factory=set)
     counted: list[tuple[str, str, bool]] = field(default_factory=list)
     used: usage.Charges = field(default_factory=lambda: defaultdict(Counter))
     stored: Counter[str] = field(default_factory=Counter)
@@ -95,64 +95,67 @@ def settle(
     now_us: int,
     warned: list[usage.Warned] | None = None,
 ) -> list[Settled]:
-    """Store the ends of attempts and move their actions on; the caller has checked that it may (lease, state).
+    """Store the ends of attempts and update their actions; the caller has checked lease and state.
 
-    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    Args:
+        warned: receives the tenants that reached the warning level of a budget of the day.
     """
     endings = list(endings)
     if not endings:
         return []
-    bound = [end.row for end in endings if end.row.schedule_id is not None]
-    context.revision_cache.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in bound})
-    sheet = _Sheet()
-    settled = [_settled(context, connection, sheet, ending, now_us) for ending in endings]
-    _move_on.run(connection, sheet.moved)
-    if sheet.stepped:
-        connection.execute(_step_on, sheet.stepped)
-    insert_many(connection, attempts, sheet.tried)
-    insert_many(connection, attempt_logs, sheet.logged)
-    nearly = usage.charge(context, connection, sheet.used)
+    scheduled = [end.row for end in endings if end.row.schedule_id is not None]
+    context.revision_cache.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in scheduled})
+    changes = _Changes()
+    settled = [_settle_one(context, connection, changes, ending, now_us) for ending in endings]
+    _update_actions.run(connection, changes.moved)
+    if changes.stepped:
+        connection.execute(_start_next_step, changes.stepped)
+    insert_many(connection, attempts, changes.tried)
+    insert_many(connection, attempt_logs, changes.logged)
+    newly_warned = usage.charge(context, connection, changes.used)
     if warned is not None:
-        warned += nearly
-    budget_reservations.release(connection, sheet.held)
-    storage_usage.grow(connection, sheet.stored)
-    schedule_concurrency.release(connection, sheet.over)
-    failed = schedule_concurrency.count_failures(connection, sheet.counted)
-    halted = {schedule for tenant, schedule in failed if tick.halt_failing(context, connection, tenant, schedule)}
+        warned += newly_warned
+    budget_reservations.release(connection, changes.held)
+    storage_usage.add_history(connection, changes.stored)
+    schedule_concurrency.release(connection, changes.finished)
+    failed = schedule_concurrency.count_failures(connection, changes.counted)
+    halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
     _publish_ends(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
     return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
 
 
-def _settled(context: StoreContext, connection: Connection, sheet: _Sheet, ending: Ending, now_us: int) -> Settled:
+def _settle_one(
+    context: StoreContext, connection: Connection, changes: _Changes, ending: Ending, now_us: int
+) -> Settled:
     row, outcome = ending.row, ending.outcome
     schedule: str | None = row.schedule_id
     revision = context.revision_cache.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
-    faults, wait = _weighed(ending, revision.retry if revision else _DEFAULT)
+    faults, wait = _count_faults(ending, revision.retry if revision else _DEFAULT)
     state, due = _next_state(outcome, wait, now_us)
     following = next_step(row.steps, row.step) if outcome is Outcome.OK else None
     if following is not None:
         state, due = "ready", now_us
         script, version = following
-        sheet.stepped.append(_key_of(row) | {"script": script, "version": version, "given": ending.result})
+        changes.stepped.append(_update_key(row) | {"script": script, "version": version, "given": ending.result})
         ending = replace(ending, result=None)
-    sheet.moved.append(_move(ending, state, due, faults, now_us))
-    sheet.tried.append(_attempt(ending, now_us))
+    changes.moved.append(_action_values(ending, state, due, faults, now_us))
+    changes.tried.append(_attempt(ending, now_us))
     lines = None
     if ending.logs:
         lines = json.dumps([[line.level, line.text, line.us] for line in ending.logs])
-        sheet.logged.append(_key(row) | {"lines": lines})
-    tried = sheet.tried[-1]
-    sheet.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
-    _count(sheet.used, ending, now_us)
-    # What has not ended well may have ended without a report, which would say whether it drew.
+        changes.logged.append(_attempt_key(row) | {"lines": lines})
+    tried = changes.tried[-1]
+    changes.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
+    _charge(changes.used, ending, now_us)
+    # A failed attempt may have ended without a report of its reservation.
     if ending.drew or outcome is not Outcome.OK:
-        sheet.held.append((row.tenant_id, row.id, row.attempt))
+        changes.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
-        sheet.over.add((row.tenant_id, schedule, row.node_key))
+        changes.finished.add((row.tenant_id, schedule, row.node_key))
         counts = revision is not None and revision.conduct.pause_after and outcome.blames is not Blame.ENGINE
         if counts and state in {"done", "failed"}:
-            sheet.counted.append((row.tenant_id, schedule, state == "failed"))
+            changes.counted.append((row.tenant_id, schedule, state == "failed"))
     retry_at = due if following is None else None
     return Settled(row.tenant_id, row.id, schedule, row.attempt, state, outcome, retry_at_us=retry_at, step=row.step)
 
@@ -160,7 +163,7 @@ def _settled(context: StoreContext, connection: Connection, sheet: _Sheet, endin
 _DEFAULT = Retry()
 
 
-def _weighed(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]:
+def _count_faults(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]:
     row, outcome = ending.row, ending.outcome
     conflict = outcome is Outcome.CONFLICT
     faults = FailureCounts(
@@ -168,7 +171,7 @@ def _weighed(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]
         engine=row.engine_faults + (outcome.blames is Blame.ENGINE),
         conflicts=row.conflicts + conflict,
     )
-    # A later slot waits for this action to end: it is not tried again.
+    # A later slot waits for the end of this action: no retry.
     return faults, None if row.reason == SUPERSEDED else retry_wait_s(retry, outcome, faults)
 
 
@@ -182,7 +185,7 @@ def _next_state(outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[st
     return "waiting_retry", now_us + int(wait_s * 1_000_000)
 
 
-def _move(ending: Ending, state: str, due: int | None, faults: FailureCounts, now_us: int) -> dict[str, Any]:
+def _action_values(ending: Ending, state: str, due: int | None, faults: FailureCounts, now_us: int) -> dict[str, Any]:
     row, error = ending.row, ending.error
     return {
         "k_tenant": row.tenant_id,
@@ -200,7 +203,7 @@ def _move(ending: Ending, state: str, due: int | None, faults: FailureCounts, no
     }
 
 
-_move_on = UpdateMany(
+_update_actions = UpdateMany(
     actions,
     {"k_tenant": "tenant_id", "k_id": "id"},
     ("state", "due_at", "reason", "tenant_faults", "engine_faults", "conflicts", "finished_us", "outcome", "result", "error"),
@@ -208,7 +211,7 @@ _move_on = UpdateMany(
 )  # fmt: skip
 
 
-_step_on = (
+_start_next_step = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
     .values(
@@ -216,7 +219,7 @@ _step_on = (
         script_id=bindparam("script"),
         script_version=bindparam("version"),
         handed=bindparam("given"),
-        # Each step has its own tries; attempt numbers go on, because they are part of the fence.
+        # Each step has its own retries; attempt numbers continue, because they are part of the fence.
         tenant_faults=0,
         engine_faults=0,
         conflicts=0,
@@ -224,7 +227,7 @@ _step_on = (
 )
 
 
-def _key_of(row: AnyRow) -> dict[str, Any]:
+def _update_key(row: AnyRow) -> dict[str, Any]:
     return {"k_tenant": row.tenant_id, "k_id": row.id}
 
 
@@ -232,13 +235,13 @@ def _error_text(error: ScriptError | None) -> str | None:
     return None if error is None else json.dumps(asdict(error), ensure_ascii=False)
 
 
-def _key(row: AnyRow) -> dict[str, Any]:
+def _attempt_key(row: AnyRow) -> dict[str, Any]:
     return {"tenant_id": row.tenant_id, "action_id": row.id, "step": row.step, "n": row.attempt}
 
 
 def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
     row, used = ending.row, ending.usage
-    return _key(row) | {
+    return _attempt_key(row) | {
         "node_id": row.node_id,
         "lease_epoch": row.lease_epoch,
         "started_us": row.started_us,
@@ -253,44 +256,44 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
     }
 
 
-def _count(used: usage.Charges, ending: Ending, now_us: int) -> None:
-    """Charge an attempt: what it used whatever became of it to the day it began on, what happens by its end to this one."""
+def _charge(used: usage.Charges, ending: Ending, now_us: int) -> None:
+    """Charge an attempt: calls and reads to the day of its start, effects to the day of its end."""
     row, outcome = ending.row, ending.outcome
     if outcome.blames is Blame.ENGINE:
         return
-    good = outcome is Outcome.OK
-    spent = ending.spent or (budget_table.of_effects(ending.effects) if good else {})
-    begun, today = row.started_us // usage.DAY_US, now_us // usage.DAY_US
+    ok = outcome is Outcome.OK
+    spent = ending.spent or (budget_table.of_effects(ending.effects) if ok else {})
+    start_day, today = row.started_us // usage.DAY_US, now_us // usage.DAY_US
     used[row.tenant_id, today].update({"runs": 1, "cpu_us": int(ending.usage.cpu_ms * 1000)})
-    for name, amount in usage.counted(spent, applied=good).items():
-        of_end = today if ending.day is None else ending.day
-        used[row.tenant_id, of_end if budget_table.BY_NAME[name].effect else begun][name] += amount
+    for name, amount in usage.chargeable(spent, applied=ok).items():
+        end_day = today if ending.day is None else ending.day
+        used[row.tenant_id, end_day if budget_table.BY_NAME[name].effect else start_day][name] += amount
 
 
 def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptError | None]], now_us: int) -> None:
-    """Enqueue how these actions ended for the webhooks that subscribe to it; each end is a Settled and its error."""
-    over = [(settled, error) for settled, error in ends if settled.state in _OVER]
-    if not over:
+    """Enqueue the end of these actions for the webhooks that subscribe to it."""
+    finished = [(settled, error) for settled, error in ends if settled.state in _FINISHED]
+    if not finished:
         return
-    tenant_ids = sorted({settled.tenant_id for settled, _ in over})
+    tenant_ids = sorted({settled.tenant_id for settled, _ in finished})
     wanted = select(webhook_rows.c.tenant_id, webhook_rows.c.events).where(
         webhook_rows.c.tenant_id.in_(tenant_ids), webhook_rows.c.state == "on"
     )
     events: dict[str, list[list[str]]] = {}
     for row in connection.execute(wanted):
         events.setdefault(row.tenant_id, []).append(json.loads(row.events))
-    for settled, error in over:
+    for settled, error in finished:
         event = f"{webhook_events.ENGINE_PREFIX}action.{settled.state}"
         if any(webhook_events.matches(patterns, event) for patterns in events.get(settled.tenant_id, ())):
-            # Below nought are the numbers of attempts: no effect of a script has such a place.
+            # Negative numbers are those of attempts: no effect of a script has one.
             place = (settled.action_id, settled.step, -settled.attempt)
             webhook_events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)
 
 
 def _event_data(settled: Settled, error: ScriptError | None) -> dict[str, Any]:
-    shown = None
+    error_shown = None
     if error is not None:
-        shown = {"name": error.name, "message": error.message, "file": error.file, "line": error.line}
+        error_shown = {"name": error.name, "message": error.message, "file": error.file, "line": error.line}
     return {
         "tenant": settled.tenant_id,
         "action": settled.action_id,
@@ -299,5 +302,5 @@ def _event_data(settled: Settled, error: ScriptError | None) -> dict[str, Any]:
         "outcome": settled.outcome.value,
         "step": settled.step,
         "attempt": settled.attempt,
-        "error": shown,
+        "error": error_shown,
     }

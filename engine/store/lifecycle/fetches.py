@@ -1,4 +1,4 @@
-"""Answers to the requests of a run that is to be repeated: kept until its step is over, given again to the next run."""
+"""Responses to the HTTP requests of a repeated attempt: kept until its step is over, and replayed to the next attempt."""
 
 import json
 import zlib
@@ -11,7 +11,7 @@ from lodger.engine.store.lifecycle.endings import Settled
 from lodger.engine.store.schema.script_data import fetches
 from lodger.sandbox.outcome import Outcome
 
-#: After these the same step is run again though its script did nothing wrong: what it was answered still holds.
+#: After these outcomes the step is repeated through no fault of its script: the responses are still valid.
 REPEATED = (Outcome.CONFLICT, Outcome.ENGINE_FAULT, Outcome.WORKER_LOST)
 
 _c = fetches.c
@@ -20,14 +20,14 @@ _kept = select(_c.key, _c.answer, _c.body).where(*_of_step)
 _forget = delete(fetches).where(*_of_step)
 
 
-def kept(connection: Connection, tenant_id: str, action_id: str, step: int) -> dict[str, Answer]:
-    """Give what the runs before were answered, by the request's key."""
+def load(connection: Connection, tenant_id: str, action_id: str, step: int) -> dict[str, Answer]:
+    """Return the kept responses of earlier attempts, by request key."""
     rows = connection.execute(_kept, {"tenant": tenant_id, "action": action_id, "step": step})
     return {row.key: _answer(row.answer, zlib.decompress(row.body)) for row in rows}
 
 
-def settle(connection: Connection, claim: Claim, fetched: Sequence[Fetched], outcome: Outcome) -> None:
-    """Keep what a run was answered that is to be repeated; forget what was kept for one that is over."""
+def store(connection: Connection, claim: Claim, fetched: Sequence[Fetched], outcome: Outcome) -> None:
+    """Keep the responses of an attempt that will be repeated; delete those of a finished step."""
     step = {"tenant": claim.tenant_id, "action": claim.action_id, "step": claim.step}
     if outcome not in REPEATED:
         if claim.tries > 1:
@@ -40,8 +40,8 @@ def settle(connection: Connection, claim: Claim, fetched: Sequence[Fetched], out
             connection.execute(insert(fetches), rows)
 
 
-def forget(connection: Connection, over: Sequence[Settled]) -> None:
-    """Forget what was kept of steps that are not run again after all."""
+def delete_kept(connection: Connection, over: Sequence[Settled]) -> None:
+    """Delete the kept responses of steps that are not repeated."""
     steps = [{"tenant": each.tenant_id, "action": each.action_id, "step": each.step} for each in over]
     if steps:
         connection.execute(_forget, steps)

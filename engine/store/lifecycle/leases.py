@@ -1,8 +1,8 @@
-"""One lease per node: who is alive, who has lost its actions. Times are the database's: on SQLite this machine's, on
-PostgreSQL the server's, whatever the nodes' own clocks say.
+"""Leases of nodes: registration, renewal, release, and rescue of the actions of lost nodes.
 
-An epoch is never used twice: it moves when a node begins and when its lease is taken from it, so that whatever a node
-still wants to commit under an old epoch changes nothing.
+Times are the database's: this machine's on SQLite, the server's on PostgreSQL, whatever the clocks of the nodes show.
+An epoch is never used twice: it increases when a node registers and when its lease is taken away, so that a late commit
+under an old epoch changes nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
-from lodger.engine.store.queue.ready_queue import lock_those, refresh
+from lodger.engine.store.queue.ready_queue import lock_matching, refresh
 from lodger.engine.store.queue.schedule_concurrency import release
 from lodger.engine.store.queue.stops import SUPERSEDED, cancel_where
 from lodger.engine.store.schema.nodes import nodes
@@ -27,7 +27,7 @@ from lodger.sandbox.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """What was taken back from nodes: names of the nodes that were lost and what became of their actions."""
+    """Result of a rescue: names of the lost nodes and the new states of their actions."""
 
     nodes: tuple[str, ...]
     actions: tuple[Settled, ...]
@@ -42,10 +42,10 @@ def register(
     labels: Iterable[str] = (),
     slots: int = 0,
 ) -> Lease:
-    """Begin (again) as a node: a new epoch, a fresh lease. What ran under the old epoch is taken back first.
+    """Register a node (again) with a new epoch and a fresh lease; actions running under its old epoch are taken back first.
 
     Args:
-        labels: what it carries beside its own name.
+        labels: labels that it carries beside its own name.
     """
     now_us = context.lease_us(connection, now_us)
     carried = frozenset(labels) | {NODE + name}
@@ -68,30 +68,30 @@ _relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
 
 
 def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: int) -> bool:
-    """Move the lease's end on; False when it was lost, and with it every action claimed under it.
+    """Extend the lease; return False if it was lost, and with it every action claimed under it.
 
     Args:
-        now_us: the time that leases are kept by (:meth:`Books.lease_us`).
+        now_us: time for leases (:meth:`StoreContext.lease_us`).
     """
-    mine = {"node": lease.node_id, "lease": lease.epoch}
-    return connection.execute(_renew, mine | {"until": now_us + context.settings.lease_us, "now": now_us}).rowcount == 1
+    own = {"node": lease.node_id, "lease": lease.epoch}
+    return connection.execute(_renew, own | {"until": now_us + context.settings.lease_us, "now": now_us}).rowcount == 1
 
 
 def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
-    """Let a node carry other labels from now on; what it has claimed goes on."""
+    """Replace a node's labels; actions that it has claimed are unaffected."""
     carried = frozenset(labels) | {label for label in lease.labels if label.startswith(NODE)}
     connection.execute(_relabel, {"node": lease.node_id, "lease": lease.epoch, "carried": written(carried)})
     return replace(lease, labels=carried)
 
 
-def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
-    """End the lease in good order: what still runs goes back to ready, nobody's fault; give the ids handed back."""
-    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
-    # Nodes before tenants, as everywhere: whoever rescues this node now is waited for.
+def unregister(connection: Connection, lease: Lease, now_us: int) -> list[str]:
+    """Release the lease; running actions become ready again without a fault. Return their ids."""
+    own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    # Nodes are locked before tenants, as everywhere, so that a concurrent rescue of this node finishes first.
     connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
-    _lock_tenants(connection, *mine)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
-    give_back(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
+    _lock_tenants(connection, *own)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
+    return_actions(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
     budget_reservations.release_unreported(connection, [lease.node_id])
     connection.execute(
         update(nodes)
@@ -102,36 +102,36 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
 
 
 def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
-    lock_those(connection, select(actions.c.tenant_id).where(*which).distinct())
+    lock_matching(connection, select(actions.c.tenant_id).where(*which).distinct())
 
 
-_give_back = (
+_return = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == bindparam("action"), is_running)
     .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
 )
 
 
-def give_back(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
-    """Make running actions ready again, as if they had not been claimed; the attempt number is not used again."""
+def return_actions(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
+    """Make running actions ready again, as if they had not been claimed; the attempt numbers are not reused."""
     keys = [{"tenant": tenant, "action": action} for tenant, action, _attempt in rows]
     if keys:
-        connection.execute(_give_back, keys)
+        connection.execute(_return, keys)
         budget_reservations.release(connection, rows)
         refresh(connection, {key["tenant"] for key in keys})
 
 
-def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
-    """Make attempts (action id, number) of this lease ready again that never began: their claim was written, its answer lost."""
-    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
-    _lock_tenants(connection, *mine)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
+def return_unstarted(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
+    """Make attempts (action id, number) of this lease ready again that never started because the answer to their claim was lost."""
+    own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    _lock_tenants(connection, *own)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
     wanted = set(attempts)
-    give_back(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
+    return_actions(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
 
 
 def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescued:
-    """Take the actions of nodes whose lease has ended, and attempts past their deadline; they run again."""
+    """Take back the actions of nodes with an expired lease, and attempts past their deadline; they run again."""
     now_us = context.lease_us(connection, now_us)
     lost = connection.execute(
         select(nodes.c.id, nodes.c.name)
@@ -142,13 +142,13 @@ def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescue
         connection.execute(
             update(nodes).where(nodes.c.id.in_([row.id for row in lost])).values(state="lost", epoch=nodes.c.epoch + 1)
         )
-    gone = [row.id for row in lost]
-    _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(gone), actions.c.deadline_us < now_us))
-    settled = _take_back(context, connection, gone, now_us)
+    lost_ids = [row.id for row in lost]
+    _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(lost_ids), actions.c.deadline_us < now_us))
+    settled = _take_back(context, connection, lost_ids, now_us)
     _cancel_superseded(connection, now_us)
-    late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
+    overdue = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
     message = "the attempt was silent long after its wall limit"
-    settled += settle(context, connection, [_lost(row, message) for row in late], now_us)
+    settled += settle(context, connection, [_worker_lost(row, message) for row in overdue], now_us)
     return Rescued(tuple(row.name for row in lost), tuple(settled))
 
 
@@ -159,34 +159,36 @@ def _take_back(context: StoreContext, connection: Connection, node_ids: list[str
     rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
     budget_reservations.release_unreported(connection, node_ids)
     message = "the node that ran this attempt stopped renewing its lease"
-    return settle(context, connection, [_lost(row, message) for row in rows], now_us)
+    return settle(context, connection, [_worker_lost(row, message) for row in rows], now_us)
 
 
-def _lost(row: object, message: str) -> Ending:
+def _worker_lost(row: object, message: str) -> Ending:
     return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
 
 
 def _cancel_superseded(connection: Connection, now_us: int) -> None:
-    """Cancel the attempts whose place a later slot takes and that have not ended in time; let those slots start."""
-    late = and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
+    """Cancel attempts past their deadline that a later slot supersedes, and let those slots start."""
+    overdue = and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
     columns = (actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key)
-    lines = [(row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(select(*columns).where(late))]
+    lines = [
+        (row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(select(*columns).where(overdue))
+    ]
     if lines:
-        cancel_where(connection, late, now_us, SUPERSEDED)
+        cancel_where(connection, overdue, now_us, SUPERSEDED)
         release(connection, lines)
         refresh(connection, {tenant for tenant, _schedule, _key in lines})
 
 
-def overdue(context: StoreContext, connection: Connection, now_us: int) -> bool:
-    """Whether there is anything to rescue; reads only."""
+def any_expired(context: StoreContext, connection: Connection, now_us: int) -> bool:
+    """Whether a lease or an attempt has expired; reads only."""
     now_us = context.lease_us(connection, now_us)
     lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
     silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
     return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None
 
 
-def running(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
-    """Give the attempts (action id, number) that the ledger says run under this lease."""
+def running_attempts(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
+    """Return the attempts (action id, number) that run under this lease according to the ledger."""
     rows = connection.execute(
         select(actions.c.id, actions.c.attempt).where(
             actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running

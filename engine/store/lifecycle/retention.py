@@ -1,4 +1,4 @@
-"""Forgets what is over and old: bounded deletes of history, away from every claim."""
+"""Retention: deletes old history in bounded transactions, separate from claims."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,16 +13,16 @@ from lodger.engine.store.schema.script_data import fetches, kv, outbox, reservat
 from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
 
-#: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
+#: Maximum number of rows that one transaction deletes, so that it never holds the writer for long.
 MAX_ROWS = 500
-#: Actions that are weighed at once, oldest first: to weigh one SQLite reads all of it, and one can be of megabytes.
-WEIGHED = 16
-#: Days for which usage is kept, whatever the tenant's retention: bills are made from it.
+#: Number of actions measured in one query, oldest first: SQLite reads them whole, and one can have megabytes.
+MEASURED_ROWS = 16
+#: Days for which usage is kept for billing, whatever the tenant's retention.
 USAGE_DAYS = 400
 
 _over = actions.c.state.in_(("done", "failed", "cancelled", "skipped", "expired"))
 _ended = case((actions.c.finished_us.is_not(None), actions.c.finished_us), else_=actions.c.due_at)
-# The last run that was done tells the next one what it returned, however long ago that was.
+# The last successful run passes its result to the next one, however old it is.
 _done = actions.alias("done")
 _last_done = (actions.c.state == "done") & (
     actions.c.slot
@@ -33,7 +33,7 @@ _last_done = (actions.c.state == "done") & (
     .correlate(actions)
     .scalar_subquery()
 )
-# What still waits to be sent is told by its action.
+# The history of an unsent message is its action.
 _unsent = exists().where(
     outbox.c.tenant_id == actions.c.tenant_id,
     outbox.c.action_id == cast(actions.c.id, String),
@@ -45,7 +45,7 @@ _older = (
     select(*_columns)
     .where(
         actions.c.tenant_id == bindparam("tenant"),
-        # Ids begin with the time they were made: what was made later cannot have ended before.
+        # Ids begin with their creation time: an action created later cannot have ended before.
         actions.c.id < bindparam("horizon"),
         _ended < bindparam("before"),
         _dispensable,
@@ -76,16 +76,16 @@ _oldest = (
 )
 
 
-def old(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
-    """Give up to :data:`MOST` actions of a tenant that are over and are kept no longer; reads only.
+def find_old(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
+    """Return up to :data:`MAX_ROWS` actions of a tenant that are past retention; reads only.
 
-    Of each schedule the newest ``retention_runs`` are kept, and of these what ended in the last ``retention_days``, and always
-    the last one that was done. While the tenant takes more than its ``storage_bytes``, the oldest go before their time.
+    The newest ``retention_runs`` of each schedule are kept if they ended within ``retention_days``, and the last
+    successful one always. While the tenant uses more than its ``storage_bytes``, the oldest actions are returned too.
     """
     limits = connection.scalar(select(tenants.c.limits).where(tenants.c.id == tenant_id))
     if limits is None:
         return []
-    allowed = context.sources.allowance(limits)
+    allowed = context.content_cache.allowance(limits)
     before = now_us - allowed.retention_days * DAY_US
     values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id(before)}
     found = list(connection.execute(_older, values).all())
@@ -97,18 +97,18 @@ def old(context: StoreContext, connection: Connection, tenant_id: str, now_us: i
         if oldest is not None:
             rows = connection.execute(_further, {"schedule": schedule, "oldest": oldest}).all()
             found += [row for row in rows if row.id not in seen]
-    return found[:MAX_ROWS] or _too_much(connection, tenant_id, allowed.storage_bytes)
+    return found[:MAX_ROWS] or _over_limit(connection, tenant_id, allowed.storage_bytes)
 
 
-def _too_much(connection: Connection, tenant_id: str, max_bytes: int) -> list[AnyRow]:
-    """Give the oldest actions without which a tenant takes no more than it may."""
+def _over_limit(connection: Connection, tenant_id: str, max_bytes: int) -> list[AnyRow]:
+    """Return the oldest actions that must be deleted to get below the tenant's storage limit."""
     over = storage_usage.of_tenant(connection, tenant_id).total - max_bytes
     if over <= 0:
         return []
     rows = connection.execute(_first, {"tenant": tenant_id}).all()
     found: list[AnyRow] = []
     while rows[len(found) :] and over > 0:
-        portion = rows[len(found) : len(found) + WEIGHED]
+        portion = rows[len(found) : len(found) + MEASURED_ROWS]
         sizes = storage_usage.of_actions(connection, tenant_id, [row.id for row in portion], messages=True)
         for row in portion:
             if over <= 0:
@@ -119,23 +119,23 @@ def _too_much(connection: Connection, tenant_id: str, max_bytes: int) -> list[An
 
 
 def first_id(us: int) -> str:
-    """Give the least id that an action made at this instant can have."""
+    """Return the smallest possible id of an action created at this instant."""
     milliseconds = f"{max(us, 0) // 1000:012x}"
     return f"{milliseconds[:8]}-{milliseconds[8:]}-7000-8000-000000000000"
 
 
-def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
-    """Delete these actions with their attempts, logs and messages, and usage that is too old for any bill.
+def delete_actions(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
+    """Delete these actions with their attempts, logs and messages, and usage older than :data:`USAGE_DAYS`.
 
-    Slots that are forgotten can never be backfilled, because nobody knows any more whether they ran.
+    Deleted slots can never be backfilled, because the ledger no longer knows whether they ran.
     """
     if not rows:
         return
     tenant_ids = sorted({row.tenant_id for row in rows})
     ready_queue.lock(connection, tenant_ids)
     for tenant in tenant_ids:
-        gone = storage_usage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
-        storage_usage.grow(connection, {tenant: -gone.total()})
+        sizes = storage_usage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
+        storage_usage.add_history(connection, {tenant: -sizes.total()})
     keys = [{"tenant": row.tenant_id, "action": row.id} for row in rows]
     for table, column in (
         (outbox, "action_id"),
@@ -145,8 +145,8 @@ def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
         (attempts, "action_id"),
         (actions, "id"),
     ):
-        mine = (table.c.tenant_id == bindparam("tenant"), table.c[column] == bindparam("action"))
-        connection.execute(delete(table).where(*mine), keys)
+        matching = (table.c.tenant_id == bindparam("tenant"), table.c[column] == bindparam("action"))
+        connection.execute(delete(table).where(*matching), keys)
     latest: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.schedule_id is not None and row.slot is not None:
@@ -154,16 +154,16 @@ def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
             latest[key] = max(latest.get(key, 0), row.slot_to or row.slot)
     if latest:
         connection.execute(
-            _remember,
+            _set_forgotten,
             [{"k_tenant": tenant, "k_id": schedule, "slot": slot} for (tenant, schedule), slot in latest.items()],
         )
     day = now_us // DAY_US - USAGE_DAYS
     for tenant in tenant_ids:
         connection.execute(delete(usage_days).where(usage_days.c.tenant_id == tenant, usage_days.c.day < day))
-    budget_reservations.forget(connection, tenant_ids, now_us // DAY_US - 1)
+    budget_reservations.delete_old(connection, tenant_ids, now_us // DAY_US - 1)
 
 
-_remember = (
+_set_forgotten = (
     update(schedules)
     .where(
         schedules.c.tenant_id == bindparam("k_tenant"),
@@ -181,24 +181,26 @@ _expired = (
 )
 
 
-def expired(connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
-    """Give up to :data:`MOST` keyed values of a tenant whose time is over; reads only. No script sees them any more."""
+def find_expired(connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
+    """Return up to :data:`MAX_ROWS` expired keyed values of a tenant, already invisible to scripts; reads only."""
     return list(connection.execute(_expired, {"tenant": tenant_id, "now": now_us}).all())
 
 
-def drop_expired(connection: Connection, tenant_id: str, keys: Sequence[AnyRow], now_us: int) -> None:
-    """Delete these keyed values, but what has been set anew meanwhile."""
+def delete_expired(connection: Connection, tenant_id: str, keys: Sequence[AnyRow], now_us: int) -> None:
+    """Delete these keyed values, except those set again meanwhile."""
     ready_queue.lock(connection, [tenant_id])
-    mine = (kv.c.tenant_id == tenant_id, kv.c.scope == bindparam("k_scope"), kv.c.key == bindparam("k_key"))
-    gone = delete(kv).where(*mine, kv.c.expires_us <= now_us)
-    connection.execute(gone, [{"k_scope": row.scope, "k_key": row.key} for row in keys])
+    matching = (kv.c.tenant_id == tenant_id, kv.c.scope == bindparam("k_scope"), kv.c.key == bindparam("k_key"))
+    sizes = delete(kv).where(*matching, kv.c.expires_us <= now_us)
+    connection.execute(sizes, [{"k_scope": row.scope, "k_key": row.key} for row in keys])
 
 
-_history = select(actions.c.id).where(actions.c.tenant_id == tenants.c.id).exists()
-_mortal = select(kv.c.key).where(kv.c.tenant_id == tenants.c.id, kv.c.expires_us.is_not(None)).exists()
+_has_history = select(actions.c.id).where(actions.c.tenant_id == tenants.c.id).exists()
+_has_expiring = select(kv.c.key).where(kv.c.tenant_id == tenants.c.id, kv.c.expires_us.is_not(None)).exists()
 
 
 def tenants_after(connection: Connection, tenant_id: str, maximum: int = 100) -> list[str]:
-    """Give the next tenants by id that have anything to forget some day, to go round all of them."""
-    found = select(tenants.c.id).where(tenants.c.id > tenant_id, tenants.c.state != "deleted", _history | _mortal)
+    """Return the next tenants by id that have history or expiring values, for iteration over all of them."""
+    found = select(tenants.c.id).where(
+        tenants.c.id > tenant_id, tenants.c.state != "deleted", _has_history | _has_expiring
+    )
     return list(connection.scalars(found.order_by(tenants.c.id).limit(maximum)))

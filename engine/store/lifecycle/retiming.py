@@ -1,4 +1,4 @@
-"""What a new release of the zone data moves: armed clocks whose stored release is another one are worked out anew."""
+"""Recomputes the next slots of armed clocks after an update of the time zone data."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from lodger.engine.store.schema.scheduling import schedule_clock
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A next slot that the new zone data moved, microseconds UTC; ``to_us`` None when no slot is left."""
+    """A next slot that the new zone data moved, in microseconds UTC; ``to_us`` is None if no slot is left."""
 
     tenant_id: str
     schedule_id: str
@@ -27,7 +27,7 @@ _stale = (
     clocks.where(_clock.tzdata != bindparam("release"))
     .order_by(_clock.schedule_id)
     .limit(bindparam("most"))
-    # A pause or a tick between the look and the write would be undone.
+    # Locked, because a concurrent pause or tick would be overwritten.
     .with_for_update(of=schedule_clock)
 )
 _retime = (
@@ -45,9 +45,9 @@ _retime = (
 def retime(
     context: StoreContext, connection: Connection, *, release: str | None = None, maximum: int = 500
 ) -> tuple[int, list[Moved]]:
-    """Bring up to ``most`` clocks to this release; give how many were looked at and which moved.
+    """Update up to ``maximum`` clocks to this release; return the number of checked clocks and those that moved.
 
-    What is accounted stays so: the next slot is the first after ``accounted_us`` under the new data.
+    Accounted slots stay accounted: the next slot is the first after ``accounted_us`` under the new data.
     """
     release = release or tzdata_version()
     rows = connection.execute(_stale, {"release": release, "most": maximum}).all()

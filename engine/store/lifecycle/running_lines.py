@@ -1,7 +1,6 @@
-"""What attempts say while they run: batches of lines beside the stored logs, until the attempt's own are there.
+"""Log lines of running attempts: batches that are replaced by the attempt's stored logs when it ends.
 
-The node that runs an attempt writes them, whoever reads the ledger sees them, in any process. They are no record: what is stored
-with the attempt takes their place, and what a lost node leaves is forgotten after a day.
+The node that runs an attempt writes them; any process may read them. Batches of a lost node are deleted after a day.
 """
 
 import json
@@ -16,7 +15,7 @@ from lodger.engine.store.schema.access import running_lines
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.sandbox.job import LogLine
 
-#: How long the lines of an attempt that nobody ended are kept, microseconds.
+#: Retention of the lines of an attempt that never ended, microseconds.
 KEPT_US = 86_400_000_000
 Key = tuple[int, int]
 #: Tenant, action, step and number.
@@ -26,7 +25,7 @@ _c = running_lines.c
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some lines of one attempt, the ``number``-th time that it is written."""
+    """Lines of one attempt, with the sequence number of the batch."""
 
     tenant_id: str
     action_id: str
@@ -37,9 +36,9 @@ class Batch:
 
 
 def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None:
-    """Store batches; those of actions that are no longer there are left out."""
+    """Store batches; skip those of deleted actions."""
     wanted = list(batches)
-    there = _there(connection, {(each.tenant_id, each.action_id) for each in wanted})
+    existing = _existing(connection, {(each.tenant_id, each.action_id) for each in wanted})
     insert_absent(
         connection,
         running_lines,
@@ -54,15 +53,15 @@ def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None
                 "written_us": now_us,
             }
             for each in wanted
-            if (each.tenant_id, each.action_id) in there
+            if (each.tenant_id, each.action_id) in existing
         ],
     )
 
 
-def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
-    """Delete the lines of attempts that are stored or whose action is gone; give which those were."""
+def delete_stored(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
+    """Delete the lines of attempts that are stored or belong to a deleted action; return those attempts."""
     wanted = list(over)
-    there = _there(connection, {each[:2] for each in wanted})
+    existing = _existing(connection, {each[:2] for each in wanted})
     t = attempts.c
     stored = {
         tuple(row)
@@ -72,26 +71,26 @@ def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
             )
         )
     }
-    done = {key for key in wanted if key in stored or key[:2] not in there}
+    done = {key for key in wanted if key in stored or key[:2] not in existing}
     if done:
         connection.execute(delete(running_lines).where(tuple_(_c.tenant_id, _c.action_id, _c.step, _c.n).in_(done)))
     return done
 
 
-def _there(connection: Connection, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Give those of these actions (tenant, id) that there are: by key, or all history would be read twice a second."""
+def _existing(connection: Connection, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return those of these actions (tenant, id) that exist. The lookup is by key: a scan would read all history twice a second."""
     a = actions.c
     mine = (a.tenant_id.in_({tenant for tenant, _ in wanted}), a.id.in_({action for _, action in wanted}))
     return {(row.tenant_id, row.id) for row in connection.execute(select(a.tenant_id, a.id).where(*mine))}
 
 
 def sweep(connection: Connection, now_us: int) -> int:
-    """Delete what lost nodes left long ago; give the number of batches."""
+    """Delete batches of lost nodes that are older than :data:`KEPT_US`; return their number."""
     return connection.execute(delete(running_lines).where(_c.written_us < now_us - KEPT_US)).rowcount
 
 
-def of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key, tuple[LogLine, ...]]:
-    """Give what an action's attempts said while they ran, by step and attempt."""
+def lines_of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key, tuple[LogLine, ...]]:
+    """Return the log lines of an action's running attempts, by step and attempt number."""
     rows = connection.execute(
         select(_c.step, _c.n, _c.lines)
         .where(_c.tenant_id == tenant_id, _c.action_id == action_id)
@@ -107,51 +106,53 @@ def _read(lines: str) -> list[LogLine]:
     return [LogLine(*line) for line in json.loads(lines)]
 
 
-class Hearing:
-    """One action's lines, each told once: as they are said, and what was not heard when their attempt is stored."""
+class LogStream:
+    """Log stream of one action: each line once, as it is written, and the remaining ones when their attempt is stored."""
 
     def __init__(self, tenant_id: str, action_id: str) -> None:
         self._tenant_id = tenant_id
         self.action_id = action_id
         self._stored: set[Key] = set()
-        self._counted: dict[Key, Counter[tuple[int, str]]] = {}
+        self._returned: dict[Key, Counter[tuple[int, str]]] = {}
         self._numbers: dict[Key, int] = {}
 
-    def look(self, connection: Connection) -> list[LogLine]:
-        """Give what was said since the look before, in order."""
+    def poll(self, connection: Connection) -> list[LogLine]:
+        """Return the lines since the last poll, in order."""
         mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self.action_id)
         found: dict[Key, list[LogLine]] = {}
         for step, n in connection.execute(select(attempt_logs.c.step, attempt_logs.c.n).where(*mine)).all():
             if (step, n) not in self._stored:
-                found[step, n] = self._rest(connection, (step, n), mine)
-        said = (_c.tenant_id == self._tenant_id, _c.action_id == self.action_id)
-        newest = select(_c.step, _c.n, func.max(_c.number)).where(*said).group_by(_c.step, _c.n)
+                found[step, n] = self._remaining(connection, (step, n), mine)
+        of_action = (_c.tenant_id == self._tenant_id, _c.action_id == self.action_id)
+        newest = select(_c.step, _c.n, func.max(_c.number)).where(*of_action).group_by(_c.step, _c.n)
         for step, n, number in connection.execute(newest).all():
-            heard = self._numbers.get((step, n), -1)
-            if (step, n) in self._stored or number <= heard:
+            last = self._numbers.get((step, n), -1)
+            if (step, n) in self._stored or number <= last:
                 continue
             self._numbers[step, n] = number
-            fresh = select(_c.lines).where(*said, _c.step == step, _c.n == n, _c.number > heard).order_by(_c.number)
+            fresh = select(_c.lines).where(*of_action, _c.step == step, _c.n == n, _c.number > last).order_by(_c.number)
             lines = [line for text in connection.scalars(fresh) for line in _read(text)]
-            self._counted.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
+            self._returned.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
             found.setdefault((step, n), []).extend(lines)
         return [line for key in sorted(found) for line in found[key]]
 
-    def _rest(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
-        """Give the lines of a stored attempt that were not told while it ran: known by instant and level, because a secret that the
-        script was given later is blotted out of all its lines at the end.
+    def _remaining(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
+        """Return those lines of a stored attempt that were not returned while it ran.
+
+        Lines are matched by instant and level, because a secret that the script received later is masked in all its
+        stored lines.
         """
         self._stored.add(key)
         self._numbers.pop(key, None)
-        counted = self._counted.pop(key, Counter())
+        returned = self._returned.pop(key, Counter())
         step, n = key
         text = connection.scalar(
             select(attempt_logs.c.lines).where(*mine, attempt_logs.c.step == step, attempt_logs.c.n == n)
         )
-        rest = []
+        remaining = []
         for line in _read(text or "[]"):
-            if counted[line.us, line.level] > 0:
-                counted[line.us, line.level] -= 1
+            if returned[line.us, line.level] > 0:
+                returned[line.us, line.level] -= 1
             else:
-                rest.append(line)
-        return rest
+                remaining.append(line)
+        return remaining

@@ -1,4 +1,4 @@
-"""What scripts are told about their schedules: the last run that was done, and the slots to come."""
+"""What scripts can read about their schedule: its last successful run and its next slots."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,7 +11,7 @@ from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, attempts, schedule_clock
 
-#: Slots that a script is told about ahead.
+#: Number of next slots that a script can read.
 UPCOMING = 3
 
 
@@ -19,7 +19,7 @@ _END_US = to_us(END)
 
 
 def upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
-    """Give the next slots from the clock's next on."""
+    """Return the next slots, beginning with the clock's next one."""
     slots: list[int] = []
     while next_us is not None and next_us < _END_US and len(slots) < UPCOMING:
         slots.append(next_us)
@@ -28,9 +28,9 @@ def upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
     return tuple(slots)
 
 
-#: Next slot; slot, result, start and node of the last run that was done.
+#: Next slot; slot, result, start and node of the last successful run.
 ScheduleRuns = tuple[int | None, int | None, str | None, int | None, str | None]
-NOTHING: ScheduleRuns = (None, None, None, None, None)
+NO_RUNS: ScheduleRuns = (None, None, None, None, None)
 _done = actions.alias("done")
 _last = actions.alias("last")
 _by_schedule = (
@@ -75,7 +75,7 @@ _by_schedule = (
 
 
 def schedule_runs(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, ScheduleRuns]:
-    """Give it by schedule, of those that exist."""
+    """Return the :data:`ScheduleRuns` of those schedules that exist."""
     wanted = sorted(set(schedule_ids))
     if not wanted:
         return {}

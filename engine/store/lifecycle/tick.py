@@ -1,6 +1,6 @@
-"""Turns due clocks into actions. A tick is one transaction: a row per slot or per gap, and the clock moved.
+"""The tick: turns due schedules into actions. One transaction writes a row per slot or per gap, and moves the clock.
 
-Nothing here is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
+Nothing is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,20 +39,20 @@ from lodger.engine.store.queue import (
     version_pins,
 )
 from lodger.engine.store.queue.due import clocks
-from lodger.engine.store.queue.schedule_concurrency import Line, Unfinished
+from lodger.engine.store.queue.schedule_concurrency import LineKey, Unfinished
 from lodger.engine.store.queue.stops import SUPERSEDED, stop_gracefully, stop_running
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
 from lodger.engine.store.usage import day_budgets
 
-#: Why a slot of a schedule placed on every node did not run anywhere.
+#: Reason of a slot of a schedule placed on every node that no node ran.
 NO_NODE = "no_node"
 
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """What one clock's tick wrote. ``runs`` are (action id, slot); ``skipped`` are (slot, slot_to or None, reason)."""
+    """The rows that the tick of one clock wrote: ``runs`` as (action id, slot), ``skipped`` as (slot, slot_to or None, reason)."""
 
     tenant_id: str
     schedule_id: str
@@ -62,7 +62,7 @@ class Ticked:
 
 
 _clock = schedule_clock.c
-_move = UpdateMany(
+_update_clocks = UpdateMany(
     schedule_clock,
     {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
     ("state", "next_at", "accounted_us", "wake_at", "searching", "last_slot_us"),
@@ -70,121 +70,125 @@ _move = UpdateMany(
 
 
 def tick(context: StoreContext, connection: Connection, now_us: int, maximum: int | None = None) -> list[Ticked]:
-    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first.
+    """Account every clock that is due at ``now_us``, oldest first, up to ``maximum``.
 
-    Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
+    It never waits: clocks of a tenant locked by another transaction stay due for the next tick.
     """
     maximum = maximum or context.settings.tick_batch
-    rows = due.due(connection, now_us, maximum)
-    # A clock that is armed here comes due after now: none of these rows is another for it.
-    for row in due.awake(connection, now_us, maximum) if not rows or rows[0].any_awake else ():
-        context.meet(row.tenant_id, row.generation)
-        arm(context, connection, row, now_us, owed_reason="paused")
+    rows = due.due_clocks(connection, now_us, maximum)
+    # A clock armed here comes due after now, so that it is not in ``rows``.
+    for row in due.ended_pauses(connection, now_us, maximum) if not rows or rows[0].any_awake else ():
+        context.check_generation(row.tenant_id, row.generation)
+        arm(context, connection, row, now_us, gap_reason="paused")
     for row in rows:
-        context.meet(row.tenant_id, row.generation)
-    halted = {row.schedule_id for row in rows if row.failures and _halted(context, connection, row)}
+        context.check_generation(row.tenant_id, row.generation)
+    halted = {row.schedule_id for row in rows if row.failures and _pause_if_failing(context, connection, row)}
     return account(context, connection, [row for row in rows if row.schedule_id not in halted], now_us)
 
 
-def halt_failing(context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
-    """Pause a schedule that has failed too often in a row; whether it was.
+def pause_failing(context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
+    """Pause a schedule with too many consecutive failures; return whether it was paused.
 
-    A clock that somebody holds is left to the tick, which looks before it names the next slot.
+    A clock locked by another transaction is left to the tick, which checks before it computes the next slot.
     """
     which = clocks.where(_clock.tenant_id == tenant_id, _clock.schedule_id == schedule_id, _clock.state == "armed")
     row = connection.execute(which.with_for_update(skip_locked=True, of=schedule_clock)).first()
-    return row is not None and _halted(context, connection, row)
+    return row is not None and _pause_if_failing(context, connection, row)
 
 
-def _halted(context: StoreContext, connection: Connection, row: AnyRow) -> bool:
+def _pause_if_failing(context: StoreContext, connection: Connection, row: AnyRow) -> bool:
     conduct = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision).conduct
     if not conduct.stops(row.failures):
         return False
-    _set_aside(context, connection, row, f"paused after {row.failures} failed actions in a row")
+    _pause_with_note(context, connection, row, f"paused after {row.failures} failed actions in a row")
     return True
 
 
 @dataclass(slots=True)
-class _Sheet:
-    """What one transaction writes."""
+class _Changes:
+    """Rows that one transaction writes."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     moves: list[dict[str, Any]] = field(default_factory=list)
-    cancelled: list[Line] = field(default_factory=list)
-    replaced: list[Line] = field(default_factory=list)
-    superseded: list[Line] = field(default_factory=list)
+    cancelled: list[LineKey] = field(default_factory=list)
+    replaced: list[LineKey] = field(default_factory=list)
+    superseded: list[LineKey] = field(default_factory=list)
     failed: list[tuple[str, str, bool]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
     required: set[tuple[str, str]] = field(default_factory=set)
 
 
 def account(context: StoreContext, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
-    """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
+    """Write the actions that these armed clocks owe up to and including ``now_us``, and move the clocks to their next slot."""
     if not rows:
         return []
     revisions = context.revision_cache.revisions(
         connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
     )
-    open_of = schedule_concurrency.unfinished(connection, [row.schedule_id for row in rows])
-    spent = day_budgets.used_up(context, connection, (row.tenant_id for row in rows), now_us)
+    unfinished_by_key = schedule_concurrency.unfinished(connection, [row.schedule_id for row in rows])
+    exhausted = day_budgets.exhausted_tenants(context, connection, (row.tenant_id for row in rows), now_us)
     living = (
-        placements.living(context, connection, now_us) if any(each.everywhere for each in revisions.values()) else []
+        placements.living_nodes(context, connection, now_us)
+        if any(each.everywhere for each in revisions.values())
+        else []
     )
-    sheet, now = _Sheet(), from_us(now_us)
-    claimed: list[tuple[AnyRow, int, int, int | None]] = []
+    changes, now = _Changes(), from_us(now_us)
+    accounted: list[tuple[AnyRow, int, int, int | None]] = []
     for row in rows:
-        revision, begun = revisions[row.schedule_id], len(sheet.rows)
+        revision, first_row = revisions[row.schedule_id], len(changes.rows)
         if revision.fault is not None:
-            _set_aside(context, connection, row, revision.fault)
+            _pause_with_note(context, connection, row, revision.fault)
             continue
-        found = revision.recurrence.next_after(_known_to(row))
+        found = revision.recurrence.next_after(_accounted_to(row))
         if isinstance(found, SearchedTo) and found.instant <= now:
-            # The search has not come up to now: it goes on from there at the next tick.
-            sheet.moves.append(_moved(row, "armed", to_us(found.instant), to_us(found.instant) - 1, searching=True))
-            claimed.append((row, begun, begun, to_us(found.instant)))
+            # The search has not reached now: the next tick continues it.
+            changes.moves.append(
+                _clock_values(row, "armed", to_us(found.instant), to_us(found.instant) - 1, searching=True)
+            )
+            accounted.append((row, first_row, first_row, to_us(found.instant)))
             continue
-        for key in placements.keys(revision, living):
-            unfinished = open_of.get((row.schedule_id, key or ""), schedule_concurrency.NOTHING)
-            reason = spent.get(row.tenant_id) or (NO_NODE if key is None else None)
-            steps = _decided(context, row, revision, unfinished, now, reason)
+        for key in placements.node_keys(revision, living):
+            unfinished = unfinished_by_key.get((row.schedule_id, key or ""), schedule_concurrency.NONE_UNFINISHED)
+            reason = exhausted.get(row.tenant_id) or (NO_NODE if key is None else None)
+            steps = _decide(context, row, revision, unfinished, now, reason)
             if steps:
-                _enter(connection, sheet, row, revision, unfinished, steps, key or "")
-        next_us, searching = _coming(revision, now)
+                _add_rows(connection, changes, row, revision, unfinished, steps, key or "")
+        next_us, searching = _next_slot(revision, now)
         last_us = max(
-            (each["slot"] for each in sheet.rows[begun:] if each["state"] == "ready"), default=row.last_slot_us
+            (each["slot"] for each in changes.rows[first_row:] if each["state"] == "ready"), default=row.last_slot_us
         )
         state = "armed" if next_us is not None else "ended"
-        sheet.moves.append(_moved(row, state, next_us, now_us, searching=searching, last_slot_us=last_us))
-        claimed.append((row, begun, len(sheet.rows), next_us))
-        if len(sheet.rows) > begun:
-            sheet.touched.add(row.tenant_id)
-    _name(context, sheet.rows)
-    _write(context, connection, sheet, now_us)
-    return [_ticked(row, sheet.rows[begun:end], next_us) for row, begun, end, next_us in claimed]
+        changes.moves.append(_clock_values(row, state, next_us, now_us, searching=searching, last_slot_us=last_us))
+        accounted.append((row, first_row, len(changes.rows), next_us))
+        if len(changes.rows) > first_row:
+            changes.touched.add(row.tenant_id)
+    _assign_ids(context, changes.rows)
+    _write(context, connection, changes, now_us)
+    return [_ticked(row, changes.rows[first_row:end], next_us) for row, first_row, end, next_us in accounted]
 
 
-def _known_to(row: AnyRow) -> datetime:
-    """Instant up to which every slot of a clock has its row, or is known not to be."""
+def _accounted_to(row: AnyRow) -> datetime:
+    """Return the instant up to which every slot of a clock has its row or is known not to exist."""
     return from_us(max(row.accounted_us, row.next_at - 1) if row.searching else row.accounted_us)
 
 
-def _decided(
+def _decide(
     context: StoreContext, row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None
 ) -> list[Step]:
-    """Decide what the slots of one line become that are owed now."""
-    after = _known_to(row)
+    """Decide what the owed slots of a schedule on one node key become."""
+    after = _accounted_to(row)
     if reason is not None:
         return stretch(revision.recurrence, after, now, reason)
     spacing = _spacing(context, row, revision)
-    steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now, spacing)
-    if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
+    steps = plan(_unfinished_counts(revision, unfinished), revision.policies, revision.recurrence, after, now, spacing)
+    if unfinished.backfilling and revision.policies.overlap is not Overlap.ALLOW:
         steps = [held_behind_backfill(step) for step in steps]
     return steps
 
 
 def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing | None:
-    """The tenant's least distance of slots; None where the schedule's rules cannot name closer ones."""
-    min_us = context.sources.allowance(row.tenant_limits).min_interval_s * 1_000_000
+    """Return the tenant's minimum distance of slots; None if the schedule's rules cannot produce closer ones."""
+    min_us = context.content_cache.allowance(row.tenant_limits).min_interval_s * 1_000_000
     gap_us = revision.min_gap_us
     if gap_us is None or gap_us >= min_us:
         return None
@@ -192,38 +196,37 @@ def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing 
     return Spacing(timedelta(microseconds=min_us), last)
 
 
-def _enter(
-    connection: Connection, sheet: _Sheet, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
+def _add_rows(
+    connection: Connection, changes: _Changes, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
 ) -> None:  # fmt: skip
-    """Note on the sheet the rows of one line, and what its steps mean for what is unfinished."""
+    """Add the rows of one schedule and node key to the sheet, and what they mean for its unfinished actions."""
     runs = [step for step in steps if isinstance(step, Run)]
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):
-        (sheet.replaced if runs[-1].held else sheet.cancelled).append(line)
-    elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
-        sheet.superseded.append(line)
+        (changes.replaced if runs[-1].held else changes.cancelled).append(line)
+    elif runs and unfinished.retrying and revision.policies.overlap is not Overlap.ALLOW:
+        changes.superseded.append(line)
         if revision.conduct.pause_after:
-            sheet.failed.append((row.tenant_id, row.schedule_id, True))
+            changes.failed.append((row.tenant_id, row.schedule_id, True))
     requires = revision.requires if not key else written((*revision.requires.split(), NODE + key))
     if runs and requires:
-        sheet.required.add((row.tenant_id, requires))
-    pinned = version_pins.pinned(connection, row.tenant_id, revision.steps) if runs and revision.steps else None
+        changes.required.add((row.tenant_id, requires))
+    pinned = version_pins.pin(connection, row.tenant_id, revision.steps) if runs and revision.steps else None
     for step in steps:
-        sheet.rows.append(_row(row, step, revision, pinned, key, requires))
+        changes.rows.append(_row(row, step, revision, pinned, key, requires))
 
 
-def _name(context: StoreContext, rows: list[dict[str, Any]]) -> None:
-    """Give these actions their ids."""
+def _assign_ids(context: StoreContext, rows: list[dict[str, Any]]) -> None:
     for each, identity in zip(rows, context.ids.some(len(rows)), strict=True):
         each["id"] = identity
 
 
-def _set_aside(context: StoreContext, connection: Connection, row: AnyRow, why: str) -> None:
-    """Pause a clock on the engine's own account, with the reason; what is due and not accounted yet stays owed."""
-    _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
+def _pause_with_note(context: StoreContext, connection: Connection, row: AnyRow, why: str) -> None:
+    """Pause a clock by the engine itself, with the reason; slots that are due and not accounted stay owed."""
+    _update_clocks.run(connection, [_clock_values(row, "paused", None, row.accounted_us)])
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
     name = connection.scalar(update(schedules).where(*mine).values(note=why).returning(schedules.c.name))
-    doing = audit.Doing("schedules.pause", row.tenant_id, row.schedule_id, name)
+    doing = audit.AuditSubject("schedules.pause", row.tenant_id, row.schedule_id, name)
     after = {"state": "paused", "note": why}
     audit.write(
         context,
@@ -236,30 +239,30 @@ def _set_aside(context: StoreContext, connection: Connection, row: AnyRow, why: 
     )
 
 
-def _standing(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:
-    return UnfinishedCounts() if revision.terms.overlap is Overlap.ALLOW else unfinished.standing
+def _unfinished_counts(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:
+    return UnfinishedCounts() if revision.policies.overlap is Overlap.ALLOW else unfinished.counts
 
 
-def _coming(revision: Revision, after: datetime) -> tuple[int | None, bool]:
-    """Next slot, or how far it was searched; and whether it is the latter."""
+def _next_slot(revision: Revision, after: datetime) -> tuple[int | None, bool]:
+    """Return the next slot, or how far it was searched, and whether it is the latter."""
     following = revision.recurrence.next_after(after)
     if isinstance(following, SearchedTo):
         return to_us(following.instant), True
     return (None if following is None else to_us(following)), False
 
 
-def _write(context: StoreContext, connection: Connection, sheet: _Sheet, now_us: int) -> None:
-    stop_running(connection, sheet.cancelled, now_us, reason=SUPERSEDED)
-    stop_gracefully(connection, sheet.replaced, now_us, now_us + CANCEL_GRACE // timedelta(microseconds=1))
-    if sheet.superseded:
-        superseded = [{"schedule": each[1], "key": each[2], "now": now_us} for each in sheet.superseded]
+def _write(context: StoreContext, connection: Connection, changes: _Changes, now_us: int) -> None:
+    stop_running(connection, changes.cancelled, now_us, reason=SUPERSEDED)
+    stop_gracefully(connection, changes.replaced, now_us, now_us + CANCEL_GRACE // timedelta(microseconds=1))
+    if changes.superseded:
+        superseded = [{"schedule": each[1], "key": each[2], "now": now_us} for each in changes.superseded]
         connection.execute(_supersede, superseded)
-    insert_absent(connection, actions, sheet.rows)
-    _move.run(connection, sheet.moves)
-    schedule_concurrency.release(connection, sheet.superseded + sheet.replaced)
-    schedule_concurrency.count_failures(connection, sheet.failed)
-    ready_queue.widen(connection, sheet.required)
-    ready_queue.refresh(connection, sheet.touched)
+    insert_absent(connection, actions, changes.rows)
+    _update_clocks.run(connection, changes.moves)
+    schedule_concurrency.release(connection, changes.superseded + changes.replaced)
+    schedule_concurrency.count_failures(connection, changes.failed)
+    ready_queue.add_queues(connection, changes.required)
+    ready_queue.refresh(connection, changes.touched)
 
 
 _supersede = (
@@ -274,9 +277,9 @@ _supersede = (
 
 
 def _row(row: AnyRow, step: Step, revision: Revision, pinned: str | None, key: str, requires: str) -> dict[str, Any]:
-    """Give the row of one step, without its id."""
+    """Return the row of one step, without its id."""
     slot = due_us = to_us(step.slot)
-    made = {
+    values = {
         "tenant_id": row.tenant_id, "id": None, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "slot",
         "slot": slot, "slot_to": None, "due_at": due_us, "priority": revision.conduct.rank, "expires_at": None,
         "state": "skipped", "held": 0, "reason": step.reason, "script_id": None, "script_version": None, "steps": None,
@@ -287,18 +290,18 @@ def _row(row: AnyRow, step: Step, revision: Revision, pinned: str | None, key: s
         if conduct.jitter_s:
             after = revision.recurrence.next_after(step.slot)
             following = after.instant if isinstance(after, SearchedTo) else after
-            made["due_at"] = due_us = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
+            values["due_at"] = due_us = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
         if conduct.expiry_us is not None:
-            made["expires_at"] = due_us + conduct.expiry_us
-        made["state"], made["held"], made["steps"] = "ready", int(step.held), pinned
-        made["script_id"] = row.script_id
-        made["script_version"] = version_pins.first(revision.steps, row.script_version)
+            values["expires_at"] = due_us + conduct.expiry_us
+        values["state"], values["held"], values["steps"] = "ready", int(step.held), pinned
+        values["script_id"] = row.script_id
+        values["script_version"] = version_pins.first_version(revision.steps, row.script_version)
     elif isinstance(step, Gap):
-        made["slot_to"] = to_us(step.slot_to)
-    return made
+        values["slot_to"] = to_us(step.slot_to)
+    return values
 
 
-def _moved(
+def _clock_values(
     row: AnyRow,
     state: str,
     next_us: int | None,
@@ -313,7 +316,7 @@ def _moved(
         "k_schedule": row.schedule_id,
         "state": state,
         "next_at": next_us,
-        # The clock may have stepped back; what is accounted stays accounted.
+        # The clock may have been set back; accounted slots stay accounted.
         "accounted_us": max(now_us, row.accounted_us),
         "wake_at": wake_us,
         "searching": int(searching),
@@ -331,7 +334,7 @@ def _ticked(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> 
     )
 
 
-def rest(
+def disarm(
     context: StoreContext,
     connection: Connection,
     row: AnyRow,
@@ -339,21 +342,21 @@ def rest(
     state: str,
     wake_us: int | None = None,
 ) -> list[Ticked]:
-    """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
+    """Account a clock up to now and disarm it: paused, suspended or deleted."""
     ticked = account(context, connection, [row], now_us) if row.state == "armed" else []
-    _move.run(
+    _update_clocks.run(
         connection,
-        [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
+        [_clock_values(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
     )
     return ticked
 
 
-def owe(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
-    """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
+def account_gap(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
+    """Account a disarmed clock up to now: the slots it missed become one row with one reason."""
     revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
     rows = [_row(row, step, revision, None, "", revision.requires) for step in steps]
-    _name(context, rows)
+    _assign_ids(context, rows)
     insert_absent(connection, actions, rows)
 
 
@@ -363,51 +366,53 @@ def arm(
     row: AnyRow,
     now_us: int,
     *,
-    owed_reason: str,
+    gap_reason: str,
 ) -> int | None:
-    """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
+    """Account a disarmed clock and arm it; return the next slot."""
     revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     if revision.fault is not None:
-        _set_aside(context, connection, row, revision.fault)
+        _pause_with_note(context, connection, row, revision.fault)
         return None
-    owe(context, connection, row, now_us, owed_reason)
+    account_gap(context, connection, row, now_us, gap_reason)
     now = from_us(max(now_us, row.accounted_us))
-    next_us, searching = _coming(revision, now)
+    next_us, searching = _next_slot(revision, now)
     state = "armed" if next_us is not None else "ended"
-    _move.run(connection, [_moved(row, state, next_us, to_us(now), searching=searching)])
-    followers.armed(connection, row.tenant_id, row.schedule_id, now_us)
+    _update_clocks.run(connection, [_clock_values(row, state, next_us, to_us(now), searching=searching)])
+    followers.record_armed(connection, row.tenant_id, row.schedule_id, now_us)
     return next_us
 
 
-def upcoming(connection: Connection, until_us: int, maximum: int = 1000) -> list[int]:
-    """Instants up to ``until_us`` at which some clock comes due, ascending: what a node peeks at, claiming nothing."""
+def due_instants(connection: Connection, until_us: int, maximum: int = 1000) -> list[int]:
+    """Return the instants up to ``until_us`` at which a clock comes due, ascending; nothing is claimed."""
     return [
-        *connection.scalars(_peek, {"until": until_us, "most": maximum}),
+        *connection.scalars(_next_instants, {"until": until_us, "most": maximum}),
         *connection.scalars(_wake_ups, {"until": until_us}),
     ]
 
 
-_peek = (
+_next_instants = (
     select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
 )
 
 
-def ahead(connection: Connection, until_us: int, *, far: bool, maximum: int = 1000) -> tuple[list[int], int]:
-    """Give the instants of :func:`upcoming` and up to which instant there are no others.
+def lookahead(
+    connection: Connection, until_us: int, *, search_further: bool, maximum: int = 1000
+) -> tuple[list[int], int]:
+    """Return the instants of :func:`due_instants`, and the instant up to which they are complete.
 
     Args:
-        far: look as far as nothing is, when nothing is up to ``until_us``.
+        far: search further if there is none up to ``until_us``.
     """
-    soon = list(connection.scalars(_peek, {"until": until_us, "most": maximum}))
-    if len(soon) == maximum:
-        until_us = soon[-1]
-    soon += connection.scalars(_wake_ups, {"until": until_us})
-    if far and not soon:
-        until_us = min((each for each in connection.execute(_firsts).one() if each is not None), default=2**62) - 1
-    return soon, until_us
+    instants = list(connection.scalars(_next_instants, {"until": until_us, "most": maximum}))
+    if len(instants) == maximum:
+        until_us = instants[-1]
+    instants += connection.scalars(_wake_ups, {"until": until_us})
+    if search_further and not instants:
+        until_us = min((each for each in connection.execute(_earliest).one() if each is not None), default=2**62) - 1
+    return instants, until_us
 
 
-_firsts = select(
+_earliest = select(
     *(
         select(each).where(each.is_not(None)).order_by(each).limit(1).scalar_subquery()
         for each in (_clock.next_at, _clock.wake_at)
@@ -422,8 +427,8 @@ _soon = (
 _wake_ups = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
 
 
-def approaching(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int, int]]:
-    """Give whose clocks come due after one instant and up to another, the soonest first.
+def due_soon(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int, int]]:
+    """Return the clocks that come due after one instant and up to another, soonest first.
 
     Each is (tenant, schedule, revision, the instant up to which its slots are accounted).
     """
@@ -431,8 +436,8 @@ def approaching(connection: Connection, after_us: int, until_us: int, maximum: i
     return [(row.tenant_id, row.schedule_id, row.revision, row.accounted_us) for row in rows]
 
 
-def of(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:
-    """Give the clocks of a tenant, or of some of its schedules, locked for this transaction."""
+def lock_clocks(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:
+    """Return the clocks of a tenant, or of some of its schedules, locked for this transaction."""
     statement = clocks.where(_clock.tenant_id == tenant_id)
     if schedule_ids is not None:
         statement = statement.where(_clock.schedule_id.in_(list(schedule_ids)))

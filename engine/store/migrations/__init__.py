@@ -1,1 +1,1 @@
-"""The one Alembic tree for both databases. It must never import a table: a migration says what was true at its time."""
+"""The one Alembic tree for both databases. It must never import a table: a migration states the schema of its time."""

@@ -1,4 +1,4 @@
-"""Brings a database to this version's schema, programmatically: no alembic.ini, no working directory."""
+"""Upgrades a database to this version's schema, without an alembic.ini or a working directory."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,25 +10,25 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.migrations.revision import VERSION_TABLE, Progress, current, known, silent
+from lodger.engine.store.migrations.revision import VERSION_TABLE, Progress, current, ignore_progress, known
 
 
 @cache
 def tree() -> ScriptDirectory:
-    """Give the packaged revisions, read once: they are most of what opening a ledger costs that is set up already."""
+    """Return the packaged revisions, read only once: reading them is most of the cost of opening a current ledger."""
     config = Config()
-    # The path may hold a percent sign, which Alembic's configuration would interpolate.
+    # Not by Alembic's configuration, which would interpolate a percent sign in the path.
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     scripts = ScriptDirectory.from_config(config)
-    scripts.get_current_head()  # reads the files, which threads that open ledgers side by side need not do each
+    scripts.get_current_head()  # reads the files now, so that concurrent threads need not
     return scripts
 
 
-def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "head") -> None:
-    """Go up to a revision inside the caller's transaction; an empty database is set up, a current one is left alone.
+def upgrade(connection: Connection, progress: Progress = ignore_progress, *, to: str = "head") -> None:
+    """Upgrade to a revision inside the caller's transaction; an empty database is set up, a current one is left unchanged.
 
     Raises:
-        Unavailable: database_newer, when the database was written by a later Lodger.
+        Unavailable: database_newer, if the database was written by a later Lodger.
     """
     scripts, at = tree(), current(connection)
     if at == scripts.get_current_head() and to == "head":
@@ -45,7 +45,7 @@ def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "h
 
 
 def downgrade(connection: Connection, to: str = "base") -> None:
-    """Go back to a revision inside the caller's transaction."""
+    """Downgrade to a revision inside the caller's transaction."""
     scripts = tree()
     _known(scripts, current(connection))
     _run(connection, scripts, lambda rev, _context: scripts._downgrade_revs(to, rev))

@@ -1,1 +1,1 @@
-"""What belongs to no tenant: nodes, named locks, gauges, idempotency keys."""
+"""Rows that belong to no tenant: nodes, named locks, gauges, idempotency keys."""

@@ -1,4 +1,4 @@
-"""The ledger's own numbers for operators: how much waits, what is late, who blocks whom."""
+"""Gauges of the ledger for operators: waiting, running and overdue actions, nodes, outbox, blocked sessions."""
 
 from sqlalchemy import Connection, bindparam, func, select
 
@@ -9,10 +9,10 @@ from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock, tenants, turns
 from lodger.engine.store.schema.script_data import outbox, sealed
 
-#: What should have gone on so long ago is overdue, microseconds.
+#: An action is overdue if it has been due for longer than this, microseconds.
 GRACE_US = 10_000_000
 
-# Each by an index that holds nothing else: history does not make them slow.
+# Each query reads a partial index: history does not slow it down.
 _counted = {
     "startable": select(func.count()).select_from(actions).where(is_startable),
     "running": select(func.count()).select_from(actions).where(is_running),
@@ -26,8 +26,8 @@ _outbox = (
 
 
 def read(context: StoreContext, connection: Connection, now_us: int) -> list[Metric]:
-    """Give them, in the order of the table."""
-    number, oldest_us = late(connection, now_us)
+    """Return the gauges, in the order of the table of metrics."""
+    number, oldest_us = overdue(connection, now_us)
     chains = lock_waits.chains(connection)
     waited = max((chain.waited_s for chain in chains), default=0.0)
     return [
@@ -44,14 +44,15 @@ def read(context: StoreContext, connection: Connection, now_us: int) -> list[Met
     ]
 
 
-def late(connection: Connection, now_us: int) -> tuple[int, int]:
-    """Give how many clocks and tenants' lines are overdue, and how long the oldest has been due, microseconds.
+def overdue(connection: Connection, now_us: int) -> tuple[int, int]:
+    """Return the number of overdue schedules and tenants, and how long the oldest has been due, in microseconds.
 
-    By the hot, narrow rows alone: of a tenant whose actions wait for its cap nothing could start, so nothing is late.
+    It reads the ready queue, not the actions: actions that wait for their tenant's limit of concurrent runs could not
+    start and are not late.
     """
     before = now_us - GRACE_US
     number, oldest = 0, now_us
-    for wanted in _LATE:
+    for wanted in _OVERDUE:
         count, first = connection.execute(wanted, {"before": before}).one()
         number += count
         oldest = min(oldest, first if first is not None else now_us)
@@ -59,8 +60,8 @@ def late(connection: Connection, now_us: int) -> tuple[int, int]:
 
 
 _at = turns.c.startable_at
-_LATE = (
-    # By the index of instants, and each tenant by key: as a list of tenants it looked through all their clocks.
+_OVERDUE = (
+    # The index on instants, then each tenant by key; with a list of tenants the planner scanned all their schedules.
     select(func.count(), func.min(schedule_clock.c.next_at)).where(
         schedule_clock.c.next_at < bindparam("before"),
         select(tenants.c.state).where(tenants.c.id == schedule_clock.c.tenant_id).scalar_subquery() == "active",

@@ -1,4 +1,4 @@
-"""What was answered to a request with an idempotency key: written with the change itself, given again to whoever asks again."""
+"""Responses to requests with an idempotency key: written with the change itself, and returned to repeated requests."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,17 @@ from sqlalchemy.exc import IntegrityError
 from lodger.engine.core.errors import Conflict
 from lodger.engine.store.schema.access import answers
 
-#: How long an answer is kept.
+#: How long a response is kept, microseconds.
 KEPT_US = 24 * 3600 * 1_000_000
-#: Most that one clean-up removes.
+#: Maximum number of responses that one clean-up deletes.
 MAX_KEYS = 1000
 
 _t = answers.c
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """``digest`` is that of the request: another request under the same key is a mistake."""
+class StoredResponse:
+    """A stored response. ``digest`` is that of the request: a different request under the same key is an error."""
 
     digest: str
     status: int
@@ -26,20 +26,22 @@ class Answer:
 
 
 class Repeated(Conflict):
-    """Another request with this key was carried out just now: read its answer."""
+    """A concurrent request with this key has just been carried out; its response can be read."""
 
 
-def find(connection: Connection, token_id: str, key: str) -> Answer | None:
-    """Give what was answered to this caller under this key."""
+def find(connection: Connection, token_id: str, key: str) -> StoredResponse | None:
+    """Return the stored response to this token's request with this key, or None."""
     row = connection.execute(select(answers).where(_t.token_id == token_id, _t.key == key)).first()
-    return None if row is None else Answer(row.digest, row.status, row.body)
+    return None if row is None else StoredResponse(row.digest, row.status, row.body)
 
 
-def keep(connection: Connection, token_id: str, tenant_id: str | None, key: str, answer: Answer, now_us: int) -> None:
-    """Store an answer in the transaction of its change.
+def store(
+    connection: Connection, token_id: str, tenant_id: str | None, key: str, answer: StoredResponse, now_us: int
+) -> None:
+    """Store a response in the transaction of its change.
 
     Raises:
-        Repeated: there is one already; the transaction is lost, as it should be.
+        Repeated: there is one already; the transaction must be rolled back.
     """
     values = {"token_id": token_id, "key": key, "tenant_id": tenant_id, "created_us": now_us}
     said = {"digest": answer.digest, "status": answer.status, "body": answer.body}
@@ -49,13 +51,13 @@ def keep(connection: Connection, token_id: str, tenant_id: str | None, key: str,
         raise Repeated("idempotency_repeated", "this key was used just now", fix="ask again") from error
 
 
-def mend(connection: Connection, token_id: str, key: str, body: str) -> None:
-    """Replace an answer's body."""
+def replace_body(connection: Connection, token_id: str, key: str, body: str) -> None:
+    """Replace the body of a response."""
     connection.execute(update(answers).where(_t.token_id == token_id, _t.key == key).values(body=body))
 
 
-def forget(connection: Connection, now_us: int) -> int:
-    """Remove answers that are too old; give how many."""
+def delete_expired(connection: Connection, now_us: int) -> int:
+    """Delete expired responses; return their number."""
     old = select(_t.token_id, _t.key).where(_t.created_us < now_us - KEPT_US).limit(MAX_KEYS)
     rows = connection.execute(old).all()
     for row in rows:

@@ -1,4 +1,4 @@
-"""Named locks between the platform's own processes: one holder at a time until its lease ends, once for each slot."""
+"""Named locks between processes of the platform: one holder at a time until its lease ends, at most once for each slot."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,10 +20,10 @@ class Lock:
     """A named lock.
 
     Attributes:
-        holder: who has it; None when nobody does.
-        epoch: moves on each time that it is taken; a write that carries it can be fenced by it.
-        until: when the lease ends, or ended.
-        slot: the last one that it was taken for.
+        holder: its holder, or None if it is free.
+        epoch: incremented each time it is taken, so that writes can be fenced with it.
+        until: end of the lease.
+        slot: the last slot that it was taken for.
     """
 
     name: str
@@ -44,7 +44,7 @@ def take(
     slot_us: int | None,
     now_us: int,
 ) -> Lock | None:
-    """Take a lock, or renew it for the holder that has it; None when another has it, or had it for this slot or a later one."""
+    """Take a lock, or renew it for its holder; return None if another holds it, or held it for this or a later slot."""
     now = context.lease_us(connection, now_us)
     mine = (_l.holder == holder) & (_l.until_us > now)
     free = _l.holder.is_(None) | (_l.until_us <= now)
@@ -54,7 +54,7 @@ def take(
         update(locks).where(*_named(name), mine).values(until_us=now + lease_us).returning(locks)
     ).first()
     if renewed is not None:
-        # Its holder has it for the slot that it was taken for, not for one after that.
+        # The holder may renew it for the slot that it was taken for, not for a later one.
         return _lock(renewed, now) if slot_us is None or renewed.slot == slot_us else None
     fresh = {"holder": holder, "until_us": now + lease_us, "taken_us": now, "freed_us": None, "node": holder}
     fresh |= {} if slot_us is None else {"slot": slot_us}
@@ -68,14 +68,14 @@ def take(
 
 
 def free(context: StoreContext, connection: Connection, name: str, holder: str, now_us: int) -> bool:
-    """Give a lock back; whether this holder had it."""
+    """Release a lock; return whether this holder had it."""
     now = context.lease_us(connection, now_us)
     mine = (*_named(name), _l.holder == holder, _l.until_us > now)
     return connection.execute(update(locks).where(*mine).values(holder=None, freed_us=now)).rowcount == 1
 
 
 def list_all(context: StoreContext, connection: Connection, now_us: int) -> list[Lock]:
-    """Give every lock that was ever taken, by name."""
+    """Return every lock that was ever taken, by name."""
     now = context.lease_us(connection, now_us)
     rows = connection.execute(select(locks).where(_l.tenant_id == PLATFORM).order_by(_l.name))
     return [_lock(row, now) for row in rows]

@@ -1,4 +1,4 @@
-"""Nodes as people see them: their state, labels, running attempts and last renewal; and what they have counted."""
+"""Nodes for display: state, labels, running attempts, last renewal, and the metrics that they publish."""
 
 import re
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from lodger.engine.store.schema.nodes import node_figures, nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
 from lodger.engine.store.stores import driver_of
 
-#: How long a node that has ended is remembered, microseconds: last runs name it.
+#: How long a stopped node is kept, microseconds: last runs refer to it.
 KEPT_US = 30 * 86_400_000_000
-#: Age beyond which the figures of a process are not shown and soon deleted, microseconds.
+#: Maximum age of the published metrics of a process, microseconds.
 STALE_US = 60_000_000
 
 
@@ -23,11 +23,12 @@ class NodeRow:
     """A node.
 
     Attributes:
-        state: alive, silent (its lease has ended, and nobody has taken its actions yet), stopped or lost.
-        seen_at: when it renewed its lease last, by the lease's clock.
-        silent_s: how long ago that was.
-        running: attempts that the ledger says run there, of ``slots`` at once.
-        saturation: part of the last minute, 0 to 1, in which it had no free slot or too little CPU time; None while it has not said.
+        state: alive, silent (its lease has expired and its actions are not rescued yet), stopped or lost.
+        seen_at: last renewal of its lease, by the lease's clock.
+        silent_s: time since then.
+        running: attempts that run there according to the ledger, of ``slots`` at once.
+        saturation: part of the last minute, 0 to 1, in which it had no free slot or too little CPU time; None if not
+            known yet.
     """
 
     id: str
@@ -48,7 +49,7 @@ _saturation = re.compile(r"^lodger_node_saturation (\S+)$", re.MULTILINE)
 
 
 def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone: bool) -> list[NodeRow]:
-    """Give the nodes by name, the living first."""
+    """Return the nodes by name, living ones first."""
     now_us = context.lease_us(connection, now_us)
     busy = (
         select(actions.c.node_id, func.count().label("number")).where(is_running).group_by(actions.c.node_id).subquery()
@@ -74,17 +75,17 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
     ]  # fmt: skip
 
 
-def forget(context: StoreContext, connection: Connection, now_us: int) -> int:
-    """Delete nodes that ended long ago; give their number."""
+def delete_stopped(context: StoreContext, connection: Connection, now_us: int) -> int:
+    """Delete nodes that stopped long ago; return their number."""
     before = context.lease_us(connection, now_us) - KEPT_US
     done = connection.execute(delete(nodes).where(nodes.c.state != "alive", nodes.c.seen_us < before))
     return done.rowcount
 
 
-def publish_figures(
+def publish_metrics(
     context: StoreContext, connection: Connection, process: str, node: str, figures: str, now_us: int
 ) -> None:
-    """Write what a process's nodes have counted, as Prometheus text, and delete what other processes wrote long ago."""
+    """Store the metrics of a process's nodes as Prometheus text, and delete outdated ones of other processes."""
     now_us = context.lease_us(connection, now_us)
     written = {"node": node, "figures": figures, "written_us": now_us}
     statement = driver_of(connection).insert(node_figures).values(process=process, **written)
@@ -92,10 +93,10 @@ def publish_figures(
     connection.execute(delete(node_figures).where(node_figures.c.written_us < now_us - STALE_US))
 
 
-def figures_of_others(
+def metrics_of_others(
     context: StoreContext, connection: Connection, process: str, now_us: int
 ) -> list[tuple[str, str]]:
-    """Return the name and the fresh figures of the nodes of all processes but this one, by name."""
+    """Return names and current metrics of the nodes of all other processes, by name."""
     after = context.lease_us(connection, now_us) - STALE_US
     wanted = select(node_figures.c.node, node_figures.c.figures).where(
         node_figures.c.process != process, node_figures.c.written_us >= after

@@ -1,4 +1,4 @@
-"""What may start: the first so many actions of each line of tenants, and how many of each tenant run already."""
+"""Candidates of a claim: the first startable actions of each tenant's queue, and the number of running actions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from sqlalchemy import (
 )
 
 from lodger.engine.policy.conduct import Priority
-from lodger.engine.store.bulk import AskMany
+from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable
 from lodger.engine.store.stores import Driver, PerDriver
 
 
 @dataclass(slots=True, eq=False)
-class Line:
-    """A tenant's actions that require the same labels.
+class TenantQueue:
+    """The queue of a tenant's actions that require the same labels.
 
     Attributes:
-        maximum: how many of them may start.
+        maximum: maximum number of actions to return.
     """
 
     tenant_id: str
@@ -45,7 +45,7 @@ _COLUMNS = (
 
 
 def _of(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
-    # One short look at the index per priority, instead of a sort over all that waits.
+    # One index lookup per priority, instead of a sort of all waiting actions.
     due = (
         select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
         .where(
@@ -63,65 +63,67 @@ def _of(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) ->
     return select(due.subquery())
 
 
-def _of_lines(given: Any, driver: Driver) -> Select[Any]:  # noqa: ANN401 - rows
-    return _by_line(given) if driver.has_lateral else _alike(given)
+def _of_queues(rows: Any, driver: Driver) -> Select[Any]:  # noqa: ANN401 - rows
+    return _limit_each(rows) if driver.has_lateral else _one_limit(rows)
 
 
-def _alike(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
-    """Ask for as many of each line: where a subquery cannot refer to other tables, neither can its LIMIT."""
+def _one_limit(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
+    """Return the query with one limit for all queues, for databases without LATERAL."""
     maximum = bindparam("total_maximum", type_=BigInteger)
-    ranked = union_all(
-        *(_of(int(rank), given.c.tenant, given.c.labels, maximum, given) for rank in Priority)
-    ).subquery()
-    first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(maximum).correlate(given)
+    ranked = union_all(*(_of(int(rank), rows.c.tenant, rows.c.labels, maximum, rows) for rank in Priority)).subquery()
+    first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(maximum).correlate(rows)
     return (
         select(*_COLUMNS)
-        .select_from(given)
-        .where(actions.c.tenant_id == given.c.tenant, actions.c.id.in_(first.scalar_subquery()))
+        .select_from(rows)
+        .where(actions.c.tenant_id == rows.c.tenant, actions.c.id.in_(first.scalar_subquery()))
     )
 
 
-def _by_line(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
+def _limit_each(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
     ranked = union_all(
-        *(_of(int(rank), given.c.tenant, given.c.labels, given.c.maximum, given) for rank in Priority)
+        *(_of(int(rank), rows.c.tenant, rows.c.labels, rows.c.maximum, rows) for rank in Priority)
     ).subquery()
     first = (
         select(ranked)
         .order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id)
-        .limit(given.c.maximum)
-        .correlate(given)
+        .limit(rows.c.maximum)
+        .correlate(rows)
         .lateral("first")
     )
-    # Behind OFFSET 0 the planner can do nothing but look up each by its key, whatever it knows or not of the table.
+    # OFFSET 0 makes the planner look up each row by key, whatever its statistics are.
     found = (
         select(*_COLUMNS)
-        .where(actions.c.tenant_id == given.c.tenant, actions.c.id == first.c.id)
-        .correlate(given, first)
+        .where(actions.c.tenant_id == rows.c.tenant, actions.c.id == first.c.id)
+        .correlate(rows, first)
         .offset(literal_column("0"))
         .lateral("found")
     )
     return (
         select(found)
-        .select_from(given.join(first, true()).join(found, true()))
-        .order_by(given.c.tenant, first.c.rank, first.c.due_at, first.c.id)
+        .select_from(rows.join(first, true()).join(found, true()))
+        .order_by(rows.c.tenant, first.c.rank, first.c.due_at, first.c.id)
     )
 
 
-_first = AskMany({"tenant": actions.c.tenant_id, "labels": actions.c.requires, "maximum": actions.c.due_at}, _of_lines)
+_first = QueryMany(
+    {"tenant": actions.c.tenant_id, "labels": actions.c.requires, "maximum": actions.c.due_at}, _of_queues
+)
 
 
-def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> dict[tuple[str, str], list[AnyRow]]:
-    """Return the first ``maximum`` of each line that are due, perhaps more, in the order in which they shall start."""
-    given = [
-        {"tenant": line.tenant_id, "labels": line.requires, "maximum": line.maximum}
-        for line in lines
-        if line.maximum > 0
+def candidates(
+    connection: Connection, queues: Sequence[TenantQueue], now_us: int
+) -> dict[tuple[str, str], list[AnyRow]]:
+    """Return the first ``maximum`` due actions of each queue, perhaps more, in start order."""
+    rows = [
+        {"tenant": queue.tenant_id, "labels": queue.requires, "maximum": queue.maximum}
+        for queue in queues
+        if queue.maximum > 0
     ]
-    if not given:
+    if not rows:
         return {}
     found: dict[tuple[str, str], list[AnyRow]] = {}
-    params = {"now": now_us, "total_maximum": max(line.maximum for line in lines)}
-    for row in _first.rows(connection, given, params):
+    params = {"now": now_us, "total_maximum": max(queue.maximum for queue in queues)}
+    for row in _first.rows(connection, rows, params):
         found.setdefault((row.tenant_id, row.requires), []).append(row)
     for each in found.values():
         each.sort(key=lambda row: (row.priority, row.due_at, row.id))
@@ -138,7 +140,7 @@ _running = PerDriver(
 
 
 def running(connection: Connection, tenant_ids: Iterable[str]) -> dict[str, int]:
-    """Return how many actions of each of these tenants run; those without are absent."""
+    """Return the number of running actions of these tenants; tenants without any are absent."""
     wanted = sorted(set(tenant_ids))
     if not wanted:
         return {}

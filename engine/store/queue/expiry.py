@@ -1,4 +1,4 @@
-"""Ends what has waited longer than its schedule allows: an action that has not begun by ``expires_at`` never begins."""
+"""Expiry of actions that have not started by ``expires_at``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +19,8 @@ _expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bind
 
 
 def expire(connection: Connection, now_us: int) -> Sequence[Any]:
-    """End them; return (tenant_id, schedule_id, node_key, id) of each."""
-    ready_queue.lock_those(connection, _waiting_of, {"now": now_us})
+    """Expire overdue actions; return (tenant_id, schedule_id, node_key, id) of each."""
+    ready_queue.lock_matching(connection, _waiting_of, {"now": now_us})
     rows = connection.execute(_expire, {"now": now_us}).all()
     if rows:
         lines = {(row.tenant_id, row.schedule_id, row.node_key) for row in rows if row.schedule_id is not None}
@@ -29,6 +29,6 @@ def expire(connection: Connection, now_us: int) -> Sequence[Any]:
     return rows
 
 
-def due(connection: Connection, now_us: int) -> bool:
-    """Whether anything has to expire; reads only."""
+def any_expired(connection: Connection, now_us: int) -> bool:
+    """Whether any action has to expire; reads only."""
     return connection.scalar(_expiring, {"now": now_us}) is not None

@@ -1,7 +1,8 @@
-"""What waits to be sent: mails and webhooks that committed steps asked for. Put in once, sent at least once, under one id for ever.
+"""The outbox: mails and webhooks of committed steps, inserted once and sent at least once, always under the same id.
 
-A row is ``queued``, then ``sending`` under a lease, then ``sent`` or ``failed``. What is tried again waits a growing pause. Tenants
-take turns, so that one with a thousand rows, or with a slow receiver, holds up nobody else's; those of a suspended tenant wait.
+A row is ``queued``, then ``sending`` under a lease, then ``sent`` or ``failed``. Retries wait for a growing pause.
+Tenants take turns, so that a tenant with many rows or a slow receiver does not delay others; rows of a suspended tenant
+wait.
 """
 
 import json
@@ -17,7 +18,7 @@ from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.schema.script_data import outbox
 
 LEASE_US = 180_000_000
-#: A receiver: the tenant's mails are one, each of its webhooks is one.
+#: A receiver: tenant and target. The mails of a tenant are one lane, each webhook is another.
 Lane = tuple[str, str]
 
 _c = outbox.c
@@ -25,8 +26,8 @@ _held_up = exists().where(tenants.c.id == _c.tenant_id, tenants.c.state != "acti
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often something is tried, and after which pauses: doubling from the first to the longest."""
+class RetryPolicy:
+    """Retry policy of a delivery: maximum tries, and pauses that double from the first to the longest."""
 
     tries: int = 10
     pause_s: float = 30.0
@@ -35,7 +36,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something was not taken. ``final``: trying again cannot help; ``partly``: some recipients have it."""
+    """Reason of a failed delivery. ``final``: retries cannot help; ``partly``: some recipients have received it."""
 
     text: str
     final: bool
@@ -44,11 +45,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of one mail or webhook that an action asked for.
+    """State of one mail or webhook of an action.
 
     Attributes:
         kind: mail or webhook; ``to``: recipients, or the webhook's name; ``about``: subject, or the event's name.
-        state: queued, sending, sent or failed; ``error``: what the receiver said last.
+        state: queued, sending, sent or failed; ``error``: the receiver's last error.
     """
 
     id: str
@@ -63,7 +64,7 @@ class Delivery:
 
 
 def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[Lane], maximum: int) -> list[Lane]:
-    """Give receivers for which something is due, the one that has waited longest first."""
+    """Return the receivers with due rows, longest waiting first."""
     due = and_(_c.kind == kind, _c.state.in_(["queued", "sending"]), _c.next_at_us <= now_us, ~_held_up)
     found = select(_c.tenant_id, _c.target).where(due).group_by(_c.tenant_id, _c.target)
     if busy:
@@ -73,7 +74,7 @@ def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[L
 
 
 def next_due(connection: Connection, kind: str) -> int | None:
-    """Give the earliest instant at which something of a kind is due; None when nothing waits."""
+    """Return the earliest due instant of a kind, None if no row waits."""
     found: int | None = connection.scalar(_next_due, {"kind": kind})
     return found
 
@@ -81,8 +82,8 @@ def next_due(connection: Connection, kind: str) -> int | None:
 _next_due = select(func.min(_c.next_at_us)).where(_c.kind == bindparam("kind"), _c.state.in_(["queued", "sending"]))
 
 
-def take(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:
-    """Take up to ``each`` rows that are due of each of these receivers, the oldest first, under a lease."""
+def lease_rows(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:
+    """Lease up to ``each`` due rows of each of these receivers, oldest first."""
     taken: list[Row[Any]] = []
     for tenant_id, target in lanes:
         mine = (_c.tenant_id == tenant_id, _c.target == target, _c.kind == kind)
@@ -90,13 +91,15 @@ def take(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, 
         found = select(outbox).where(*mine, *due).order_by(_c.next_at_us, _c.created_us, _c.n).limit(each)
         for row in connection.execute(found.with_for_update(skip_locked=True)).all():
             values = {"state": "sending", "attempts": row.attempts + 1, "next_at_us": now_us + LEASE_US}
-            connection.execute(update(outbox).where(_this(row)).values(values))
+            connection.execute(update(outbox).where(_key(row)).values(values))
             taken.append(row)
     return taken
 
 
-def mark(connection: Connection, row: Row[Any], failure: Failure | None, patience: Patience, now_us: int) -> str:
-    """Write what became of a row that was taken; one that another has taken since is left alone. Give its state."""
+def record_result(
+    connection: Connection, row: Row[Any], failure: Failure | None, patience: RetryPolicy, now_us: int
+) -> str:
+    """Store the result of a delivery and return the row's state; a row that was leased again since is left unchanged."""
     tried = row.attempts + 1
     values: dict[str, Any]
     if failure is None or failure.partly:
@@ -106,20 +109,20 @@ def mark(connection: Connection, row: Row[Any], failure: Failure | None, patienc
     else:
         pause = min(patience.pause_s * 2 ** (tried - 1), patience.longest_pause_s)
         values = {"state": "queued", "next_at_us": now_us + int(pause * 1_000_000), "last_error": failure.text}
-    mine = and_(_this(row), _c.state == "sending", _c.attempts == tried)
+    mine = and_(_key(row), _c.state == "sending", _c.attempts == tried)
     changed = connection.execute(update(outbox).where(mine).values(values)).rowcount
     return str(values["state"]) if changed else "taken"
 
 
-def put(connection: Connection, rows: list[dict[str, Any]], now_us: int) -> None:
-    """Let rows wait for their first sending; each has tenant, id, action, step, n, kind, target, message_id and payload."""
+def enqueue(connection: Connection, rows: list[dict[str, Any]], now_us: int) -> None:
+    """Insert rows that are due now; each has tenant, id, action, step, n, kind, target, message_id and payload."""
     if rows:
         fixed = {"state": "queued", "attempts": 0, "next_at_us": now_us, "created_us": now_us}
         connection.execute(insert(outbox), [row | fixed for row in rows])
 
 
 def deliveries(connection: Connection, tenant_id: str, action_id: str) -> list[Delivery]:
-    """Give what an action asked to have sent, in the order of asking."""
+    """Return the mails and webhooks of an action, in the order of its calls."""
     mine = select(outbox).where(_c.tenant_id == tenant_id, _c.action_id == action_id)
     return [_delivery(row) for row in connection.execute(mine.order_by(_c.step, _c.n, _c.target))]
 
@@ -140,5 +143,5 @@ def _delivery(row: Row[Any]) -> Delivery:
     )
 
 
-def _this(row: Row[Any]) -> Any:  # noqa: ANN401 - an SQL condition
+def _key(row: Row[Any]) -> Any:  # noqa: ANN401 - an SQL condition
     return and_(_c.tenant_id == row.tenant_id, _c.id == row.id)

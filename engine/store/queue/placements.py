@@ -1,4 +1,4 @@
-"""Where actions may run: the living nodes of a schedule that is placed on every one, and what becomes of those that are gone."""
+"""Placements: the nodes that run a schedule placed on every node, and the actions of nodes that are gone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_startable
 from lodger.engine.store.schema.scheduling import turns as turn_rows
 
-#: How long a node may be away, as in a restart, before what it alone could run is given up, microseconds.
+#: How long a node may be away, as in a restart, before the actions placed on it are skipped, microseconds.
 PATIENCE_US = 60_000_000
-#: Why an action of one node did not run.
+#: Reason of an action that was skipped because its node is gone.
 GONE = "node_gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Living:
-    """A node that is alive, by name, with what it carries."""
+class LivingNode:
+    """A living node with its labels."""
 
     name: str
     labels: frozenset[str]
 
 
-def require_placed(conduct: Conduct, tenant_id: str) -> None:
-    """Let a schedule stand on every node only when it is the platform's: a customer pays for one run of a slot.
+def require_placement(conduct: Conduct, tenant_id: str) -> None:
+    """Refuse placement on every node for schedules of tenants: only the platform's may use it.
 
     Raises:
         InputError: placement_refused.
@@ -51,15 +51,15 @@ _living = select(nodes.c.name, nodes.c.labels).where(
 )
 
 
-def living(context: StoreContext, connection: Connection, now_us: int) -> list[Living]:
-    """Give the nodes whose lease holds, by name, each name once."""
+def living_nodes(context: StoreContext, connection: Connection, now_us: int) -> list[LivingNode]:
+    """Return the nodes with a valid lease, by name, each name once."""
     rows = connection.execute(_living, {"now": context.lease_us(connection, now_us)})
-    found = {row.name: Living(row.name, frozenset(row.labels.split())) for row in rows}
+    found = {row.name: LivingNode(row.name, frozenset(row.labels.split())) for row in rows}
     return [found[name] for name in sorted(found)]
 
 
-def keys(revision: Revision, nodes: Sequence[Living]) -> list[str | None]:
-    """Give the node keys of a schedule's next actions: one, '', unless it is placed on every node; None when there is none."""
+def node_keys(revision: Revision, nodes: Sequence[LivingNode]) -> list[str | None]:
+    """Return the node keys of a schedule's next actions: '' for any node, or the name of each matching node, or None without one."""
     if not revision.everywhere:
         return [""]
     return [node.name for node in nodes if carries(node.labels, revision.requires)] or [None]
@@ -69,7 +69,7 @@ _required = select(turn_rows.c.tenant_id, turn_rows.c.requires).where(
     turn_rows.c.requires > "", turn_rows.c.startable_at.is_not(None)
 )
 _seen = select(nodes.c.name, func.max(nodes.c.lease_until_us).label("until_us")).group_by(nodes.c.name)
-_give_up = (
+_skip = (
     update(actions)
     .where(
         actions.c.tenant_id == bindparam("tenant"),
@@ -82,8 +82,8 @@ _give_up = (
 )
 
 
-def deserted(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
-    """Give (tenant, labels, node name) of what waits for a node that is gone for good; reads only."""
+def abandoned_queues(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
+    """Return (tenant, labels, node name) of queues that wait for a node that is gone; reads only."""
     waiting = [
         (tenant, requires, label.removeprefix(NODE))
         for tenant, requires in connection.execute(_required)
@@ -97,15 +97,15 @@ def deserted(context: StoreContext, connection: Connection, now_us: int) -> list
     return [each for each in waiting if seen.get(each[2], 0) < before]
 
 
-def give_up(connection: Connection, gone: Sequence[tuple[str, str, str]], now_us: int) -> list[AnyRow]:
-    """End what was placed on these nodes and has not begun; give (tenant_id, schedule_id, node_key, id) of each.
+def skip_abandoned(connection: Connection, gone: Sequence[tuple[str, str, str]], now_us: int) -> list[AnyRow]:
+    """Skip waiting actions that were placed on these nodes; return (tenant_id, schedule_id, node_key, id) of each.
 
-    What a tenant or schedule is bound to a node by label for goes on waiting: that node was named by somebody.
+    Actions of tenants or schedules that are bound to a node by label continue to wait.
     """
     ready_queue.lock(connection, (tenant for tenant, _labels, _key in gone))
     ended: list[AnyRow] = []
     for tenant, requires, key in gone:
-        ended += connection.execute(_give_up, {"tenant": tenant, "labels": requires, "key": key, "now": now_us}).all()
+        ended += connection.execute(_skip, {"tenant": tenant, "labels": requires, "key": key, "now": now_us}).all()
     if ended:
         schedule_concurrency.release(connection, {(row.tenant_id, row.schedule_id, row.node_key) for row in ended})
         ready_queue.refresh(connection, {row.tenant_id for row in ended})

@@ -1,11 +1,11 @@
-"""Whose turn it is: rows derived from a tenant's actions, so that a claim never searches for work.
+"""The ready queue: rows derived from a tenant's actions, so that a claim never searches the actions.
 
-A tenant has one row for what any node may run (``requires`` ``''``), and one for each set of labels that its actions have
-required. The first is also the tenant's lock. On PostgreSQL many transactions write at once, and one that decides by a tenant's
-clocks and actions (is an earlier one unfinished, who is held, what may start) must not do so beside another that changes them: a
-tick that sees a run which a commit is just ending would hold its action for ever. So whoever changes a tenant's clocks or
-actions takes the row first, several in the order of their ids: :func:`lock` waits, a tick and a claim pass by what is taken.
-SQLite has one writer and needs none of it.
+A tenant has one row for actions that any node may run (``requires`` ``''``), and one for each set of labels that its
+actions have required. The first is also the tenant's lock. On PostgreSQL many transactions write at once, and one that
+decides by a tenant's clocks and actions must not run beside another that changes them: a tick that saw a run which a
+commit is just ending would hold the next action for ever. Every transaction that changes a tenant's clocks or actions
+locks this row first, several in the order of their ids: :func:`lock` waits; a tick and a claim skip locked rows. SQLite
+has one writer and needs no lock.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -32,7 +32,7 @@ from lodger.engine.store.bulk import WriteMany
 from lodger.engine.store.schema.scheduling import actions, is_expiring, is_running, is_startable, tenants, turns
 from lodger.engine.store.stores import PerDriver, driver_of
 
-#: Most different sets of labels that a node looks at.
+#: Maximum number of different sets of labels that a node considers.
 MAX_SETS = 1000
 
 _running = (
@@ -41,7 +41,7 @@ _running = (
 
 
 def _first(rank: int) -> Select[Any]:
-    # One short look at the index per priority, instead of a sort over all that waits.
+    # One index lookup per priority, instead of a sort of all waiting actions.
     first = (
         select(actions.c.due_at)
         .where(
@@ -64,7 +64,7 @@ _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scala
 _derived = case((and_(_active, _running < turns.c.cap), _earliest), else_=None)
 
 _set = {"startable_at": _derived}
-#: A tenant's turns as they should be now. One statement for all, and nothing is written where nothing has changed.
+#: Derives a tenant's rows in one statement; unchanged rows are not written.
 _refresh = WriteMany(
     {"tenant": turns.c.tenant_id},
     update(turns).values(_set).where(turns.c.tenant_id == bindparam("tenant")),
@@ -78,7 +78,7 @@ _serve = WriteMany(
 
 
 def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:  # noqa: ANN401 - an update
-    # Derived beside the rows that are written: each write of an unchanged row would leave a dead one behind.
+    # A subquery computes the values first: writing an unchanged row would leave a dead row version.
     now = (
         select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))
         .join_from(given, turns, turns.c.tenant_id == given.c.tenant)
@@ -90,14 +90,14 @@ def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:  # n
 
 
 def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
-    """Take the locks of these tenants until the transaction ends; before anything of theirs is read that is acted upon."""
+    """Lock these tenants until the transaction ends; called before reads that the transaction acts upon."""
     wanted = sorted(set(tenant_ids))
     if wanted and driver_of(connection).has_row_locks:
         connection.execute(_lock.of(connection), {"tenants": wanted})
 
 
-def lock_those(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
-    """Take the locks of the tenants that a question names; it is asked where there are locks."""
+def lock_matching(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
+    """Lock the tenants that a query returns; the query runs only on databases with row locks."""
     if driver_of(connection).has_row_locks:
         lock(connection, connection.scalars(statement, params or {}))
 
@@ -113,12 +113,12 @@ _lock = PerDriver(
 
 
 def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
-    """Derive the turns of these tenants anew; the last statement of every transaction that touched their actions."""
+    """Derive the rows of these tenants; the last statement of every transaction that changed their actions."""
     _refresh.run(connection, [{"tenant": tenant} for tenant in sorted(set(tenant_ids))])
 
 
-def widen(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
-    """Give tenants a row for each of these (tenant, labels) that they lack; before :func:`refresh`."""
+def add_queues(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
+    """Insert the missing rows for these (tenant, labels); called before :func:`refresh`."""
     for tenant, requires in sorted({each for each in wanted if each[1]}):
         row = select(
             turns.c.tenant_id,
@@ -133,18 +133,19 @@ def widen(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
         connection.execute(made.on_conflict_do_nothing())
 
 
-def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:
-    """Put these tenants at the end of the line, and derive their turns anew."""
+def record_served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:
+    """Set the time of last service of these tenants, and derive their rows."""
     _serve.run(connection, [{"tenant": tenant, "now": now_us} for tenant in sorted(set(tenant_ids))])
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
-    """The sets of labels that a node may look at, each with the empty one, and whether anything has to expire.
+class LabelSets:
+    """Sets of labels that a node may serve, each list with the empty set.
 
     Attributes:
         required: sets that actions require.
         bound: sets that tenants are bound to.
+        expiring: whether any action has to expire.
     """
 
     required: list[str]
@@ -152,16 +153,16 @@ class Fitting:
     expiring: bool
 
 
-def fitting(connection: Connection, labels: Collection[str], now_us: int = 0) -> Fitting:
-    """Return what a node with these labels may look at: one question, and one more for each set that there is."""
+def label_sets(connection: Connection, labels: Collection[str], now_us: int = 0) -> LabelSets:
+    """Return the sets of labels that a node with these labels may serve: one query, and one more for each set."""
     first = connection.execute(_first_sets, {"after": "", "now": now_us}).one()
     required = ["", *(each for each in _sets(connection, _next_required, first.required) if carries(labels, each))]
     bound = ["", *(each for each in _sets(connection, _next_bound, first.bound) if carries(labels, each))]
-    return Fitting(required, bound, bool(first.expiring))
+    return LabelSets(required, bound, bool(first.expiring))
 
 
 def _sets(connection: Connection, after: Select[Any], following: str | None) -> list[str]:
-    """Leap over an index from one value to the next."""
+    """Read the distinct values of an index, one lookup for each."""
     found: list[str] = []
     while following is not None and len(found) < MAX_SETS:
         found.append(following)
@@ -185,8 +186,8 @@ _first_sets = select(
 
 
 def next_startable(connection: Connection, until_us: int, labels: Collection[str] = ()) -> int | None:
-    """Give the earliest instant up to ``until_us`` at which a node with these labels may start something; None when it may not."""
-    sets = fitting(connection, labels)
+    """Return the earliest instant up to ``until_us`` at which a node with these labels may start an action, or None."""
+    sets = label_sets(connection, labels)
     found = [
         connection.scalar(_next_startable, {"until": until_us, "one": one, "bound": sets.bound})
         for one in sets.required

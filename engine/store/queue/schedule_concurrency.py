@@ -1,4 +1,4 @@
-"""Actions of one schedule start one after the other: which are held, which goes next, and how many failed in a row."""
+"""Order of the actions of one schedule: which are held, which starts next, and the number of consecutive failures."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from sqlalchemy import Connection, bindparam, case, exists, func, select, text, 
 from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
-#: Tenant, schedule and node key: a schedule placed on every node has a line on each of them, any other has one with key ''.
-Line = tuple[str, str, str]
+#: Tenant, schedule and node key. A schedule placed on every node has a line for each node, others have one with key ''.
+LineKey = tuple[str, str, str]
 
 _ahead = actions.alias("ahead")
 _next = (
@@ -22,12 +22,12 @@ _next = (
         ~exists().where(
             _ahead.c.schedule_id == bindparam("schedule"),
             _ahead.c.node_key == bindparam("key"),
-            # Literal words: a list of bound values cannot be part of a statement for many rows.
+            # Literals, because a list of bound values cannot be part of a statement for many rows.
             text("ahead.state IN ('ready', 'running', 'sealed', 'waiting_retry')"),
             _ahead.c.held == 0,
         ),
     )
-    # A backfill goes behind every slot that came due meanwhile.
+    # Backfills start after slots that came due meanwhile.
     .order_by(case((actions.c.origin == "backfill", 1), else_=0), actions.c.due_at, actions.c.id)
     .limit(1)
 )
@@ -38,15 +38,15 @@ _release = (
 )
 
 
-def release(connection: Connection, lines: Iterable[Line]) -> None:
-    """Let the next held action of each line start, when nothing is ahead of it any more.
+def release(connection: Connection, keys: Iterable[LineKey]) -> None:
+    """Let the next held action of each line start, if nothing before it is unfinished.
 
-    Called in every transaction that ends an action: a held action without an unfinished one ahead is never stored.
+    Called in every transaction that ends an action: a held action without an unfinished one before it is never stored.
     """
-    wanted = set(lines)
+    wanted = set(keys)
     if not wanted:
         return
-    # One question for all instead of one update for each: mostly nothing is held.
+    # One query for all lines: usually no action is held.
     rows = connection.execute(_with_held, {"schedules": sorted({schedule for _tenant, schedule, _key in wanted})})
     holding = {(schedule, key) for schedule, key in rows}
     values = [
@@ -69,36 +69,37 @@ _with_held = (
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """What is unfinished of one schedule.
+    """Numbers of unfinished actions of one schedule.
 
     Attributes:
-        standing: what the overlap policy sees; what a backfill made is not in it, because it may not cost a slot its run.
+        standing: the counts for the overlap policy, without backfills, which may not prevent the run of a slot.
+        retrying: actions that wait for a retry.
         backfilling: actions of a backfill that run or may start at once.
     """
 
-    standing: UnfinishedCounts
+    counts: UnfinishedCounts
     retrying: int
     backfilling: int = 0
 
 
 def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[str, str], Unfinished]:
-    """Count the unfinished actions of these schedules, by schedule and node key; a line without any is absent."""
+    """Count the unfinished actions of these schedules, by schedule and node key; lines without any are absent."""
     if not schedule_ids:
         return {}
     rows = connection.execute(_unfinished, {"schedules": schedule_ids})
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
-        before = found.get((schedule, node_key), NOTHING)
-        standing, retrying, backfilling = before.standing, before.retrying, before.backfilling
+        before = found.get((schedule, node_key), NONE_UNFINISHED)
+        counts, retrying, backfilling = before.counts, before.retrying, before.backfilling
         if state == "waiting_retry":
             retrying += count
         elif origin == "backfill":
             backfilling += 0 if held else count
         elif held:
-            standing = UnfinishedCounts(standing.busy, standing.waiting + count)
+            counts = UnfinishedCounts(counts.busy, counts.waiting + count)
         else:
-            standing = UnfinishedCounts(standing.busy + count, standing.waiting)
-        found[schedule, node_key] = Unfinished(standing, retrying, backfilling)
+            counts = UnfinishedCounts(counts.busy + count, counts.waiting)
+        found[schedule, node_key] = Unfinished(counts, retrying, backfilling)
     return found
 
 
@@ -110,12 +111,12 @@ _unfinished = (
 )
 
 
-def busy(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
-    """Whether anything of this line is unfinished."""
+def has_unfinished(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
+    """Whether this line has unfinished actions."""
     return (schedule_id, node_key) in unfinished(connection, [schedule_id])
 
 
-NOTHING = Unfinished(UnfinishedCounts(), 0)
+NONE_UNFINISHED = Unfinished(UnfinishedCounts(), 0)
 
 
 _count_failures = (
@@ -131,13 +132,13 @@ _count_failures = (
 
 
 def count_failures(connection: Connection, ends: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str]]:
-    """Count failures in a row, where a policy asks for it; return the schedules that have just failed.
+    """Update the counts of consecutive failures; return the schedules that have just failed.
 
-    A success begins anew. Called after the actions and before the turns are written: that order is the same everywhere, so
-    that a tick and a commit never wait for each other.
+    Called after actions and before ready-queue rows are written: the order is the same everywhere, so that a tick and a
+    commit never deadlock.
 
     Args:
-        ends: tenant, schedule and whether it failed, in their order.
+        ends: tenant, schedule and whether the action failed, in order.
     """
     rows: dict[tuple[str, str], dict[str, object]] = {}
     more: dict[tuple[str, str], int] = {}

@@ -1,7 +1,7 @@
-"""Ends what is unfinished by somebody's wish, not by an outcome: cancellation, suspension, deletion.
+"""Stops unfinished actions on request: cancellation, suspension, deletion.
 
-The rows change at once; a node sees within ``poll_s`` that an attempt is its own no more and kills the worker, whose
-commit would change nothing in the meantime.
+The rows change at once. A node notices within ``poll_s`` that an attempt is no longer its own and kills the worker; a
+commit in between changes nothing.
 """
 
 from collections.abc import Iterable
@@ -9,24 +9,24 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, insert, literal, select, update
 
-from lodger.engine.store.queue.schedule_concurrency import Line
+from lodger.engine.store.queue.schedule_concurrency import LineKey
 from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 
 _c = actions.c
-#: Reason of an action whose place a later slot of its schedule took, or is to take when it has ended.
+#: Reason of an action that a later slot of its schedule has replaced or will replace.
 SUPERSEDED = "superseded"
 
 
-def stop_running(connection: Connection, lines: Iterable[Line], now_us: int, *, reason: str) -> None:
-    """Cancel every unfinished action of these lines, the running ones included."""
-    for tenant, schedule, key in lines:
+def stop_running(connection: Connection, keys: Iterable[LineKey], now_us: int, *, reason: str) -> None:
+    """Cancel every unfinished action of these lines, running ones included."""
+    for tenant, schedule, key in keys:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key)
         cancel_where(connection, mine, now_us, reason)
 
 
-def stop_gracefully(connection: Connection, lines: Iterable[Line], now_us: int, until_us: int) -> None:
-    """Cancel what has not begun of these lines; what runs may end up to an instant, and is not tried again. Not backfills."""
-    for tenant, schedule, key in lines:
+def stop_gracefully(connection: Connection, keys: Iterable[LineKey], now_us: int, until_us: int) -> None:
+    """Cancel the waiting actions of these lines; running ones may end until an instant, without retries. Backfills are exempt."""
+    for tenant, schedule, key in keys:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key, _c.origin != "backfill")
         cancel_where(connection, and_(mine, _c.state.in_(("ready", "waiting_retry"))), now_us, SUPERSEDED)
         earlier = case((_c.deadline_us < until_us, _c.deadline_us), else_=until_us)
@@ -34,13 +34,13 @@ def stop_gracefully(connection: Connection, lines: Iterable[Line], now_us: int, 
 
 
 def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str) -> None:
-    """Cancel what has not begun of a schedule; what runs may end."""
+    """Cancel the waiting actions of a schedule; running ones may end."""
     waiting = and_(_c.tenant_id == tenant_id, _c.schedule_id == schedule_id, _c.state.in_(("ready", "waiting_retry")))
     cancel_where(connection, waiting, now_us, reason)
 
 
 def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:
-    """Cancel the unfinished actions that match; sealed ones are past the point of return. Give their number."""
+    """Cancel the unfinished actions that match, except sealed ones; return their number."""
     close_attempts(connection, and_(which, is_running), now_us)
     done = connection.execute(
         update(actions)
@@ -54,7 +54,7 @@ def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int
 
 
 def close_attempts(connection: Connection, which: ColumnElement[bool] | TextClause, now_us: int) -> None:
-    """Give each running attempt that matches its row, ended as cancelled; the action is the caller's to move."""
+    """Insert an attempt row with outcome ``cancelled`` for each running action that matches; the caller updates the action."""
     source: dict[str, Any] = {
         "tenant_id": _c.tenant_id,
         "action_id": _c.id,
@@ -66,7 +66,7 @@ def close_attempts(connection: Connection, which: ColumnElement[bool] | TextClau
         "finished_us": literal(now_us),
         "outcome": literal("cancelled"),
         "cpu_us": literal(0),
-        # The node that runs it knows the rest, and reports it when the worker is dead: cancelled_usage.
+        # Reported later by its node, see cancelled_usage.
         "wall_us": literal(0),
         "memory_peak_bytes": literal(0),
         "host_calls": literal(0),

@@ -1,4 +1,4 @@
-"""Which version of which script each step of an action runs: fixed when the action is made, so that a queue never changes."""
+"""Script versions of the steps of an action: fixed when the action is created, so that they never change while it waits."""
 
 import json
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from sqlalchemy import Connection, select
 from lodger.engine.store.schema.scheduling import scripts
 
 
-def pinned(connection: Connection, tenant_id: str, steps: Sequence[dict[str, Any]]) -> str | None:
-    """Give the versions of the steps' scripts, named or newest, as JSON, ``[[script_id, version], …]``; None for one step."""
+def pin(connection: Connection, tenant_id: str, steps: Sequence[dict[str, Any]]) -> str | None:
+    """Return the steps' script versions, pinned or newest, as JSON ``[[script_id, version], …]``; None for one step."""
     if len(steps) < 2:
         return None
     ids = sorted({step["script_id"] for step in steps})
@@ -21,23 +21,23 @@ def pinned(connection: Connection, tenant_id: str, steps: Sequence[dict[str, Any
     return json.dumps([[step["script_id"], step.get("version") or versions[step["script_id"]]] for step in steps])
 
 
-def first(steps: Sequence[dict[str, Any]], newest_version: int) -> int:
-    """Give the version that the first step runs: the one it names, else the newest."""
+def first_version(steps: Sequence[dict[str, Any]], newest_version: int) -> int:
+    """Return the version that the first step runs: the pinned one, else the newest."""
     return int(steps[0].get("version") or newest_version) if steps else newest_version
 
 
-def newest(
+def newest_versions(
     connection: Connection, tenant_id: str, script_id: str, steps: Sequence[dict[str, Any]]
 ) -> tuple[str, int, str | None]:
-    """Give the first script, the version it runs from now on, and the steps as :func:`pinned` does."""
+    """Return the first script, its version from now on, and the steps as :func:`pin` does."""
     version = connection.scalar(
         select(scripts.c.version).where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
     )
-    return script_id, first(steps, int(version or 0)), pinned(connection, tenant_id, steps)
+    return script_id, first_version(steps, int(version or 0)), pin(connection, tenant_id, steps)
 
 
 def next_step(steps: str | None, present: int) -> tuple[str, int] | None:
-    """Give (script id, version) of the step after this one, or None after the last."""
+    """Return (script id, version) of the next step, or None after the last."""
     if steps is None:
         return None
     listed = json.loads(steps)

@@ -1,4 +1,4 @@
-"""Events for webhooks: their names, which webhook subscribes to which, and how they enter the outbox."""
+"""Events for webhooks: names, subscriptions, and insertion into the outbox."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from lodger.engine.store.queue import outbox
 from lodger.engine.store.records import Json
 from lodger.engine.store.schema.script_data import webhooks
 
-#: Form of an event's name.
+#: Format of an event's name.
 EVENT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,62}){0,7}", re.ASCII)
 #: Prefix of the names of the engine's own events.
 ENGINE_PREFIX = "lodger."
@@ -37,7 +37,7 @@ def enqueue(
         identity = "msg_" + hashlib.sha256(text.encode()).hexdigest()[:32]
         made.append({"tenant_id": tenant_id, "id": identity, "action_id": action_id, "step": step, "n": number, "kind": "webhook",
                      "target": name, "message_id": identity, "payload": body})  # fmt: skip
-    outbox.put(connection, made, now_us)
+    outbox.enqueue(connection, made, now_us)
     return len(made)
 
 

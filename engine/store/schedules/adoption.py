@@ -1,8 +1,8 @@
-"""Revisions of schedules that a platform's own SQL has inserted: checked like any edit, adopted in the same transaction.
+"""Adoption of schedule revisions that a platform's own SQL has inserted.
 
-Revisions stay what they are, so SQL adds the next one (a copy of the present one with what is to change). What it wrote is read as a
-wish, its row is written anew by an ordinary edit, which accounts the old revision up to now and arms the clock: in SQL's own
-transaction when it reports it, else by a node, for a trigger writes down what nobody reports.
+Revisions are immutable, so SQL inserts the next one: a copy of the present revision with changed values. It is checked
+like any edit and stored again by an ordinary edit, which accounts the old revision up to now and arms the clock. This
+happens in SQL's own transaction if the change is reported, else on a node: a trigger records unreported revisions.
 """
 
 from collections.abc import Iterable
@@ -27,18 +27,18 @@ from lodger.engine.store.schema.scheduling import schedules as schedules_table
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-#: What the set of Lodger's own schedules is called where changes are reported.
+#: Names of the set of Lodger's own schedules in reports of changes.
 NAMES = ("schedules", "lodger_schedules")
-#: Schedules that are adopted in one round of a node.
+#: Maximum number of schedules that a node adopts in one round.
 MAX_ROWS = 100
-#: How a schedule's note begins that tells of a revision that was not adopted.
+#: Beginning of a schedule's note about a revision that was refused.
 REFUSED = "a revision inserted by SQL was refused: "
 _r, _a = schedule_revisions.c, adoptions.c
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The newest revision of a schedule that SQL has inserted, with its rules compiled."""
+    """The newest revision of a schedule that SQL has inserted, with compiled rules."""
 
     number: int
     revision: ScheduleRevision
@@ -46,12 +46,12 @@ class Candidate:
 
 
 def adopt(context: StoreContext, connection: "Connection | Session", tenant_id: str, keys: object, now_us: int) -> None:
-    """Make the newest revision that SQL has inserted of each of these schedules (ids or names) the present one.
+    """Make the newest inserted revision of each of these schedules (ids or names) the present one.
 
     Raises:
         NotFound: tenant_unknown, schedule_unknown.
         Conflict: tenant_suspended.
-        InputError: revision_unchanged, revision_unreadable, and what an edit refuses.
+        InputError: revision_unchanged, revision_unreadable, and the errors of an edit.
     """
     found = connection if isinstance(connection, Connection) else connection.connection()
     given: Iterable[Any] = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else keys
@@ -61,8 +61,8 @@ def adopt(context: StoreContext, connection: "Connection | Session", tenant_id: 
         found.execute(delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == before.id))
 
 
-def waiting(connection: Connection) -> list[tuple[str, str]]:
-    """Give tenant and id of schedules with a revision that nobody has reported, :data:`MOST` at most; suspended tenants' wait."""
+def list_unreported(connection: Connection) -> list[tuple[str, str]]:
+    """Return tenant and id of up to :data:`MAX_ROWS` schedules of active tenants with an unreported revision."""
     t = tenants.c
     found = select(_a.tenant_id, _a.schedule_id).join(tenants, t.id == _a.tenant_id).where(t.state == "active")
     return [
@@ -73,10 +73,10 @@ def waiting(connection: Connection) -> list[tuple[str, str]]:
 def prepare(
     context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, now_us: int
 ) -> Candidate | InputError:
-    """Read and compile the newest revision that SQL has inserted, before the transaction that adopts it.
+    """Read and compile the newest inserted revision, before the transaction that adopts it.
 
     Returns:
-        The candidate for :func:`take`, or the reason to refuse it.
+        The candidate for :func:`adopt_candidate`, or the error that refuses it.
     """
     number = _newest(connection, tenant_id, schedule_id)
     try:
@@ -91,7 +91,7 @@ def prepare(
         return _unreadable(number or 0, error)
 
 
-def take(
+def adopt_candidate(
     context: StoreContext,
     connection: Connection,
     tenant_id: str,
@@ -99,9 +99,9 @@ def take(
     prepared: Candidate | InputError,
     now_us: int,
 ) -> InputError | None:
-    """Adopt what a trigger has queued, unless another node has; return why it was refused.
+    """Adopt an inserted revision unless another node has done so; return the error if it was refused.
 
-    A refused revision is deleted, and the note of the schedule says why, unless the schedule is paused.
+    A refused revision is deleted and the schedule's note gives the reason, unless the schedule is paused.
 
     Args:
         prepared: result of :func:`prepare`; a revision inserted since then stays queued.
@@ -117,7 +117,7 @@ def take(
     try:
         before = schedule_rows.get(connection, tenant_id, schedule_id)
     except NotFound as gone:  # deleted meanwhile
-        _forget(connection, tenant_id, schedule_id)
+        _delete_inserted(connection, tenant_id, schedule_id)
         return gone
     refused: InputError | None = None
     try:
@@ -128,9 +128,9 @@ def take(
     except InputError as error:
         refused = error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        refused = _unreadable(before.revision + 1, error)  # nobody else waits behind what makes no sense
+        refused = _unreadable(before.revision + 1, error)  # an unreadable revision must not block those after it
     if refused is not None:
-        _forget(connection, tenant_id, schedule_id)
+        _delete_inserted(connection, tenant_id, schedule_id)
     if before.state != "paused":
         note = f"{REFUSED}{refused.code}: {refused}" if refused is not None else None
         mine = (schedules_table.c.tenant_id == tenant_id, schedules_table.c.id == schedule_id)
@@ -139,7 +139,7 @@ def take(
 
 
 def _inserted(tenant_id: str, schedule_id: str) -> list[ColumnElement[bool]]:
-    """Conditions on the revisions after the present one: SQL has inserted them."""
+    """Return conditions that select the revisions after the present one, which SQL has inserted."""
     s = schedules_table.c
     current = select(s.revision).where(s.tenant_id == tenant_id, s.id == schedule_id).scalar_subquery()
     return [_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision > current]
@@ -150,8 +150,8 @@ def _newest(connection: Connection, tenant_id: str, schedule_id: str) -> int | N
     return number
 
 
-def _forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
-    """Delete the revisions that SQL has inserted."""
+def _delete_inserted(connection: Connection, tenant_id: str, schedule_id: str) -> None:
+    """Delete the inserted revisions."""
     connection.execute(delete(schedule_revisions).where(*_inserted(tenant_id, schedule_id)))
 
 
@@ -173,15 +173,15 @@ def _adopt(
 ) -> None:
     wish = candidate.revision
     audit_context = AuditContext(by.actor, "sql", wish.why or by.why)
-    # It is written anew by the edit, with its sentence, under the next number.
-    _forget(connection, before.tenant_id, before.id)
+    # The edit below stores it again under the next number, with its sentence.
+    _delete_inserted(connection, before.tenant_id, before.id)
     change = {
         "rules": candidate.rules,
         "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
         "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
     }  # fmt: skip
     after = schedules.edit(context, connection, before.tenant_id, before.id, change, now_us, audit_context)
-    doing = audit.Doing("schedules.edit", before.tenant_id, before.id, before.name)
+    doing = audit.AuditSubject("schedules.edit", before.tenant_id, before.id, before.name)
     audit.write(context, connection, audit_context, doing, to_jsonable(before), to_jsonable(after), now_us)
 
 

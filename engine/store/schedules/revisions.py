@@ -1,4 +1,4 @@
-"""Revisions of schedules: what a caller wishes, checked and written down once; read back for people; never changed."""
+"""Revisions of schedules: checked and stored once, then immutable."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,30 +19,30 @@ from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.context import StoreContext, dumped, listed
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.context import StoreContext, dump_json, load_list
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import followers
-from lodger.engine.store.queue.placements import require_placed
+from lodger.engine.store.queue.placements import require_placement
 from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 
-#: Most scripts of one action.
+#: Maximum number of steps of an action.
 MAX_STEPS = 20
 #: {"script_id": …, "limits": {…} or None, "version": n or absent, "on": the label of its handler or absent}
 Step = dict[str, Any]
-#: What a step is called that always runs the newest version.
+#: Version of a step that always runs the newest one.
 LATEST = "latest"
 
 _r = tables.schedule_revisions.c
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a caller wants of a schedule, all of it checked and written as one revision.
+class ScheduleFields:
+    """All fields of a schedule that a caller sets; checked and stored as one revision.
 
     ``script`` is a name, or the steps in order: names, or objects with ``script``, ``version`` and ``limits``.
     """
@@ -59,7 +59,7 @@ class Wish:
 
 
 def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:  # noqa: ANN401 - as given
-    """Read the steps of a wish, checking that every script is there, every limit is one, and the params are the first's."""
+    """Read the steps of a schedule; check that scripts exist, limits are valid, and the params fit the first script."""
     given = [wish] if isinstance(wish, str | Mapping) else list(wish)
     if not 1 <= len(given) <= MAX_STEPS:
         raise InputError(
@@ -80,7 +80,7 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
             )
         limits = step.get("limits") or None
         if limits:
-            context.sources.limits("{}", json.dumps(limits, sort_keys=True))
+            context.content_cache.limits("{}", json.dumps(limits, sort_keys=True))
         version = pinned_version(step.get("version"))
         script = bind(connection, tenant_id, step["script"], version)
         if not steps:
@@ -93,16 +93,18 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
 def require_within(
     context: StoreContext, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]
 ) -> None:
-    """Let limits pass that lower what the tenant has.
+    """Check that limits do not exceed those of the tenant.
 
     Raises:
-        InputError: limit_above_tenant: it would be stored and shown, and never be used.
+        InputError: limit_above_tenant: the limit would be stored and shown without effect.
     """
     allowed = json.dumps(dict(tenant_limits), sort_keys=True)
-    maximum = asdict(context.sources.limits(allowed, None)) | context.sources.budgets(allowed, None)
+    maximum = asdict(context.content_cache.limits(allowed, None)) | context.content_cache.budgets(allowed, None)
     for limits in wished:
         if limits:
-            context.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # each is one
+            context.content_cache.limits(
+                "{}", json.dumps(dict(limits), sort_keys=True)
+            )  # validates the names and values
         for name, value in sorted((limits or {}).items()):
             if name in maximum and value > maximum[name]:
                 raise InputError(
@@ -115,7 +117,7 @@ def require_within(
 
 
 def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
-    """Give the one step of a wish with the version that it is to run.
+    """Return the only step of a schedule with a pinned version.
 
     Raises:
         InputError: version_of_steps.
@@ -132,7 +134,7 @@ def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa:
 
 
 def pinned_version(given: object) -> int | None:
-    """Read which version a step runs; None is the newest there is when an action is made.
+    """Return the version that a step is pinned to; None for the newest when an action is created.
 
     Raises:
         InputError: version_invalid.
@@ -149,23 +151,23 @@ def pinned_version(given: object) -> int | None:
     return given
 
 
-def revise(
-    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
+def store_revision(
+    context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: ScheduleFields, steps: list[Step],
     now_us: int, owed_us: int, audit_context: AuditContext,
 ) -> tuple[int, bool]:  # fmt: skip
-    """Check a revision and store it.
+    """Check and store a revision.
 
     Returns:
-        Its first slot at or after ``owed_us``, or how far that was searched; and whether it is the latter.
+        Its first slot at or after ``owed_us`` and False, or the instant that the search reached and True.
     """
     first = wish.rules.first_from(from_us(owed_us))
     searching = isinstance(first, SearchedTo)
     if wish.limits:
-        context.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+        context.content_cache.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
     conduct = parse_conduct(wish.conduct)
-    require_placed(conduct, tenant_id)
+    require_placement(conduct, tenant_id)
     if number > 1:
-        _succeed(connection, tenant_id, schedule_id, number, steps[0]["script_id"])
+        _set_revision(connection, tenant_id, schedule_id, number, steps[0]["script_id"])
     connection.execute(
         insert(tables.schedule_revisions).values(
             tenant_id=tenant_id,
@@ -177,12 +179,12 @@ def revise(
             steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,
             missed=str(parse_missed(wish.missed)),
             overlap=parse_overlap(wish.overlap).value,
-            retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
+            retry=dump_json(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
-            conduct=dumped(conduct.as_dict()) if wish.conduct else None,
+            conduct=dump_json(conduct.as_dict()) if wish.conduct else None,
             requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
-            params=param_checks.given(context, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
-            grants=encoded(wish.grants),
+            params=param_checks.checked_text(context, connection, tenant_id, wish.params, _limits_text(steps[0], wish)),
+            grants=encode(wish.grants),
             anchor_us=to_us(wish.rules.anchor),
             created_us=now_us,
             created_by=audit_context.actor,
@@ -193,8 +195,11 @@ def revise(
     return to_us(first.instant if isinstance(first, SearchedTo) else first), searching
 
 
-def _succeed(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
-    """Let the schedule name its next revision, which is stored behind: a trigger takes what is above it for the platform's SQL's."""
+def _set_revision(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
+    """Set the schedule's revision number before the revision is inserted.
+
+    The trigger takes higher numbers for revisions inserted by external SQL.
+    """
     mine = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
     if connection.scalar(select(_r.revision).where(*mine).limit(1)) is not None:
         raise Conflict(
@@ -210,7 +215,7 @@ def _succeed(connection: Connection, tenant_id: str, schedule_id: str, number: i
     )
 
 
-def _wishes(step: Step, wish: Wish) -> str | None:
+def _limits_text(step: Step, wish: ScheduleFields) -> str | None:
     limits = step["limits"] or wish.limits
     return json.dumps(dict(limits), sort_keys=True) if limits else None
 
@@ -227,7 +232,7 @@ def _select(tenant_id: str, schedule_id: str) -> Select[Any]:
 
 
 def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:
-    """Give one revision.
+    """Return one revision.
 
     Raises:
         NotFound: revision_unknown.
@@ -238,10 +243,10 @@ def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -
     return _revision(row, step_names(connection, [row]))
 
 
-def some(
+def list_page(
     connection: Connection, tenant_id: str, schedule_id: str, *, before: int | None = None, limit: int | None = None
-) -> Cut[ScheduleRevision]:
-    """Give revisions, newest first; those older than ``before``."""
+) -> LimitedList[ScheduleRevision]:
+    """Return revisions older than ``before``, newest first."""
     statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
 
     def made(rows: list[AnyRow]) -> list[ScheduleRevision]:
@@ -252,8 +257,8 @@ def some(
 
 
 def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:
-    """Give the names, by id, of the scripts of those rows that have steps."""
-    # SQL writes steps too; what is no id has no name, and PostgreSQL would not even look for it.
+    """Return the script names, by id, of the steps of these rows."""
+    # SQL inserts steps too, with invalid ids that PostgreSQL would refuse to compare.
     ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps) if is_id(step["script_id"])}
     if not ids:
         return {}
@@ -266,7 +271,7 @@ def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]
 
 
 def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
-    """Give the steps of a row as people write them."""
+    """Return the steps of a row in their input form."""
     if not row.steps:
         return ({"script": row.script},)
     return tuple(
@@ -277,8 +282,8 @@ def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], .
     )
 
 
-def show_terms(row: AnyRow) -> dict[str, Any]:
-    """Give what a revision says beside its rules and steps."""
+def show_policies(row: AnyRow) -> dict[str, Any]:
+    """Return the fields of a revision other than its rules and steps."""
     return {
         "missed": row.missed,
         "overlap": row.overlap,
@@ -286,7 +291,7 @@ def show_terms(row: AnyRow) -> dict[str, Any]:
         "limits": json.loads(row.limits) if row.limits else {},
         "params": json.loads(row.params) if row.params else None,
         "conduct": parse_conduct(json.loads(row.conduct) if row.conduct else None).as_dict(),
-        "grants": listed(row.grants),
+        "grants": load_list(row.grants),
     }
 
 
@@ -301,5 +306,5 @@ def _revision(row: AnyRow, named: Mapping[str, str]) -> ScheduleRevision:
         created_at=from_us(row.created_us),
         created_by=row.created_by,
         why=row.why,
-        **show_terms(row),
+        **show_policies(row),
     )

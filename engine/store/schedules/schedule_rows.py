@@ -1,4 +1,4 @@
-"""Reads schedules: the row, its present revision and its clock as one record, its counters and its last run."""
+"""Queries on schedules: a schedule with its present revision and clock as one record, its counters and its last run."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
 from lodger.engine.store import short_ids
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
 from lodger.engine.store.schedules import revisions
@@ -38,15 +38,15 @@ def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
     return next((each for each in found if each.id == schedule), found[0])
 
 
-def some(
+def list_page(
     connection: Connection,
     tenant_id: str | None,
     *,
     after: tuple[str, str] | None = None,
     limit: int | None = None,
     state: str | None = None,
-) -> Cut[Schedule]:
-    """Give the schedules of a tenant, or of all, by tenant and name; those behind ``after``, a tenant and a name."""
+) -> LimitedList[Schedule]:
+    """Return the schedules of a tenant, or of all, by tenant and name, beginning after the pair ``after``."""
     which: list[Any] = [_s.deleted_us.is_(None)]
     if after is not None:
         which.append(tuple_(_s.tenant_id, _s.name) > tuple_(*after))
@@ -56,11 +56,13 @@ def some(
 
 
 def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedule:
-    """Give a schedule that was deleted, by id."""
+    """Return a deleted schedule by id."""
     return _read(connection, tenant_id, [_s.id == schedule_id])[0]
 
 
-def _read(connection: Connection, tenant_id: str | None, which: list[Any], limit: int | None = None) -> Cut[Schedule]:
+def _read(
+    connection: Connection, tenant_id: str | None, which: list[Any], limit: int | None = None
+) -> LimitedList[Schedule]:
     script = tables.scripts.c
     statement = (
         select(
@@ -96,7 +98,7 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         tenant_id=row.tenant_id,
         name=row.name,
         state=row.state,
-        # A schedule that runs on changes alone waits for no instant.
+        # A schedule that only runs on changes has no next slot.
         next_at=None if row.searching or row.next_at == _END_US else _instant(row.next_at),
         searched_to=_instant(row.next_at) if row.searching else None,
         text=row.sentence,
@@ -109,7 +111,7 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         note=row.note,
         wake_at=_instant(row.wake_at),
         created_at=from_us(row.created_us),
-        **revisions.show_terms(row),
+        **revisions.show_policies(row),
     )
 
 
@@ -118,7 +120,7 @@ def _instant(us: int | None) -> datetime | None:
 
 
 def counters(connection: Connection, schedule: Schedule) -> Counters:
-    """Count a schedule's actions by state, and the skipped ones by reason; an index answers without reading history."""
+    """Count a schedule's actions by state, and the skipped ones by reason, from an index."""
     mine = (tables.actions.c.tenant_id == schedule.tenant_id, tables.actions.c.schedule_id == schedule.id)
     states = connection.execute(
         select(tables.actions.c.state, func.count()).where(*mine).group_by(tables.actions.c.state)
@@ -150,7 +152,7 @@ _last_run = (
         & (tables.attempts.c.action_id == tables.actions.c.id)
         & (tables.attempts.c.n == tables.actions.c.attempt),
     )
-    # While it runs the action itself knows its node.
+    # The node of a running action is in its own row.
     .outerjoin(nodes, nodes.c.id == func.coalesce(tables.actions.c.node_id, tables.attempts.c.node_id))
     .where(
         tables.actions.c.tenant_id == bindparam("tenant"),
@@ -163,7 +165,7 @@ _last_run = (
 
 
 def last_run(connection: Connection, tenant_id: str, schedule_id: str) -> LastRun | None:
-    """Return the run of this schedule that started last; None when none ever has."""
+    """Return the latest started run of this schedule, None if there is none."""
     row = connection.execute(_last_run, {"tenant": tenant_id, "schedule": schedule_id}).first()
     if row is None:
         return None

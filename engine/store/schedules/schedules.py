@@ -17,13 +17,13 @@ from lodger.engine.store.queue.stops import stop_waiting
 from lodger.engine.store.records import AnyRow, Schedule
 from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import revisions
-from lodger.engine.store.schedules.revisions import Wish
-from lodger.engine.store.schedules.schedule_rows import deleted, get, some
+from lodger.engine.store.schedules.revisions import ScheduleFields
+from lodger.engine.store.schedules.schedule_rows import deleted, get, list_page
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.tenants import tenants
 
-__all__ = ["Wish", "create", "edit", "erase", "get", "pause", "resume", "some"]
+__all__ = ["ScheduleFields", "create", "edit", "erase", "get", "list_page", "pause", "resume"]
 
 _s, _k = tables.schedules.c, tables.schedule_clock.c
 
@@ -33,25 +33,25 @@ def create(
     connection: Connection,
     tenant_id: str,
     name: str,
-    wish: Wish,
+    wish: ScheduleFields,
     now_us: int,
     audit_context: AuditContext,
     first_after_us: int | None = None,
 ) -> Schedule:
-    """Bind a script to rules.
+    """Create a schedule: bind a script to rules.
 
     Args:
-        first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
-            policy act at the first tick.
+        first_after_us: earliest instant of the first slot, by default after now. For one in the past the missed policy
+            acts at the first tick.
 
     Raises:
         RuleNeverFires: no slot is left from that instant on.
-        InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
+        InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and errors of the parts.
     """
     tenant = tenants.require_active(connection, tenant_id)
-    allowed = context.sources.allowance(json.dumps(tenant.limits))
-    scripts.named(name, "schedule")
-    _spaced(wish.rules, allowed)
+    allowed = context.content_cache.allowance(json.dumps(tenant.limits))
+    scripts.check_name(name, "schedule")
+    _check_spacing(wish.rules, allowed)
     steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
     revisions.require_within(context, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
@@ -61,7 +61,7 @@ def create(
             f"tenant {tenant_id!r} has a schedule {name!r} already",
             fix="edit or delete it",
         )
-    _room(connection, tenant_id, allowed)
+    _check_count(connection, tenant_id, allowed)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = context.ids.new()
     values = {
@@ -72,7 +72,7 @@ def create(
         "revision": 1,
     }
     connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
-    next_us, searching = revisions.revise(
+    next_us, searching = revisions.store_revision(
         context, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
     )
     connection.execute(
@@ -84,7 +84,7 @@ def create(
     return get(connection, tenant_id, schedule_id)
 
 
-def _spaced(rules: PreparedRules, allowed: Allowance) -> None:
+def _check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
     gap_s = rules.gap_below_s(allowed.min_interval_s)
     if gap_s is not None:
         raise InputError(
@@ -97,8 +97,8 @@ def _spaced(rules: PreparedRules, allowed: Allowance) -> None:
         )
 
 
-def _room(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
-    # The tenant's row as lock: two that are created at once see each other.
+def _check_count(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
+    # The tenant's row is locked, so that concurrent creations are counted.
     connection.execute(select(tables.tenants.c.id).where(tables.tenants.c.id == tenant_id).with_for_update())
     exist = select(func.count()).select_from(tables.schedules).where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
     if (connection.scalar(exist) or 0) >= allowed.schedules:
@@ -119,36 +119,36 @@ def edit(
     now_us: int,
     audit_context: AuditContext,
 ) -> Schedule:
-    """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
+    """Store a new revision with these changes (fields of :class:`ScheduleFields`) and move the clock, in one transaction.
 
-    ``rules`` in the change are prepared, even where they stay as they are; only new ones are held against the limits.
-    The old revision is accounted up to now first; what it has queued keeps its script version and runs.
-    ``version`` in the change says which version a schedule of one script runs.
+    ``rules`` must be prepared even if unchanged; only new ones are checked against the limits. The old revision is
+    accounted up to now first; its queued actions keep their script version and run. ``version`` pins the version of a
+    schedule with one script.
     """
     tenant = tenants.require_active(connection, tenant_id)
     before = get(connection, tenant_id, schedule)
     if change["rules"].rules != before.rules:
-        _spaced(change["rules"], context.sources.allowance(json.dumps(tenant.limits)))
+        _check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits)))
     clock = _clock(connection, before)
     change = dict(change)
     if "version" in change:
         change["script"] = revisions.with_version(change.get("script", before.steps), change.pop("version"))
-    wish = Wish(**{
+    wish = ScheduleFields(**{
         "script": before.steps, "missed": before.missed, "overlap": before.overlap,
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
     steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
-    # What was stored may be above what the tenant has by now; only what is new must not be.
+    # Stored limits may exceed the tenant's by now; only new ones are checked.
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]
     revisions.require_within(context, tenant.limits, [each for each in wished if each not in old])
     if clock.state == "armed":
         tick.account(context, connection, [clock], now_us)
     else:
-        tick.owe(context, connection, clock, now_us, clock.state)
+        tick.account_gap(context, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
-    next_us, searching = revisions.revise(
+    next_us, searching = revisions.store_revision(
         context, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, audit_context
     )
     coming = {"state": "armed", "next_at": next_us, "searching": int(searching)}
@@ -170,7 +170,7 @@ def pause(
     note: str | None,
     until_us: int | None,
 ) -> Schedule:
-    """Take the clock off at once; slots until :func:`resume` (or ``until_us``) become one gap row with reason paused."""
+    """Disarm the clock at once; slots until :func:`resume` (or ``until_us``) become one gap with reason paused."""
     ready_queue.lock(connection, [tenant_id])
     found = get(connection, tenant_id, schedule)
     if found.state not in {"armed", "paused"}:
@@ -179,13 +179,13 @@ def pause(
         )
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
-    tick.rest(context, connection, _clock(connection, found), now_us, "paused", until_us)
+    tick.disarm(context, connection, _clock(connection, found), now_us, "paused", until_us)
     connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
     return get(connection, tenant_id, found.id)
 
 
 def resume(context: StoreContext, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
-    """Arm a paused schedule; an armed one is left alone."""
+    """Arm a paused schedule; an armed one is left unchanged."""
     tenants.require_active(connection, tenant_id)
     found = get(connection, tenant_id, schedule)
     if found.state == "paused":
@@ -194,7 +194,7 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
             raise Unavailable(
                 "rule_unreadable", f"schedule {found.name!r} cannot go on", why=fault, fix="edit its rules"
             )
-        tick.arm(context, connection, _clock(connection, found), now_us, owed_reason="paused")
+        tick.arm(context, connection, _clock(connection, found), now_us, gap_reason="paused")
         connection.execute(
             update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None, failures=0)
         )
@@ -202,14 +202,14 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
 
 
 def erase(context: StoreContext, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
-    """Delete at once: what is due is accounted, what waits is cancelled, what runs may end. Its history stays."""
+    """Delete a schedule: due slots are accounted, waiting actions cancelled, running ones may end. The history stays."""
     ready_queue.lock(connection, [tenant_id])
     found = get(connection, tenant_id, schedule)
     clock = _clock(connection, found)
     if clock.state != "armed":
-        tick.owe(context, connection, clock, now_us, clock.state)
-    tick.rest(context, connection, clock, now_us, "deleted")
-    followers.forget(connection, tenant_id, found.id)
+        tick.account_gap(context, connection, clock, now_us, clock.state)
+    tick.disarm(context, connection, clock, now_us, "deleted")
+    followers.unbind(connection, tenant_id, found.id)
     stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
     connection.execute(
         update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(deleted_us=now_us)
@@ -219,4 +219,4 @@ def erase(context: StoreContext, connection: Connection, tenant_id: str, schedul
 
 
 def _clock(connection: Connection, schedule: Schedule) -> AnyRow:
-    return tick.of(connection, schedule.tenant_id, [schedule.id])[0]
+    return tick.lock_clocks(connection, schedule.tenant_id, [schedule.id])[0]

@@ -1,4 +1,4 @@
-"""The platform's side: who changed what, who may ask over HTTP, and what was answered to whom."""
+"""Tables of the platform: audit log, tokens, sessions, idempotent responses, signing keys, adoptions, running log lines."""
 
 from sqlalchemy import (
     BigInteger,
@@ -19,8 +19,8 @@ from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.stores.expressions import Id
 
-#: Every change, with what was before and after it. Triggers refuse to change or remove a row (migration 0100); only with the
-#: whole tenant do its rows go. ``tenant_id`` "" is the platform's own.
+#: Every change, with the state before and after it. Triggers refuse to change or delete a row (migration 0100); rows
+#: are deleted only with their tenant. ``tenant_id`` "" is the platform's own.
 audit = Table(
     "lodger_audit",
     metadata,
@@ -29,10 +29,10 @@ audit = Table(
     Column("at_us", Us, nullable=False),
     Column("actor", Name, nullable=False),
     Column("via", String(16), nullable=False),
-    # As noun.verb: schedules.pause.
+    # noun.verb, such as schedules.pause
     Column("verb", String(64), nullable=False),
     Column("target", Name, nullable=False),
-    # What people call it, when the target is an id.
+    # Name of the target, if ``target`` is an id.
     Column("named", Name),
     Column("before", Text),
     Column("after", Text),
@@ -42,7 +42,7 @@ audit = Table(
     Index("ix_lodger_audit_target", "tenant_id", "target", "id"),
 )
 
-#: Bearer tokens: what is kept is a hash, which gives nobody the token.
+#: Bearer tokens; only a hash of the secret is stored.
 tokens = Table(
     "lodger_tokens",
     metadata,
@@ -51,7 +51,7 @@ tokens = Table(
     Column("tenant_id", Name),
     Column("name", Name, nullable=False),
     Column("role", String(16), nullable=False),
-    # The public beginning of the token, by which it is found and recognised.
+    # The public first characters of the token, by which it is found.
     Column("prefix", String(32), nullable=False),
     Column("digest", String(64), nullable=False),
     Column("created_us", Us, nullable=False),
@@ -65,7 +65,7 @@ tokens = Table(
     CheckConstraint("(tenant_id IS NULL) = (role IN ('admin', 'operator'))", name="scope"),
 )
 
-#: Browsers that logged in with a token; ended with it. The id is kept as a hash, like a token.
+#: Browser sessions that were opened with a token, and end with it. The id is stored as a hash, like a token.
 sessions = Table(
     "lodger_sessions",
     metadata,
@@ -79,15 +79,15 @@ sessions = Table(
     Index("ix_lodger_sessions_expires_us", "expires_us"),
 )
 
-#: What was answered to a request with an idempotency key; written in the transaction of the change itself.
+#: Responses to requests with an idempotency key, written in the transaction of the change itself.
 answers = Table(
     "lodger_answers",
     metadata,
-    # Whose key it is: a token's id.
+    # Id of the token that the key belongs to.
     Column("token_id", Id, primary_key=True),
     Column("key", String(200), primary_key=True),
     Column("tenant_id", Name),
-    # Of the method, the path and the body.
+    # Digest of the method, the path and the body.
     Column("digest", String(64), nullable=False),
     Column("status", SmallInteger, nullable=False),
     Column("body", Text, nullable=False),
@@ -95,7 +95,7 @@ answers = Table(
     Index("ix_lodger_answers_created_us", "created_us"),
 )
 
-#: Secrets of this ledger's own, by what they are for: every process that opens it signs alike.
+#: Secrets of this ledger by purpose, such as the signing key that every process shares.
 keys = Table(
     "lodger_keys",
     metadata,
@@ -103,7 +103,8 @@ keys = Table(
     Column("secret", LargeBinary(64), nullable=False),
 )
 
-#: Schedules of which the platform's own SQL has inserted a revision: a trigger writes them down (migration 0103), a node adopts them.
+#: Schedules with a revision that the platform's own SQL has inserted: a trigger records them (migration 0103), a node
+#: adopts them.
 adoptions = Table(
     "lodger_adoptions",
     metadata,
@@ -114,7 +115,7 @@ adoptions = Table(
     ),
 )
 
-#: What attempts said while they run, in batches: no record, see :mod:`lodger.engine.store.lifecycle.running_lines`.
+#: Log lines of running attempts, in batches, see :mod:`lodger.engine.store.lifecycle.running_lines`.
 running_lines = Table(
     "lodger_running_lines",
     metadata,

@@ -1,8 +1,8 @@
-"""The change feed: what changed of exposed tables and collections, in an order in which nothing is ever overtaken.
+"""The change feed: changes of exposed tables and collections, in an order in which none is ever skipped.
 
-A plain sequence loses rows: a transaction that takes number 7 may commit after one with number 8 was read past. So a change
-carries the id of its transaction too; changes are ordered by (transaction, number), and read only up to the oldest
-transaction that is still under way. SQLite has one writer: there the transaction is 0 and the number alone orders.
+A plain sequence loses rows: a transaction with number 7 may commit after a reader has passed number 8. Therefore a
+change also has the id of its transaction; changes are ordered by (transaction, number) and read only up to the oldest
+unfinished transaction. SQLite has one writer: there the transaction is 0 and the number alone orders.
 """
 
 from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Table, Text
@@ -12,14 +12,15 @@ from lodger.engine.store.stores.expressions import Id, Number, transaction_numbe
 
 
 def changes_table(of: MetaData) -> Table:
-    """Declare the table of changes; one is in the ledger's database, one in each other that something is exposed of.
+    """Declare the table of changes: one in the ledger's database, and one in each other database with exposed tables.
 
-    ``source`` is ``table:NAME`` or ``collection:NAME``, ``owner`` the tenant as the table writes it, ``key`` the row's as text.
+    ``source`` is ``table:NAME`` or ``collection:NAME``, ``owner`` the tenant's value in the table, ``key`` the row's
+    key as text.
     """
     return Table(
         "lodger_changes",
         of,
-        # Whoever reports a change needs no right but to insert: an identity's sequence asks for none of its own.
+        # Reporting a change needs the INSERT privilege only: an identity's sequence has none of its own.
         Column("seq", Number, Identity(), primary_key=True),
         Column("xid", BigInteger, nullable=False, server_default=transaction_number()),
         Column("source", String(160), nullable=False),
@@ -27,17 +28,18 @@ def changes_table(of: MetaData) -> Table:
         Column("key", Text, nullable=False),
         Column("kind", String(8), nullable=False),
         Column("at_us", BigInteger, nullable=False),
-        # The consumer whose run made it: it is not told of what it did itself, or it would wake itself for ever.
+        # The consumer that made the change in its run; it does not see its own changes, or it would trigger itself for
+        # ever.
         Column("made_by", String(64)),
         Index("ix_lodger_changes_feed", "source", "owner", "xid", "seq"),
         Index("ix_lodger_changes_order", "xid", "seq"),
-        # A number that was deleted is never given again: a cursor may stand on it.
+        # Numbers of deleted rows are never reused: a cursor may refer to one.
         sqlite_autoincrement=True,
     )
 
 
 def forgotten_table(of: MetaData) -> Table:
-    """Declare the table of what retention has taken: the last change of each feed that is not kept any more."""
+    """Declare the table of the last change of each feed that retention has deleted."""
     return Table(
         "lodger_changes_forgotten",
         of,
@@ -51,7 +53,7 @@ def forgotten_table(of: MetaData) -> Table:
 changes = changes_table(metadata)
 forgotten = forgotten_table(metadata)
 
-#: How far a consumer (a schedule, or a script that runs without one) has read a feed; moved only by the commit of a run.
+#: Position of a consumer (a schedule, or a script without one) in a feed; moved only by the commit of a run.
 cursors = Table(
     "lodger_cursors",
     metadata,
@@ -63,8 +65,8 @@ cursors = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 
-#: Schedules that run on changes: which sets each is bound to, since when it was last bound or armed, and up to which change a run
-#: was asked for; None when none was asked for since.
+#: Schedules that run on changes: the sets that each follows, when it was last bound or armed, and the last change for
+#: which a run was requested since then (None if there is none).
 followers = Table(
     "lodger_followers",
     metadata,

@@ -1,4 +1,4 @@
-"""The MetaData that all of Lodger's tables share; names of constraints are fixed so that migrations can name them."""
+"""The MetaData of all of Lodger's tables, with fixed names of constraints for migrations."""
 
 from sqlalchemy import MetaData
 

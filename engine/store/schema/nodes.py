@@ -1,4 +1,4 @@
-"""Nodes and the named locks between them."""
+"""Tables of nodes, their published metrics, and named locks."""
 
 from sqlalchemy import CheckConstraint, Column, Integer, String, Table, Text
 
@@ -6,7 +6,7 @@ from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.stores.expressions import Id
 
-#: One lease per node, not per action. A node whose row is gone or whose epoch moved commits nothing.
+#: One lease per node, not per action. A node without a row, or with an old epoch, cannot commit.
 nodes = Table(
     "lodger_nodes",
     metadata,
@@ -16,7 +16,7 @@ nodes = Table(
     Column("state", String(16), nullable=False),
     Column("lease_until_us", Us, nullable=False),
     Column("started_us", Us, nullable=False),
-    # When it last renewed its lease, by the lease's clock.
+    # Last renewal of its lease, by the lease's clock.
     Column("seen_us", Us, nullable=False, server_default="0"),
     Column("labels", Text, nullable=False, server_default=""),
     Column("slots", Integer, nullable=False, server_default="0"),
@@ -24,7 +24,7 @@ nodes = Table(
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
 )
 
-#: What the nodes of each process have counted, as Prometheus text: the API of another process shows it.
+#: Metrics of the nodes of each process as Prometheus text, shown by the API of any process.
 node_figures = Table(
     "lodger_node_figures",
     metadata,
@@ -34,15 +34,15 @@ node_figures = Table(
     Column("written_us", Us, nullable=False),
 )
 
-#: Named locks: one holder at a time, until its lease ends; and what is remembered of the last one.
+#: Named locks: one holder at a time until its lease ends, and the last holder.
 locks = Table(
     "lodger_locks",
     metadata,
     Column("tenant_id", Name, primary_key=True),
     Column("name", Name, primary_key=True),
-    # Who holds it; None: nobody.
+    # None: the lock is free.
     Column("holder", String(200)),
-    # Moves on each time it is taken: who holds an older one holds nothing.
+    # Incremented each time the lock is taken; a holder with an older epoch has lost it.
     Column("epoch", Integer, nullable=False),
     Column("until_us", Us, nullable=False),
     Column("slot", Us),

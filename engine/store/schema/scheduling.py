@@ -1,8 +1,8 @@
-"""Tenants, scripts, schedules, their clocks, actions, attempts and nodes.
+"""Tables of tenants, scripts, schedules, their clocks, actions and attempts.
 
-Conventions: instants are integer microseconds UTC and end in ``_us`` or ``_at``; the tenant is first in every key and no
-foreign key crosses tenants; JSON is text. Every table is named ``lodger_…``, because on SQLite the platform's own tables
-may live in the same file, and ``tenants`` or ``actions`` are names that platforms use themselves.
+Conventions: instants are integer microseconds UTC and end in ``_us`` or ``_at``; the tenant is first in every key and
+no foreign key crosses tenants; JSON is text. Every table is named ``lodger_…``, because on SQLite the platform's own
+tables may live in the same file.
 """
 
 from sqlalchemy import (
@@ -26,10 +26,10 @@ from lodger.engine.store.stores.expressions import Id, partial
 
 Us = BigInteger
 Name = String(200)
-#: Labels in order, with a space between two.
+#: Labels in order, separated by one space.
 Labels = String(1000)
 
-#: States of an action that is not over yet.
+#: States of an unfinished action.
 OPEN = ("ready", "running", "sealed", "waiting_retry")
 #: States from which an action may start.
 STARTABLE = ("ready", "waiting_retry")
@@ -48,36 +48,37 @@ tenants = Table(
     Column("id", Name, primary_key=True),
     Column("name", Text, nullable=False),
     Column("state", String(16), nullable=False),
-    # Moves on at every suspension, deletion and re-creation, so that old work never meets the new tenant.
+    # Incremented at every suspension, deletion and re-creation, so that old work never meets the new tenant.
     Column("generation", Integer, nullable=False),
     Column("limits", Text, nullable=False),
-    # JSON list of grants; None: what the setting says at the time of each run.
+    # JSON list of grants; None: those of the setting at the time of each run.
     Column("grants", Text),
-    # JSON list of addresses and *@domains: whom the tenant may mail without further grant.
+    # JSON list of addresses and *@domain patterns that the tenant may mail without further grants.
     Column("people", Text),
-    # What a node must carry to run anything of this tenant, as policy.labels writes it.
+    # Labels that a node must carry to run any action of this tenant, in the format of policy.labels.
     Column("labels", Labels, nullable=False, server_default=""),
     Column("created_us", Us, nullable=False),
     CheckConstraint("state IN ('active', 'suspended', 'deleted')", name="state"),
 )
 
-#: Hot and narrow: whose turn it is, and from when it has something that may start. A tenant has one row for what any node
-#: may run (requires ''), which is its lock too, and one for each set of labels that its actions have required.
+#: The ready queue, hot and narrow: when each tenant was served last, and when its next action may start. A tenant has
+#: one row for actions that any node may run (requires ''), which is its lock too, and one for each set of labels that
+#: its actions have required.
 turns = Table(
     "lodger_turns",
     metadata,
     Column("tenant_id", Name, primary_key=True),
     Column("requires", Labels, primary_key=True, server_default=""),
-    # The tenant's own labels, here so that a claim sees them without a join.
+    # The tenant's own labels, so that a claim needs no join.
     Column("bound", Labels, nullable=False, server_default=""),
     Column("served_us", Us, nullable=False),
-    # None: nothing may start now (no work, at its cap, suspended). Derived; turns.refresh is the only writer.
+    # None: nothing may start now (no work, at its cap, suspended). Derived; written by ready_queue.refresh only.
     Column("startable_at", Us),
     Column("cap", Integer, nullable=False),
     Index("ix_lodger_turns_startable", "requires", "startable_at", **partial(_STARTING)),
     # In the order of service: a claim reads as many rows as it takes, however many tenants wait.
     Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **partial(_STARTING)),
-    # The few sets of labels that tenants are bound to are found by leaps.
+    # The few distinct sets of labels that tenants are bound to are read by index skips.
     Index("ix_lodger_turns_bound", "bound", **partial("bound <> ''")),
 )
 
@@ -88,9 +89,9 @@ scripts = Table(
     Column("id", Id, primary_key=True),
     Column("name", Name, nullable=False),
     Column("version", Integer, nullable=False),
-    # What executes it; 'bound' stands for a script of the platform's (of the same id) that this tenant has bound.
+    # 'bound' marks a script of the platform (of the same id) that this tenant has bound.
     Column("kind", String(10), nullable=False, server_default="script"),
-    # Of the platform's own: 1 when any tenant may bind it.
+    # Platform scripts only: 1 if any tenant may bind it.
     Column("offered", SmallInteger, nullable=False, server_default="0"),
     Column("created_us", Us, nullable=False),
     UniqueConstraint("tenant_id", "name"),
@@ -104,13 +105,13 @@ script_versions = Table(
     Column("tenant_id", Name, primary_key=True),
     Column("script_id", Id, primary_key=True),
     Column("version", Integer, primary_key=True),
-    # Source by file name, JSON; nothing in it when the script is a WebAssembly module.
+    # Source by file name, JSON; empty for a WebAssembly module.
     Column("modules", Text, nullable=False),
     Column("wasm", LargeBinary),
     Column("digest", String(64), nullable=False),
-    # JSON list: of the tenant's grants the ones this version needs; None: all of them.
+    # JSON list of the tenant's grants that this version needs; None: all of them.
     Column("grants", Text),
-    # The typed fields of its params, JSON; None: any JSON value.
+    # Typed fields of its params, JSON; None: any JSON value.
     Column("fields", Text),
     Column("created_us", Us, nullable=False),
     Column("created_by", Name),
@@ -128,13 +129,13 @@ schedules = Table(
     Column("revision", Integer, nullable=False),
     Column("note", Text),
     Column("created_us", Us, nullable=False),
-    # Failed actions in a row; here and not with the clock, so that a commit never waits for a tick.
+    # Consecutive failed actions; not in the clock's row, so that a commit never waits for a tick.
     Column("failures", Integer, nullable=False, server_default="0"),
-    # Actions of slots up to this one may have been forgotten by retention.
+    # Retention may have deleted actions of slots up to this one.
     Column("forgotten_us", Us),
-    # What the runs of each step usually take, JSON: {step: [wall_ms, since_us]}; policy.slowdown.
+    # Usual durations of each step, JSON: {step: [wall_ms, since_us]}; policy.slowdown.
     Column("baselines", Text),
-    # A deleted schedule keeps its row, because its actions point to it; its name is free again.
+    # A deleted schedule keeps its row, because its actions refer to it; its name is free again.
     Column("deleted_us", Us),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
     Index(
@@ -159,25 +160,25 @@ schedule_revisions = Table(
     Column("overlap", String(20), nullable=False),
     Column("retry", Text),
     Column("conduct", Text),
-    # Scripts in order, where there is more to say than one name: JSON list of {"script_id", "limits", "version"}.
+    # Steps in order, if a single script name does not suffice: JSON list of {"script_id", "limits", "version"}.
     Column("steps", Text),
     Column("limits", Text),
     Column("params", Text),
-    # JSON list: of the script's grants the ones this schedule gives it; None: all of them.
+    # JSON list of the script's grants that this schedule passes on; None: all of them.
     Column("grants", Text),
-    # What a node must carry: the schedule's own labels, and the handlers among its steps.
+    # Labels that a node must carry: the schedule's own, and the handlers among its steps.
     Column("requires", Labels, nullable=False, server_default=""),
-    # What "now" is for a rule that names no anchor of its own (every 90s, in 5m).
+    # Start of rules without an anchor of their own (every 90s, in 5m).
     Column("anchor_us", Us, nullable=False),
     Column("created_us", Us, nullable=False),
     Column("created_by", Name),
     Column("why", Text),
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
-    # SQLite answers "(tenant_id, schedule_id) IN (VALUES …)" with a scan; "schedule_id IN (…)" with this index.
+    # SQLite executes "(tenant_id, schedule_id) IN (VALUES …)" as a scan; "schedule_id IN (…)" uses this index.
     Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
 )
 
-#: Hot and narrow. The CHECK makes an enabled schedule without a next slot impossible to store.
+#: Hot and narrow. The CHECK makes an armed schedule without a next slot impossible.
 schedule_clock = Table(
     "lodger_schedule_clock",
     metadata,
@@ -189,11 +190,11 @@ schedule_clock = Table(
     Column("accounted_us", Us, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("tzdata", String(16), nullable=False),
-    # When a pause with an end is over.
+    # End of a pause that ends by itself.
     Column("wake_at", Us),
-    # 1 while next_at is no slot but where the search for the next one goes on.
+    # 1 while next_at is not a slot but the instant at which the search for the next one continues.
     Column("searching", Integer, nullable=False, server_default="0"),
-    # The latest slot that became an action; the tenant's least distance of slots counts from it.
+    # The latest slot that became an action; the tenant's minimum distance of slots counts from it.
     Column("last_slot_us", Us),
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
     Index("ix_lodger_schedule_clock_schedule", "schedule_id"),
@@ -212,7 +213,7 @@ schedule_clock = Table(
     ),
 )
 
-#: Conditions of the partial indexes, as literals: SQLite matches a partial index with nothing else, no bound value.
+#: Conditions of the partial indexes, as literals: with bound values SQLite does not match a partial index.
 is_slotted = text("origin IN ('slot', 'backfill')")
 is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
 is_running = text("state = 'running'")
@@ -231,7 +232,7 @@ actions = Table(
     Column("slot_to", Us),
     Column("due_at", Us, nullable=False),
     Column("state", String(16), nullable=False),
-    # 1 while an earlier action of the same schedule has to end first.
+    # 1 while an earlier action of the same schedule is unfinished.
     Column("held", SmallInteger, nullable=False, server_default="0"),
     Column("reason", String(40)),
     Column("script_id", Id),
@@ -239,20 +240,21 @@ actions = Table(
     Column("params", Text),
     Column("request_key", String(200)),
     Column("replay_of", Id),
-    # The node that alone may run it, by name: what a schedule placed on every node makes.
+    # Name of the only node that may run it, for an action of a schedule placed on every node.
     Column("node_key", String(200), nullable=False, server_default=""),
-    # What a node must carry to run it; policy.labels. The tenant's own labels come on top.
+    # Labels that a node must carry to run it (policy.labels), besides the tenant's own labels.
     Column("requires", Labels, nullable=False, server_default=""),
-    # The lease: which node, under which epoch, runs which attempt of which step.
+    # The lease: the node, and the epoch under which it runs this attempt of this step.
     Column("node_id", Id),
     Column("lease_epoch", Integer),
     Column("step", SmallInteger, nullable=False, server_default="0"),
-    # Every step's script and version, JSON; None for a single one. script_id and script_version are the present step's.
+    # Script and version of every step, JSON; None for a single one. script_id and script_version are those of the
+    # present step.
     Column("steps", Text),
-    # The result of the step before, which is the present step's input.
+    # Result of the previous step, which is the input of the present one.
     Column("handed", Text),
     Column("priority", SmallInteger, nullable=False, server_default="0"),
-    # From when an action that has not begun may not begin any more.
+    # Instant from which an action that has not started expires.
     Column("expires_at", Us),
     Column("attempt", Integer, nullable=False, server_default="0"),
     Column("tenant_faults", SmallInteger, nullable=False, server_default="0"),
@@ -340,7 +342,7 @@ attempts = Table(
     sqlite_with_rowid=False,
 )
 
-#: One row per attempt that said something: a JSON list of [level, text, us].
+#: One row per attempt with log lines: a JSON list of [level, text, us].
 attempt_logs = Table(
     "lodger_attempt_logs",
     metadata,
@@ -352,7 +354,7 @@ attempt_logs = Table(
     ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
 )
 
-#: What a tenant used on one UTC day; attempts blamed on the engine are not in it.
+#: A tenant's usage of one UTC day, without attempts that the engine is to blame for.
 usage_days = Table(
     "lodger_usage_days",
     metadata,

@@ -1,4 +1,4 @@
-"""What scripts keep in Lodger's own database: keyed values, documents of collections, and what waits to be sent."""
+"""Tables of script data in Lodger's own database: keyed values, documents, outbox, sealed commits, secrets, webhooks, indexes."""
 
 from sqlalchemy import (
     BigInteger,
@@ -19,7 +19,7 @@ from lodger.engine.store.schema import feeds
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.stores.expressions import Id, code_points
 
-#: JSON text under a key; scope "" is the whole tenant's, else a schedule's id. ``expires_us`` None means never.
+#: JSON text under a key; scope "" is the tenant's, others are schedule ids. ``expires_us`` None means never.
 kv = Table(
     "lodger_kv",
     metadata,
@@ -31,7 +31,7 @@ kv = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 
-#: A collection's documents; ``body`` is the JSON text in wire form, without the id.
+#: Documents of collections; ``body`` is the JSON text in wire form, without the id.
 documents = Table(
     "lodger_documents",
     metadata,
@@ -43,8 +43,8 @@ documents = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 
-#: Mails and webhooks that a committed step asked for; ``n`` is the effect's place in its step, ``target`` the webhook's name. One
-#: row is one mail or one message, for ever.
+#: Mails and webhooks of committed steps; ``n`` is the effect's number in its step, ``target`` the webhook's name. One
+#: row is one mail or one webhook message.
 outbox = Table(
     "lodger_outbox",
     metadata,
@@ -70,9 +70,9 @@ outbox = Table(
     Index("ix_lodger_outbox_lane", "kind", "tenant_id", "target", "state", "next_at_us"),
 )
 
-#: Attempts past the point of return: they have succeeded, and their effects in a platform's own database are on their way.
-#: ``docket`` is what is written there and ``own`` what is written here (:mod:`lodger.engine.effects.write_set_codec`), ``ended`` the
-#: attempt's end as JSON. Whoever moves ``next_us`` on may try next.
+#: Sealed attempts: they have succeeded, and their effects in a platform's own database are being applied. ``docket`` is
+#: the write set of that database and ``own`` the ledger's (:mod:`lodger.engine.effects.write_set_codec`), ``ended`` the
+#: attempt's end as JSON. A process reserves the next try by moving ``next_us``.
 sealed = Table(
     "lodger_sealed",
     metadata,
@@ -90,7 +90,7 @@ sealed = Table(
     Index("ix_lodger_sealed_next", "next_us"),
 )
 
-#: Keys, documents and cursors that a sealed attempt will write: until then nobody else does.
+#: Keys, documents and cursors that a sealed attempt will write; locked for other attempts until then.
 holds = Table(
     "lodger_holds",
     metadata,
@@ -102,7 +102,7 @@ holds = Table(
     Index("ix_lodger_holds_action", "action_id"),
 )
 
-#: Answers to requests of a step that is to be run again; ``key`` names the request, ``body`` is deflated.
+#: Responses to HTTP requests of a step that is repeated; ``key`` identifies the request, ``body`` is deflated.
 fetches = Table(
     "lodger_fetches",
     metadata,
@@ -128,7 +128,8 @@ secrets = Table(
     Index("ix_lodger_secrets_key", "key_id"),
 )
 
-#: Where events go; secrets are encrypted like those of :data:`secrets`, ``before`` is the one that a receiver may still check.
+#: Receivers of events; secrets are encrypted like those of :data:`secrets`, ``before`` is the previous one while it is
+#: still valid.
 webhooks = Table(
     "lodger_webhooks",
     metadata,
@@ -147,8 +148,8 @@ webhooks = Table(
     Index("ix_lodger_webhooks_key", "key_id"),
 )
 
-#: Paths of collections that are indexed, by tenant. ``upto`` is how far the documents that were there before have been read;
-#: questions use an index when it is complete.
+#: Indexed paths of collections, by tenant. ``upto`` is the position of the build over existing documents; queries use
+#: an index only when it is complete.
 collection_indexes = Table(
     "lodger_collection_indexes",
     metadata,
@@ -160,7 +161,8 @@ collection_indexes = Table(
     Column("made_us", BigInteger, nullable=False),
 )
 
-#: What stands at an indexed path of each document: its class and its value, of a text the beginning. Compared by code point.
+#: The value at an indexed path of each document: its type rank and value, for text its beginning. Compared by code
+#: point.
 document_index = Table(
     "lodger_document_index",
     metadata,
@@ -175,7 +177,7 @@ document_index = Table(
     Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
 )
 
-#: Shares of a tenant's day that running attempts hold (:mod:`lodger.engine.store.usage.budget_reservations`).
+#: Reservations of a tenant's day budgets by running attempts (:mod:`lodger.engine.store.usage.budget_reservations`).
 reservations = Table(
     "lodger_lots",
     metadata,
@@ -187,7 +189,7 @@ reservations = Table(
     Column("amount", BigInteger, nullable=False),
 )
 
-#: Bytes that each tenant takes; triggers on :data:`kv` and :data:`documents` keep ``kept_bytes`` (migration 0064).
+#: Bytes that each tenant uses; triggers on :data:`kv` and :data:`documents` keep ``kept_bytes`` (migration 0064).
 storage = Table(
     "lodger_storage",
     metadata,
@@ -197,7 +199,7 @@ storage = Table(
     Column("audit_bytes", BigInteger, nullable=False, server_default="0"),
 )
 
-#: All that a database needs for scripts to work on, without a ledger.
+#: All tables that scripts need in a database without a ledger.
 TABLES = (
     kv, documents, webhooks, collection_indexes, document_index, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors,
 )  # fmt: skip

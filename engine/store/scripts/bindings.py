@@ -1,4 +1,4 @@
-"""What a name means where a script is bound: the tenant's own, or with @ before it one that the platform offers."""
+"""Resolution of script names: a tenant's own script, or with @ before it one that the platform offers."""
 
 import json
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _found = select(
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A version of a script as a schedule or request binds it."""
+class BoundScript:
+    """A version of a script as bound by a schedule or a request."""
 
     script_id: str
     version: int
@@ -32,15 +32,15 @@ class Bound:
 
     @property
     def requires(self) -> str:
-        """What a node must carry to run it, as a label; '' when any can."""
+        """Label that a node must carry to run it; '' for any node."""
         return HOST + self.name if self.kind == "host" else ""
 
 
-def bind(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> Bound:
-    """Give the script that this name means for a tenant, noting that a script of the platform's is bound.
+def bind(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> BoundScript:
+    """Return the script with this name for a tenant, and record the binding of a platform script.
 
     Args:
-        version: which one; None for the newest.
+        version: version number; None for the newest.
 
     Raises:
         NotFound: script_unknown.
@@ -52,7 +52,7 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
         _found.where(*which, _v.version == (_s.version if version is None else names.ordinal(version)))
     ).first()
     if row is None or (
-        owned and tenant_id != PLATFORM and not row.offered and not _held(connection, tenant_id, row.id)
+        owned and tenant_id != PLATFORM and not row.offered and not _is_bound(connection, tenant_id, row.id)
     ):
         called = f"{name!r}" if version is None else f"{name!r} version {version}"
         fix = "lodger script offered lists them" if owned else "store it first"
@@ -63,10 +63,10 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
         made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})
         connection.execute(made.on_conflict_do_nothing())
     fields = read_fields(json.loads(row.fields)) if row.fields else None
-    return Bound(row.id, row.version, row.kind, row.name, fields)
+    return BoundScript(row.id, row.version, row.kind, row.name, fields)
 
 
-def _held(connection: Connection, tenant_id: str, script_id: str) -> bool:
-    """Whether the tenant has bound it before: what is offered no more goes on where it was bound."""
+def _is_bound(connection: Connection, tenant_id: str, script_id: str) -> bool:
+    """Whether the tenant has bound it before; a binding outlives the offer."""
     held = select(_s.id).where(_s.tenant_id == tenant_id, _s.id == script_id, _s.kind == "bound")
     return connection.scalar(held) is not None

@@ -1,4 +1,4 @@
-"""What a script is made of: sources of JavaScript by file name, or one WebAssembly module. Checked before anything of it is stored."""
+"""Content of a script: JavaScript sources by file name, or one WebAssembly module, checked before it is stored."""
 
 import hashlib
 import json
@@ -9,21 +9,21 @@ from lodger.engine.core.errors import InputError
 from lodger.sandbox.limits import Limits
 
 ENTRY = "main.js"
-#: What a WebAssembly file begins with; what comes after it the compiler judges.
+#: First bytes of a WebAssembly file; the compiler checks the rest.
 MAGIC = b"\0asm"
 
-#: A script as people give it: the text of ``main.js``, source by file name, or the bytes of a WebAssembly module.
-Given = str | Mapping[str, str] | bytes
+#: Input forms of a script: the text of ``main.js``, source by file name, or the bytes of a WebAssembly module.
+ScriptInput = str | Mapping[str, str] | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A script's content; one of the two holds it.
+    """A script's content: either ``modules`` or ``wasm``.
 
     Attributes:
-        modules: source by file name, ``main.js`` first; empty when it is a WebAssembly module.
-        wasm: the module's bytes.
-        digest: SHA-256 in hexadecimal; contents that differ, differ in it.
+        modules: source by file name, ``main.js`` first; empty for a WebAssembly module.
+        wasm: bytes of the module.
+        digest: SHA-256 of the content in hexadecimal.
         kind: script, ping or host.
     """
 
@@ -33,8 +33,8 @@ class Content:
     kind: str = "script"
 
 
-def read(given: Given, limits: Limits) -> Content:
-    """Check what was given.
+def read(given: ScriptInput, limits: Limits) -> Content:
+    """Check the input and return it as content.
 
     Raises:
         InputError: script_empty, entry_missing, source_not_text, not_webassembly, source_too_large.

@@ -1,17 +1,17 @@
-"""What differs between two versions of a script or two revisions of a schedule, for people. Bounded work on hostile text."""
+"""Differences between two versions of a script or two revisions of a schedule, with bounded work on hostile text."""
 
 import difflib
 from collections.abc import Mapping
 
 from lodger.engine.store.records import Change, FileDiff, Json
 
-#: Lines of one side times lines of the other, that are compared line by line; more is shown as one replaced stretch.
+#: Maximum product of both sides' lines for a comparison by lines; longer texts are shown as one replaced block.
 MAX_PAIRS = 2_000_000
 CONTEXT = 3
 
 
 def of_files(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[FileDiff, ...]:
-    """Give the files that differ, each as a unified diff."""
+    """Return the files that differ, each as a unified diff."""
     found = []
     for file in [*older, *(file for file in newer if file not in older)]:
         before, after = older.get(file), newer.get(file)
@@ -23,10 +23,10 @@ def of_files(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[FileDi
 
 
 def unified(before: str, after: str) -> str:
-    """Give a unified diff without its two lines of file names.
+    """Return a unified diff without its two lines of file names.
 
-    What is alike at the beginning and the end is set aside first. What remains is compared by lines, unless it is so long
-    that the comparison would take seconds (it is quadratic): then it is one stretch that was replaced.
+    Equal lines at the beginning and the end are removed first. The rest is compared by lines, unless it is so long that
+    the quadratic comparison would take seconds: then it is one replaced block.
     """
     old, new = before.split("\n"), after.split("\n")
     head = 0
@@ -46,7 +46,7 @@ def unified(before: str, after: str) -> str:
         lines += ["+" + line for line in new[head : len(new) - tail]]
         lines += [" " + line for line in old[len(old) - tail : len(old) - tail + min(tail, CONTEXT)]]
         return "\n".join(lines)
-    # Far lines cannot change how near ones are matched: they are left out of the work and counted in again.
+    # Distant lines cannot change how near ones are matched: they are removed and added to the line numbers again.
     skip = max(0, head - CONTEXT)
     end = max(0, tail - CONTEXT)
     given = list(difflib.unified_diff(old[skip : len(old) - end], new[skip : len(new) - end], lineterm="", n=CONTEXT))
@@ -66,6 +66,6 @@ def _shifted(span: str, by: int) -> str:
 
 
 def of_fields(older: Mapping[str, Json], newer: Mapping[str, Json]) -> tuple[Change, ...]:
-    """Give the fields that differ, in the order of the newer."""
+    """Return the fields that differ, in the order of the newer object."""
     names = [*newer, *(name for name in older if name not in newer)]
     return tuple(Change(name, older.get(name), newer.get(name)) for name in names if older.get(name) != newer.get(name))

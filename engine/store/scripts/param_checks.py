@@ -1,37 +1,37 @@
-"""What a run is given: refused where it is asked for, not when it is due, when no attempt of it could ever take it."""
+"""Checks of params when a run is requested, instead of a failure of every attempt."""
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.context import StoreContext, input_text
+from lodger.engine.store.context import StoreContext, dump_params
 from lodger.engine.store.records import Json
 from lodger.engine.store.scripts import scripts
 from lodger.sandbox.prescan import JsonRefused, require
 
-#: Levels of the context around a script's params.
-AROUND = 2
+#: Levels of the script's input around its params.
+CONTEXT_DEPTH = 2
 
 
-def given(
+def checked_text(
     context: StoreContext, connection: Connection, tenant_id: str, params: Json, wishes: str | None = None
 ) -> str | None:
-    """Give params as JSON text, None for None.
+    """Return params as JSON text, None for None.
 
     Args:
-        wishes: the limits that the schedule wishes, as JSON text.
+        wishes: limits of the schedule, as JSON text.
 
     Raises:
         InputError: params_invalid, params_too_large, params_too_deep.
     """
-    text = input_text(params)
-    fitting(context, connection, tenant_id, text, wishes)
+    text = dump_params(params)
+    check_text(context, connection, tenant_id, text, wishes)
     return text
 
 
-def fitting(
+def check_text(
     context: StoreContext, connection: Connection, tenant_id: str, text: str | None, wishes: str | None = None
 ) -> None:
-    """Refuse params that the tenant's limits, lowered by the schedule's, let no attempt take.
+    """Refuse params that exceed the tenant's limits, lowered by the schedule's.
 
     Raises:
         InputError: params_too_large, params_too_deep.
@@ -49,12 +49,12 @@ def fitting(
             limit=limits.input_bytes,
         )
     try:
-        require(body, max_depth=limits.json_depth - AROUND)
+        require(body, max_depth=limits.json_depth - CONTEXT_DEPTH)
     except JsonRefused:
         raise InputError(
             "params_too_deep",
-            f"these params nest deeper than {limits.json_depth - AROUND}",
-            why=f"a run's input nests at most {limits.json_depth} deep, {AROUND} of which are around the params (limit json_depth)",
+            f"these params nest deeper than {limits.json_depth - CONTEXT_DEPTH}",
+            why=f"a run's input nests at most {limits.json_depth} deep, {CONTEXT_DEPTH} of which are around the params (limit json_depth)",
             fix="give a flatter value, or text",
-            limit=limits.json_depth - AROUND,
+            limit=limits.json_depth - CONTEXT_DEPTH,
         ) from None

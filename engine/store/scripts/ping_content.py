@@ -1,6 +1,6 @@
-"""A script that is one HTTP request: kept like any other script, as one file of JSON, with versions, bound by schedules.
+"""Content of a ping: a script that is one HTTP request, stored as one JSON file and versioned like any script.
 
-Where it may go is not asked here: grants may come later, and are asked each time that it leaves.
+Its destination is not checked here but at each request, because grants may change later.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ _STATUS = re.compile(r"[1-5](xx|[0-9]{2})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """What is asked.
+    """The HTTP request of a ping.
 
     Attributes:
-        body: text, or a JSON value; None for what the receiver is told by itself.
-        expect: statuses that are a success, as ``2xx 304``.
+        body: text, or a JSON value; None for the default body.
+        expect: statuses that are a success, such as ``2xx 304``.
     """
 
     url: str
@@ -40,12 +40,12 @@ class Ping:
     expect: str = "2xx"
 
     def expects(self, status: int) -> bool:
-        """Whether an answer of this status is a success."""
+        """Whether a response with this status is a success."""
         return any(each == str(status) or each == f"{status // 100}xx" for each in self.expect.split())
 
 
 def read(url: str, method: str, headers: Mapping[str, str] | None, body: Json, expect: str, limits: Limits) -> Content:
-    """Check what was given.
+    """Check the parts of a ping and return its content.
 
     Raises:
         InputError: ping_invalid, source_too_large.
@@ -92,8 +92,8 @@ def _content(ping: Ping, limits: Limits) -> Content:
     return Content({FILE: text}, None, hashlib.sha256(b"ping\0" + text.encode()).hexdigest(), KIND)
 
 
-def decoded(modules: Mapping[str, str]) -> Ping:
-    """Give what :func:`read` stored."""
+def decode(modules: Mapping[str, str]) -> Ping:
+    """Decode the content that :func:`read` returns."""
     stored: dict[str, Any] = json.loads(modules[FILE])
     return Ping(**stored)
 

@@ -1,4 +1,4 @@
-"""Scripts and their versions. A version never changes; storing the same source again makes no new one."""
+"""Scripts and their versions. A version never changes; storing the same source again creates none."""
 
 import hashlib
 import json
@@ -15,21 +15,25 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import pages
-from lodger.engine.store.context import StoreContext, listed
-from lodger.engine.store.pages import Cut
+from lodger.engine.store.context import StoreContext, load_list
+from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow, Script, ScriptVersion
 from lodger.engine.store.schema.scheduling import script_versions, scripts
-from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.limits import Limits
 
 
 def limits_of(context: StoreContext, connection: Connection, tenant_id: str, wishes: str | None = None) -> Limits:
-    """Give what the tenant's scripts may have at most, lowered by what a schedule wishes, JSON text. Raises NotFound."""
+    """Return the limits of a tenant's scripts, lowered by those of a schedule (JSON text).
+
+    Raises:
+        NotFound: tenant_unknown.
+    """
     tenant = tenants.get(connection, tenant_id)
-    return context.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
+    return context.content_cache.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
 
 
 def put(
@@ -37,23 +41,23 @@ def put(
     connection: Connection,
     tenant_id: str,
     name: str,
-    source: Given | Content,
+    source: ScriptInput | Content,
     now_us: int,
     audit_context: AuditContext,
     *,
-    needs: Callable[[tuple[str, ...] | None], str | None] = encoded,
+    needs: Callable[[tuple[str, ...] | None], str | None] = encode,
     fields: tuple[Field, ...] | None = None,
     offered: bool = False,
 ) -> ScriptVersion:
-    """Store a version of a script, making the script when there is none of that name. A module is not compiled here.
+    """Store a version of a script, and create the script if there is none. Modules are not compiled here.
 
     Args:
-        source: the text of ``main.js``, source by file name with ``main.js`` among them, the bytes of a WebAssembly module;
-            or what was read of it under this tenant's limits.
-        act: who stores it, and why.
-        needs: given the grants of the version before, answers this version's as JSON text; unless told they stay.
-        fields: its typed params.
-        offered: every tenant may bind it; for the platform's own.
+        source: the text of ``main.js``, source by file name including ``main.js``, the bytes of a WebAssembly module,
+            or content read under this tenant's limits.
+        audit_context: actor and reason.
+        needs: returns this version's grants as JSON text, given those of the previous version; by default they stay.
+        fields: typed params.
+        offered: whether every tenant may bind it; platform scripts only.
 
     Raises:
         InputError: script_name_invalid, grant_unknown, kind_fixed, not_offerable; those of
@@ -63,11 +67,11 @@ def put(
     """
     ready_queue.lock(connection, [tenant_id])
     limits = limits_of(context, connection, tenant_id)
-    named(name, "script")
+    check_name(name, "script")
     if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
-        raise _owned(name, offered=offered)
+        raise _reserved(name, offered=offered)
     content = source if isinstance(source, Content) else read(source, limits)
-    allowed = context.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
+    allowed = context.content_cache.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
     row = connection.execute(
         select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
     ).first()
@@ -78,20 +82,22 @@ def put(
         raise InputError(
             "kind_fixed", f"{name!r} is a {row.kind}", why="a script stays what it is", fix="take another name"
         )
-    if before is not None and (before.digest, encoded(before.grants), before.fields) == (
+    if before is not None and (before.digest, encode(before.grants), before.fields) == (
         content.digest, held, None if typed is None else json.loads(typed),
     ):  # fmt: skip
-        connection.execute(update(scripts).where(scripts.c.id == before.script_id, _own).values(offered=int(offered)))
+        connection.execute(
+            update(scripts).where(scripts.c.id == before.script_id, _not_bound).values(offered=int(offered))
+        )
         return before
-    _room(connection, tenant_id, row, allowed)
+    _check_counts(connection, tenant_id, row, allowed)
     script_id, version = (row.id, row.version + 1) if row is not None else (context.ids.new(), 1)
     if row is None:
         values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
                   "kind": content.kind, "offered": int(offered)}  # fmt: skip
         connection.execute(insert(scripts).values(values))
     else:
-        # Whoever has bound it runs the newest version too.
-        connection.execute(update(scripts).where(scripts.c.id == script_id, _foreign).values(version=version))
+        # Tenants that have bound it run the newest version too.
+        connection.execute(update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
         mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
         connection.execute(update(scripts).where(*mine).values(version=version, offered=int(offered)))
     connection.execute(
@@ -107,7 +113,7 @@ def put(
 def put_handler(
     context: StoreContext, connection: Connection, handler: Handler, now_us: int, audit_context: AuditContext
 ) -> ScriptVersion:
-    """Store a handler as a script of the platform's, so that it can be bound; the same again makes no new version."""
+    """Store a handler as a platform script that schedules can bind; an unchanged one creates no new version."""
     body = json.dumps({"deadline_s": handler.deadline_s})
     content = Content({"host.json": body}, None, hashlib.sha256(b"host\0" + body.encode()).hexdigest(), "host")
     return put(
@@ -123,11 +129,11 @@ def put_handler(
     )
 
 
-#: Literal words, as in the condition of the index.
-_own, _foreign = text("kind <> 'bound'"), text("kind = 'bound'")
+#: Literals, as in the condition of the index.
+_not_bound, _is_bound = text("kind <> 'bound'"), text("kind = 'bound'")
 
 
-def _owned(name: str, *, offered: bool) -> InputError:
+def _reserved(name: str, *, offered: bool) -> InputError:
     if offered:
         return InputError(
             "not_offerable",
@@ -143,7 +149,7 @@ def _owned(name: str, *, offered: bool) -> InputError:
     )
 
 
-def _room(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
+def _check_counts(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
     if row is not None and row.version >= allowed.versions:
         raise Conflict(
             "versions_full",
@@ -162,7 +168,7 @@ def _room(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: A
             )
 
 
-def named(name: str, what: str) -> None:
+def check_name(name: str, what: str) -> None:
     """Check the name of a script or schedule.
 
     Raises:
@@ -171,7 +177,7 @@ def named(name: str, what: str) -> None:
     names.check(name, f"{what}_name_invalid", f"a {what}", "shorten it, and leave out / and \\")
 
 
-# Without the bytes of a module: lists of versions would carry megabytes that nobody looks at.
+# Without the bytes of modules: a list of versions would load megabytes.
 _with_name = select(
     *(column for column in script_versions.c if column.name != "wasm"),
     func.length(script_versions.c.wasm).label("wasm_bytes"),
@@ -194,7 +200,7 @@ def _version(row: AnyRow) -> ScriptVersion:
         row.digest,
         from_us(row.created_us),
         row.wasm_bytes,
-        listed(row.grants),
+        load_list(row.grants),
         row.created_by,
         row.why,
         row.kind,
@@ -203,7 +209,7 @@ def _version(row: AnyRow) -> ScriptVersion:
 
 
 def get(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
-    """Give a version of a script, the latest by default.
+    """Return a version of a script, the latest by default.
 
     Raises:
         NotFound: script_unknown.
@@ -221,12 +227,12 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
 
 
 def content(connection: Connection, version: ScriptVersion) -> Content:
-    """Give what a version holds, as it can be stored again."""
+    """Return the content of a version, in a form that can be stored again."""
     return Content(dict(version.modules), _wasm(connection, version), version.digest, version.kind)
 
 
 def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:
-    """Give the bytes of a version that is a WebAssembly module, the latest by default.
+    """Return the bytes of a version that is a WebAssembly module, the latest by default.
 
     Raises:
         NotFound: script_unknown.
@@ -249,8 +255,8 @@ def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:
-    """Give the latest version, None when there is no such script."""
+def find_latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:
+    """Return the latest version, None if the script does not exist."""
     try:
         return get(connection, tenant_id, name)
     except NotFound:
@@ -259,8 +265,8 @@ def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion |
 
 def versions(
     connection: Connection, tenant_id: str, name: str, *, before: int | None = None, limit: int | None = None
-) -> Cut[ScriptVersion]:
-    """Give versions, newest first; those older than ``before``."""
+) -> LimitedList[ScriptVersion]:
+    """Return versions older than ``before``, newest first."""
     get(connection, tenant_id, name)
     statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
     if before is not None:
@@ -269,23 +275,25 @@ def versions(
     return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows])
 
 
-def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> Cut[Script]:
-    """Give the tenant's own scripts by name; those behind ``after``."""
+def list_page(
+    connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None
+) -> LimitedList[Script]:
+    """Return the tenant's own scripts by name, beginning after ``after``."""
     statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
     return pages.read(
         connection, statement if after is None else statement.where(scripts.c.name > after), limit, _scripts
     )
 
 
-def offered(connection: Connection) -> list[Script]:
-    """Give the platform's scripts that every tenant may bind, by name."""
+def list_offered(connection: Connection) -> list[Script]:
+    """Return the platform's scripts that every tenant may bind, by name."""
     theirs = _latest.where(scripts.c.tenant_id == PLATFORM, scripts.c.offered == 1)
     return _scripts(connection.execute(theirs.order_by(scripts.c.name)))
 
 
 def is_offered(connection: Connection, script_id: str) -> bool:
     """Whether every tenant may bind this script."""
-    return bool(connection.scalar(select(scripts.c.offered).where(scripts.c.id == script_id, _own)))
+    return bool(connection.scalar(select(scripts.c.offered).where(scripts.c.id == script_id, _not_bound)))
 
 
 _latest = select(

@@ -1,7 +1,8 @@
 """Database drivers: everything in which SQLite and PostgreSQL differ. It must never hold a query on an aggregate.
 
-:class:`Driver` says what a database has to offer; each sub-package implements it. Code above asks ``driver_of(connection)``, and
-never for a database's name. A further database is a further sub-package, and a line in ``_BUILT_IN`` or a call of :func:`register`.
+:class:`Driver` declares what a database offers; each sub-package implements it. Code above calls
+``driver_of(connection)`` and never checks a database's name. A further database is a further sub-package, and a line in
+``_BUILT_IN`` or a call of :func:`register`.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
-#: Execution option under which an engine names its driver.
+#: Execution option in which an engine stores its driver.
 OPTION = "lodger_driver"
 
 
 class Driver(ABC):
-    """One kind of database: connections, statements whose SQL differs, and what its refusals mean. Stateless.
+    """One kind of database: connections, statements with different SQL, and the meaning of its errors. Stateless.
 
     Attributes:
-        name: the name in addresses, before ``://``.
-        aliases: further such names.
+        name: URL scheme of its addresses.
+        aliases: further URL schemes.
         has_row_locks: many transactions write at once and lock rows; otherwise one transaction writes at a time.
         has_lateral: a subquery of FROM may refer to the tables before it.
-        has_clock: the server's clock is shared by all processes, so that leases go by it.
+        has_clock: all processes share the server's clock, and leases use it.
         has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`subscribe`).
         has_zones: a timestamp column can keep its zone.
-        row_security: role, views and policies that show one tenant's rows; None where the database has no such thing.
+        row_security: role, views and policies that show one tenant's rows; None if the database has no such feature.
     """
 
     name: ClassVar[str]
@@ -67,45 +68,45 @@ class Driver(ABC):
 
     @abstractmethod
     def ledger_url(self, url: URL) -> URL:
-        """Return the address that SQLAlchemy opens for this one.
+        """Return the URL that SQLAlchemy opens for this address.
 
         Raises:
-            InputError: database_url: a ledger cannot be kept there.
+            InputError: database_url: the database cannot hold a ledger.
         """
 
     @abstractmethod
     def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
-        """Return the ledger's connection pool; no connection is made yet.
+        """Return the ledger's connection pool, without opening a connection.
 
         Args:
-            url: as :meth:`ledger_url` returns it.
+            url: result of :meth:`ledger_url`.
             synchronous: durability of a commit, see :data:`lodger.engine.store.connection.database.SYNCHRONOUS`.
-            patience_s: how long a server may be silent while it owes an answer.
+            patience_s: maximum time to wait for an answer of a server.
         """
 
     @abstractmethod
     def open_platform(self, url: URL) -> Engine:
-        """Return a pool for a database of the platform's."""
+        """Return a pool for one of the platform's databases."""
 
     def writer(self) -> AbstractContextManager[object]:
-        """Return what lets one thread of this process write at a time, where the database has one writer."""
+        """Return a lock that lets one thread of this process write at a time, if the database has one writer."""
         return nullcontext()
 
     @property
     @abstractmethod
     def read_options(self) -> Mapping[str, Any]:
-        """Execution options of a transaction that only reads, on the ledger's own pool."""
+        """Execution options of a read-only transaction on the ledger's own pool."""
 
     @abstractmethod
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
-        """Begin a transaction on a pool that may be the platform's own; bounds its waits."""
+        """Begin a transaction on a pool that may be the platform's own, and bound its waits."""
 
     def platform_options(self, *, write: bool) -> Mapping[str, Any]:
         """Execution options of such a transaction."""
         return {}
 
     def prepare_upgrade(self, connection: Connection) -> None:  # noqa: B027 - most need nothing
-        """Let one process at a time change the schema.
+        """Lock the schema, so that one process at a time changes it.
 
         Raises:
             Unavailable: the database cannot hold a ledger.
@@ -113,18 +114,18 @@ class Driver(ABC):
 
     @abstractmethod
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
-        """Return the error for a refusal that concerns the host (disk, network, lock), None for any other."""
+        """Return the error for a failure of the host (disk, network, lock), None for any other."""
 
     @abstractmethod
     def is_transaction_lost(self, connection: Connection) -> bool:
-        """Whether the database has ended the transaction that the connection believes to be in."""
+        """Whether the database has ended a transaction that the connection still considers open."""
 
     def file_watcher(self, url: URL) -> CommitWatcher | None:
-        """Return what tells of any commit at any time, None where a server has to be asked. The caller closes it."""
+        """Return a commit watcher that reads a file, or None for a server. The caller closes it."""
         return None
 
     def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:
-        """Return what asks a server whether anything was committed, None where there is no server. The caller closes it."""
+        """Return a commit watcher that queries a server, or None if there is no server. The caller closes it."""
         return None
 
     def notify(self, connection: Connection, channel: str) -> None:
@@ -136,10 +137,10 @@ class Driver(ABC):
         raise NotImplementedError
 
     def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
-        """Return each session of the database, how long it has waited for a lock in seconds, and the process ids it waits for."""
+        """Return the waiting sessions of the database, each with its wait in seconds and the process ids that block it."""
         return []
 
-    # Statements for many rows
+    # Statements on many rows
 
     @abstractmethod
     def insert(self, table: Table) -> Any:  # noqa: ANN401 - the dialects' inserts share no type
@@ -152,28 +153,28 @@ class Driver(ABC):
         """Compile a statement that is run for each of many rows.
 
         Args:
-            types: the names of a row, each with a column of its type.
+            types: names of a row's fields, each with a column of its type.
             each: builds the statement for one row, with bound values of these names.
-            over: builds it for all rows of a table named ``given`` with these columns.
+            over: builds the statement for a table named ``given`` with these columns.
         """
 
     @abstractmethod
     def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
-        """Compile a question about many rows; arguments as for :meth:`row_writer`."""
+        """Compile a query about many rows; arguments as for :meth:`row_writer`."""
 
     @abstractmethod
     def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
-        """Return the columns of ``given`` and the rows of ``wanted`` that the conditions tie to it, found by key.
+        """Return the columns of ``given`` and the rows of ``wanted`` that match the conditions, found by key.
 
-        Databases that plan by statistics must not read a whole table instead, whatever they know of it.
+        The planner must not be able to choose a scan of the whole table, whatever its statistics are.
         """
 
     @abstractmethod
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """Return the condition that a column is one of a bound list of this name."""
+        """Return the condition that a column's value is in the bound list of this name."""
 
     def unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return a column so that no index is chosen by it."""
+        """Return a column expression for which the planner uses no index."""
         return column
 
     # Expressions
@@ -181,22 +182,22 @@ class Driver(ABC):
     @property
     @abstractmethod
     def identifiers(self) -> IdentifierPreparer:
-        """Quotes names for SQL that is written by hand; without parameters, so percent signs are not doubled."""
+        """Quotes identifiers in handwritten SQL, without doubling percent signs."""
 
     def execute_text(self, connection: Connection, statement: str) -> None:
-        """Run a statement without parameters as it is written, percent signs included."""
+        """Run a statement without parameters exactly as written, percent signs included."""
         connection.exec_driver_sql(statement)
 
     @abstractmethod
     def bytewise_sql(self, text: str) -> str:
-        """Return SQL that compares this SQL text by its code points, whatever type or collation it has."""
+        """Return SQL that compares this SQL text by code points, whatever its type or collation."""
 
     @abstractmethod
     def transaction_number_sql(self) -> str:
-        """Return SQL for the number of the present transaction, the same for all where one writes at a time."""
+        """Return SQL for the number of the present transaction; a constant on databases with one writer at a time."""
 
     def now_us(self) -> ColumnElement[int]:
-        """Return the server's time at the statement, microseconds since 1970; see :attr:`has_clock`."""
+        """Return the server's time at the statement, in microseconds since 1970; see :attr:`has_clock`."""
         raise NotImplementedError
 
     @abstractmethod
@@ -205,7 +206,7 @@ class Driver(ABC):
 
     @abstractmethod
     def position(self, text: ColumnElement[Any], part: ColumnElement[Any]) -> ColumnElement[int]:
-        """Return where a part begins in a text, from 1; 0 when it is not in it."""
+        """Return the 1-based position of a part in a text; 0 if it does not occur."""
 
     @abstractmethod
     def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
@@ -213,19 +214,19 @@ class Driver(ABC):
 
         Args:
             parts: plain names.
-            tag: the name whose object with a text is an instant.
+            tag: name of the member that marks an object as an instant.
         """
 
     @abstractmethod
     def json_number(self, value: float) -> ColumnElement[Any]:
-        """Bind a number that is compared with one in JSON."""
+        """Bind a number that is compared with a number in JSON."""
 
     def decimal_column(self, column: Column[Any]) -> ColumnElement[Any]:
-        """Return a column of decimals as it is selected and compared."""
+        """Return the expression by which a column of decimals is selected and compared."""
         return column
 
     def decimal_value(self, value: Any) -> Any:  # noqa: ANN401 - a Decimal, or what stands for it
-        """Return what is bound for a decimal.
+        """Return the bound form of a decimal.
 
         Raises:
             CallRefused: too_many_digits.
@@ -234,115 +235,115 @@ class Driver(ABC):
 
     @abstractmethod
     def decimal_type(self) -> Any:  # noqa: ANN401 - an SQLAlchemy type
-        """Return the type by which decimals are bound."""
+        """Return the type of bound decimals."""
 
     def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401 - an SQLAlchemy type
-        """Return the type by which whole numbers are bound that are compared with a column."""
+        """Return the type of bound integers that are compared with a column."""
         return column.type
 
     def uuid_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return a column of UUIDs as ``min`` and ``max`` take it."""
+        """Return a column of UUIDs in a form that ``min`` and ``max`` accept."""
         return column
 
     def bool_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return a column of booleans as ``min`` and ``max`` take it."""
+        """Return a column of booleans in a form that ``min`` and ``max`` accept."""
         return column
 
     def exact_sum(self, column: ColumnElement[Any], scale: int | None) -> list[ColumnElement[Any]]:
         """Return the parts of an exact sum: the sum, or its two halves of 32 bits; the count is last.
 
         Args:
-            scale: digits after the point of a decimal; None for whole numbers.
+            scale: digits after the decimal point; None for integers.
         """
         return [func.sum(column), func.count(column)]
 
-    # Reading and writing tenants' rows
+    # Reads and writes of tenants' rows
 
     @abstractmethod
     def rows_up_to(
         self, connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int, min_rows: int
     ) -> tuple[list[Any], bool]:
-        """Return the first rows of a statement until they hold ``max_bytes``, and whether there were more.
+        """Return the first rows of a statement up to ``max_bytes``, and whether there are more.
 
         Args:
-            weighed: places of the columns whose bytes count.
-            min_rows: so many rows are returned however large they are.
+            weighed: positions of the columns that are counted.
+            min_rows: number of rows that are returned whatever their size.
         """
 
     @abstractmethod
     def time_limit(
         self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]
     ) -> AbstractContextManager[None]:
-        """Bound the statements of a block.
+        """Limit the duration of the statements in a block.
 
         Raises:
-            StatementTimeout: one took longer.
+            StatementTimeout: a statement took longer.
         """
 
     @abstractmethod
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
-        """Return why a question was refused where the question is to blame, else None."""
+        """Return the reason if the query itself caused the error, else None."""
 
     def is_read_only_view(self, error: DBAPIError) -> bool:
-        """Whether a write was refused because its target is a view that takes none."""
+        """Whether a write failed because its target is a read-only view."""
         return False
 
     @contextmanager
     def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
-        """Wait for locks and statements of a block no longer than this; the limits before stand again after it."""
+        """Limit the waits for locks and the statements in a block; restores the previous limits."""
         yield
 
     def check_constraints(self, connection: Connection) -> None:  # noqa: B027 - where none can be deferred
         """Check deferred constraints now, and defer them again."""
 
     def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
-        """Take keys from the sequence of a column; None when the database makes keys only as it writes rows."""
+        """Take keys from the sequence of a column; None if the database generates keys only on insertion."""
         return None
 
     @abstractmethod
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Return the columns of each unique rule that the database has of a table, by name; None for an expression."""
+        """Return the columns of each unique constraint or index of a table, by name; None stands for an expression."""
 
     def exclusions(self, table: Table) -> list[ExclusionRule]:
         """Return the exclusion constraints that a table declares."""
         return []
 
     def is_loose(self, kind: Any) -> bool:  # noqa: ANN401 - an SQLAlchemy type
-        """Whether a column's type says that it takes different texts for the same."""
+        """Whether a column's type considers different texts equal, as citext does."""
         return False
 
-    # The feed of changes
+    # The change feed
 
     def is_final(self, transaction: ColumnElement[int]) -> ColumnElement[bool]:
-        """Return the condition that no transaction under way can have a number up to this one."""
+        """Return the condition that no unfinished transaction can have a number up to this one."""
         return true()
 
     def next_transaction(self, connection: Connection) -> int | None:
-        """Return the number of the next transaction; None where they have none."""
+        """Return the number of the next transaction; None if transactions have no numbers."""
         return None
 
     def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:
-        """Return process id and begin (microseconds since 1970) of the oldest other transaction that writes, if it may be known."""
+        """Return process id and start (microseconds since 1970) of the oldest other writing transaction, if visible."""
         return None
 
     @abstractmethod
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Return the number of enabled triggers of a table by the beginning of their name."""
+        """Return the number of enabled triggers of a table with this name prefix."""
 
     @abstractmethod
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
-        """Have changes that triggers write from now on bear this consumer; returns what :meth:`end_attribution` takes."""
+        """Attribute changes that triggers write from now on to this consumer; returns the argument for :meth:`end_attribution`."""
 
     def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:  # noqa: B027 - only some databases have something to do
-        """Attribute the changes since :meth:`begin_attribution` where triggers cannot."""
+        """Attribute the changes since :meth:`begin_attribution`, on databases where triggers cannot."""
 
     def trigger_function(self) -> list[str]:
-        """Return the statements for what the triggers of all tables share."""
+        """Return the statements that create the function shared by the triggers of all tables."""
         return []
 
     @abstractmethod
     def trigger_statements(self, watched: WatchedTable, *, wanted: bool) -> list[str]:
-        """Return the statements that make a table's triggers anew, or only drop them."""
+        """Return the statements that recreate a table's triggers, or only drop them."""
 
 
 _BUILT_IN = {"sqlite": "lodger.engine.store.stores.sqlite", "postgresql": "lodger.engine.store.stores.postgresql"}
@@ -350,13 +351,13 @@ _DRIVERS: dict[str, Driver] = {}
 
 
 def register(driver: Driver) -> None:
-    """Let addresses name this driver."""
+    """Register a driver for its URL schemes."""
     for name in (driver.name, *driver.aliases):
         _DRIVERS[name] = driver
 
 
 def drivers() -> list[Driver]:
-    """Return every driver, in the order of their names."""
+    """Return every driver, by name."""
     for name, module in _BUILT_IN.items():
         if name not in _DRIVERS:
             register(import_module(module).DRIVER)
@@ -364,7 +365,7 @@ def drivers() -> list[Driver]:
 
 
 def driver_named(name: str) -> Driver | None:
-    """Return the driver of this name or alias, None when there is none."""
+    """Return the driver with this name or alias, None if there is none."""
     if name not in _DRIVERS and name in _BUILT_IN:
         register(import_module(_BUILT_IN[name]).DRIVER)
     if name not in _DRIVERS:
@@ -373,7 +374,7 @@ def driver_named(name: str) -> Driver | None:
 
 
 def driver_of(bind: Connection | Engine) -> Driver:
-    """Return the driver of a connection or pool, also of one that the platform made."""
+    """Return the driver of a connection or pool, including one created by the platform."""
     found: Driver | None = bind.get_execution_options().get(OPTION) or driver_named(bind.dialect.name)
     if found is None:
         raise LookupError(f"no driver for {bind.dialect.name}")
@@ -381,14 +382,14 @@ def driver_of(bind: Connection | Engine) -> Driver:
 
 
 class PerDriver(Generic[T]):
-    """A statement, or several, built once for each driver that it is asked for."""
+    """A statement, or several, built once for each driver on first use."""
 
     def __init__(self, build: Callable[[Driver], T]) -> None:
         self._build = build
         self._built: dict[Driver, T] = {}
 
     def of(self, connection: Connection) -> T:
-        """Return what was built for the driver of this connection."""
+        """Return the statement for the driver of this connection."""
         driver = driver_of(connection)
         found = self._built.get(driver)
         if found is None:

@@ -1,4 +1,4 @@
-"""Addresses of databases: which driver opens which, and how people see them."""
+"""Database addresses: parsing, the driver of each, and their form without a password."""
 
 import re
 from pathlib import Path
@@ -11,12 +11,12 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.store.stores import Driver, driver_named
 
 _EXAMPLES = "sqlite:///path or postgresql://user@host/name"
-#: What SQLAlchemy raises for an address that names nothing it can open.
+#: Exceptions of SQLAlchemy for an address that it cannot open.
 UNOPENABLE = (ArgumentError, NoSuchModuleError, ModuleNotFoundError)
 
 
 def parse(place: str | URL, *, absolute: bool = True) -> URL:
-    """Return the URL of an address; a path is a SQLite file, in which ? and # are characters of its name."""
+    """Return the URL of an address; a path is a SQLite file, in which ? and # are ordinary characters."""
     if isinstance(place, URL):
         return place
     if "://" in place:
@@ -24,7 +24,7 @@ def parse(place: str | URL, *, absolute: bool = True) -> URL:
     return URL.create("sqlite", database=_absolute(place) if absolute else place)
 
 
-def ledger(place: str) -> tuple[Driver, URL]:
+def ledger_url(place: str) -> tuple[Driver, URL]:
     """Return the driver of a ledger's address and the URL that SQLAlchemy opens.
 
     Raises:
@@ -38,7 +38,7 @@ def ledger(place: str) -> tuple[Driver, URL]:
     except UNOPENABLE as error:
         raise InputError(
             "database_url",
-            f"{shown(place)!r} names no database that Lodger can open",
+            f"{mask_password(place)!r} names no database that Lodger can open",
             why=str(error),
             fix="pip install 'lodger[postgres]'" if "psycopg" in str(error) else f"give a path, {_EXAMPLES}",
         ) from error
@@ -53,28 +53,28 @@ def ledger(place: str) -> tuple[Driver, URL]:
 
 
 def read_only(place: str) -> URL | None:
-    """Return a URL by which a place is looked at without changing it; None for a file that is not there."""
+    """Return a URL that opens a database read-only; None for a missing file."""
     if "://" in place:
         return make_url(place)
     if not Path(place).exists():
         return None
-    # Opened otherwise, SQLite would make the file, and two files beside it.
+    # In any other mode SQLite would create the file and two more beside it.
     name = f"file:{quote(str(Path(place).absolute()))}"
     return URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
 
 
-def opened_as(url: URL) -> URL:
-    """Return the URL that SQLAlchemy opens for an address of a ledger; an unknown one stays what it is."""
+def opened_url(url: URL) -> URL:
+    """Return the URL that SQLAlchemy opens for a ledger's address; an unknown scheme is left unchanged."""
     driver = driver_named(url.get_backend_name())
     return url if driver is None else driver.ledger_url(url)
 
 
-def shown(url: str) -> str:
-    """Return an address as people may read it: without its password, also when it is no address at all."""
+def mask_password(url: str) -> str:
+    """Return an address without its password, even if it is not a valid address."""
     return _PASSWORD.sub(r"\1\2***", url) if "://" in url else url
 
 
-#: Between a user's name and the last @, or named in the query, as libpq allows too.
+#: Between the user name and the last @, or in the query, which libpq allows too.
 _PASSWORD = re.compile(r"(://[^:/@?]*:).*(?=@)|([?&]password=)[^&]*")
 
 

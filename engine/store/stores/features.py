@@ -1,4 +1,4 @@
-"""What drivers hand out: the types that cross between a driver and the code above it."""
+"""Types that drivers share with the code above them: watchers, row statements, JSON paths, row security."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core import strict_json
 
-#: The classes of a JSON value, in the order in which they sort; a missing value is null.
+#: Type ranks of JSON values, in sort order; a missing value is null.
 NULL, BOOLEAN, NUMBER, STRING, TIME, OTHER = range(6)
 
 GivenRow = Mapping[str, Any]
 
 
 def weight_of(cells: Iterable[Any]) -> int:
-    """Return about how many bytes some values have."""
+    """Return the approximate number of bytes of some values."""
     return sum(map(_weight, cells))
 
 
@@ -32,11 +32,11 @@ def _weight(cell: Any) -> int:  # noqa: ANN401 - what a column holds
 
 
 class StatementTimeout(Exception):
-    """A statement took longer than its limit."""
+    """A statement exceeded its time limit."""
 
 
 class QueryRefusal(Enum):
-    """Why a database refused a question of a script."""
+    """Reason why a database refused a script's query."""
 
     TOO_COMPLEX = auto()
     OUT_OF_RANGE = auto()
@@ -46,7 +46,7 @@ class QueryRefusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session of the server. ``transaction_s``: how long its transaction has been open."""
+    """One session of the server; ``transaction_s`` is the age of its transaction."""
 
     pid: int
     application: str
@@ -56,10 +56,10 @@ class Session:
 
 
 class CommitWatcher(Protocol):
-    """Tells of any commit in a file at any time, without a transaction. Not for two threads at once."""
+    """Detects commits to a file without a transaction. Not thread-safe."""
 
     def version(self) -> int:
-        """Return a number that differs after each commit of another connection, and each time when the file cannot be asked."""
+        """Return a number that changes after each commit of another connection, and whenever the file cannot be read."""
         ...
 
     def close(self) -> None:
@@ -68,14 +68,14 @@ class CommitWatcher(Protocol):
 
 
 class ServerWatcher(Protocol):
-    """Asks a server whether anything was committed. Not for two threads at once."""
+    """Detects commits on a server by querying it. Not thread-safe."""
 
     def version(self) -> int | None:
-        """Return a number that differs after each commit; None when the server does not answer."""
+        """Return a number that changes after each commit; None if the server does not answer."""
         ...
 
     def overlook(self, connection: Connection) -> None:
-        """Ignore the commit of the transaction of this connection; called from any thread."""
+        """Ignore the commit of this connection's transaction; thread-safe."""
         ...
 
     def close(self) -> None:
@@ -87,15 +87,15 @@ class Subscription(Protocol):
     """A connection that listens to a channel."""
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when something arrives."""
+        """Return the file descriptor that becomes readable when data arrives."""
         ...
 
     def probe(self) -> None:
-        """Send a question, whose answer :meth:`received` reports."""
+        """Send a probe query; :meth:`received` reports its answer."""
         ...
 
     def received(self) -> tuple[bool, bool]:
-        """Read what has arrived; return whether there was a notification, and whether the probe was answered."""
+        """Read the received data; return whether there was a notification, and whether the probe was answered."""
         ...
 
     def close(self) -> None:
@@ -107,53 +107,53 @@ class RowWriter(Protocol):
     """A statement that is run for each of many rows."""
 
     def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
-        """Run it for these rows, at least one."""
+        """Run the statement for these rows, at least one."""
         ...
 
 
 class RowQuery(Protocol):
-    """A question about many rows."""
+    """A query about many rows."""
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
-        """Return the answers about any number of rows. ``params``: bound values beside the rows."""
+        """Return the result rows for any number of rows. ``params``: bound values beside the rows."""
         ...
 
     def run(
         self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None
     ) -> CursorResult[Any]:
-        """Run it over all of these rows at once."""
+        """Run the query for all of these rows at once."""
         ...
 
 
 class JsonPath(Protocol):
-    """The value at a path of a JSON text, by its class; each form is NULL for a value of another class.
+    """The value at a path of a JSON text, by type; each form is NULL for a value of another type.
 
-    Nothing is ever cast that it cannot be cast to, in whatever order the database evaluates a condition.
+    No value is cast to a type that it does not have, in whatever order the database evaluates a condition.
     """
 
     def missing(self) -> ColumnElement[bool]:
-        """Whether nothing or null is there."""
+        """Whether the value is missing or null."""
         ...
 
     def held(self, rank: int) -> tuple[ColumnElement[bool], ColumnElement[Any]]:
-        """Return whether a value of this class is there, and the value."""
+        """Return whether the value has this type rank, and the value."""
         ...
 
     def rank(self) -> ColumnElement[Any]:
-        """Return the class."""
+        """Return the type rank."""
         ...
 
     def values(self) -> list[ColumnElement[Any]]:
-        """Return what is compared within the class, in one form or several; NULL for lists, objects and missing values."""
+        """Return the expressions that are compared within the type, one or several; NULL for lists, objects and missing values."""
         ...
 
     def numbers(self) -> ColumnElement[Any]:
-        """Return the number as a double, NULL for anything else."""
+        """Return the number as a double, NULL for other values."""
         ...
 
 
 class ExclusionRule(NamedTuple):
-    """An exclusion constraint: ``equal`` are those of its columns that it compares by equality."""
+    """An exclusion constraint; ``equal`` are the columns that it compares by equality."""
 
     name: str
     columns: tuple[Column[Any], ...]
@@ -162,12 +162,12 @@ class ExclusionRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WatchedTable:
-    """A table whose changes triggers write to the feed.
+    """A table with triggers that write its changes to the feed.
 
     Attributes:
         source: its name in the feed.
-        owner: the column of the tenant.
-        key: the column of the key.
+        owner: column of the tenant.
+        key: column of the key.
     """
 
     table: Table
@@ -178,7 +178,7 @@ class WatchedTable:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The statements that make a view, and the mark by which it is known again."""
+    """The statements that create a view, and the mark that identifies its definition."""
 
     statements: tuple[str, ...]
     mark: str
@@ -189,9 +189,9 @@ class ViewPlan:
     """A view that shows one tenant's rows of a table.
 
     Attributes:
-        columns: those it shows.
-        inserted, updated: those that may be written through it; None when rows may not be inserted, or not be changed at all.
-        checked: rows may be written, so none may be written that it would not show.
+        columns: visible columns.
+        inserted, updated: writable columns; None if rows may not be inserted, or not be changed at all.
+        checked: whether rows are writable, so that the view must refuse rows that it would not show.
     """
 
     name: str
@@ -216,11 +216,11 @@ class RowSecurity(Protocol):
     schema: str
 
     def is_member(self, connection: Connection) -> bool:
-        """Whether there is the role and the present user may act as it."""
+        """Whether the role exists and the present user may act as it."""
         ...
 
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
-        """Whether the role has all of these privileges, each a table and a word."""
+        """Whether the role has all of these privileges, given as table and privilege."""
         ...
 
     def marks(self, connection: Connection) -> dict[str, str | None]:
@@ -228,31 +228,31 @@ class RowSecurity(Protocol):
         ...
 
     def runs_code(self, connection: Connection, table: Table) -> bool:
-        """Whether a write of a table runs code with the writer's rights, or it is not known what it runs."""
+        """Whether a write to a table runs code with the writer's rights, or may do so."""
         ...
 
     def setting(self, name: str) -> str:
-        """Return the setting by which a transaction names its tenant as a set writes it."""
+        """Return the setting that holds the transaction's tenant in the form of a set."""
         ...
 
     def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:
-        """Assign settings, the role among them, until the transaction ends."""
+        """Assign settings, including the role, until the transaction ends."""
         ...
 
     def assume(self, connection: Connection) -> str:
-        """Act as the role from now on; return the one before."""
+        """Act as the role from now on; return the previous role."""
         ...
 
     def view(self, plan: ViewPlan) -> View:
-        """Return the statements that make a view and grant its use to the role."""
+        """Return the statements that create a view and grant its use to the role."""
         ...
 
     def statements(self, *, ledger: bool, user: str | None) -> list[str]:
-        """Return the statements that make the role and the schema.
+        """Return the statements that create the role and the schema.
 
         Args:
-            ledger: the database holds Lodger's own tables.
-            user: the name Lodger connects under, when another user runs this.
+            ledger: whether the database holds Lodger's own tables.
+            user: the user Lodger connects as, if another user runs the statements.
         """
         ...
 
@@ -261,9 +261,9 @@ class RowSecurity(Protocol):
         ...
 
     def grant_table(self, name: str, user: str) -> str:
-        """Return the statement that lets a user read and write a table of Lodger's."""
+        """Return the statement that lets a user read and write one of Lodger's tables."""
         ...
 
     def feed_statements(self) -> list[str]:
-        """Return the statements that show the role one tenant's changes, in a database of the platform's."""
+        """Return the statements that show the role one tenant's changes, in a database of the platform."""
         ...

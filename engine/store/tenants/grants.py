@@ -1,4 +1,4 @@
-"""What tenants hold: their grants, and who their own people are."""
+"""Grants of tenants, and the addresses of their own people."""
 
 import json
 import re
@@ -17,14 +17,14 @@ MAX_PEOPLE = 10_000
 _PERSON = re.compile(r"(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
 
 
-def held(context: StoreContext, connection: Connection, tenant_id: str) -> tuple[str, ...]:
-    """Give the tenant's grants as they are written, the setting's when it has none of its own."""
+def list_grants(context: StoreContext, connection: Connection, tenant_id: str) -> tuple[str, ...]:
+    """Return the tenant's grants as written, or those of the setting if it has none of its own."""
     given = tenants.get(connection, tenant_id).grants
-    return context.sources.grants(None if given is None else json.dumps(given)).shown()
+    return context.content_cache.grants(None if given is None else json.dumps(given)).shown()
 
 
-def keep(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> None:
-    """Store exactly these grants; None for those of the setting, whatever it says later.
+def store_grants(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> None:
+    """Store exactly these grants; None stands for those of the setting, even if it changes.
 
     Raises:
         InputError: grant_unknown, grants_too_many, host_invalid.
@@ -32,30 +32,30 @@ def keep(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> 
     """
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
-    _store(connection, tenant_id, grants=encoded(held))
+    _store(connection, tenant_id, grants=encode(held))
 
 
-def change(
+def change_grants(
     context: StoreContext, connection: Connection, tenant_id: str, give: Iterable[str], take: Iterable[str]
 ) -> None:
-    """Give and take some; what was the setting's becomes the tenant's own. Taking what is not held changes nothing.
+    """Add and remove grants; those of the setting become the tenant's own. Removing a missing grant changes nothing.
 
     Raises:
-        InputError, NotFound: as :func:`keep`.
+        InputError, NotFound: as :func:`store_grants`.
     """
     ready_queue.lock(connection, [tenant_id])
     taken = grants.parse(take).shown()
-    now = set(held(context, connection, tenant_id)) - set(taken)
-    _store(connection, tenant_id, grants=encoded(now | set(grants.parse(give).shown())))
+    now = set(list_grants(context, connection, tenant_id)) - set(taken)
+    _store(connection, tenant_id, grants=encode(now | set(grants.parse(give).shown())))
 
 
-def encoded(held: Iterable[str] | None) -> str | None:
-    """Check grants and give the JSON text that is stored of them."""
+def encode(held: Iterable[str] | None) -> str | None:
+    """Check grants and return their JSON text."""
     return None if held is None else json.dumps(grants.parse(held).shown())
 
 
-def people(connection: Connection, tenant_id: str, addresses: Iterable[str]) -> None:
-    """Say who the tenant's own people are: addresses, and ``*@example.com`` for whole domains.
+def store_people(connection: Connection, tenant_id: str, addresses: Iterable[str]) -> None:
+    """Replace the addresses of the tenant's own people: addresses, and ``*@example.com`` for whole domains.
 
     Raises:
         InputError: address_invalid, people_too_many.
@@ -63,11 +63,11 @@ def people(connection: Connection, tenant_id: str, addresses: Iterable[str]) -> 
     """
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
-    _store(connection, tenant_id, people=encoded_people(addresses))
+    _store(connection, tenant_id, people=encode_people(addresses))
 
 
-def encoded_people(addresses: Iterable[str]) -> str | None:
-    """Check addresses and give the JSON text that is stored of them."""
+def encode_people(addresses: Iterable[str]) -> str | None:
+    """Check addresses and return their JSON text."""
     found = sorted({address.strip().lower() for address in addresses})
     for address in found:
         if not _PERSON.fullmatch(address):
@@ -85,7 +85,7 @@ def encoded_people(addresses: Iterable[str]) -> str | None:
 
 
 def is_one_of(people: Iterable[str], address: str) -> bool:
-    """Whether an address is among people."""
+    """Whether an address belongs to these people."""
     wanted = address.lower()
     return bool({wanted, "*@" + wanted.rpartition("@")[2]} & set(people))
 

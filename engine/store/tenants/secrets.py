@@ -1,4 +1,4 @@
-"""Secrets of tenants: stored encrypted, by name, with the hosts whose requests they may go into."""
+"""Secrets of tenants: stored encrypted, by name, with the hosts that requests may send them to."""
 
 import json
 import re
@@ -22,17 +22,17 @@ from lodger.engine.vault.vault import Sealed, Vault
 MAX_BYTES = 16 * 1024
 MAX_SECRETS = 200
 MAX_HOSTS = 20
-#: Rows that one transaction encrypts anew.
+#: Number of rows that one transaction encrypts again.
 BATCH = 200
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
-#: Names that mean something else where scripts name secrets.
+#: Names with another meaning where scripts access secrets.
 _TAKEN = frozenset({"basic", "read", "then", "constructor", "toJSON", "toString", "valueOf"})
 _c = secrets.c
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What may be known of a secret: everything but its value. ``key_id``: the key it is encrypted with."""
+    """A secret without its value. ``key_id``: the key it is encrypted with."""
 
     tenant_id: str
     name: str
@@ -43,8 +43,8 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A secret with its value, for the moment in which a request is made."""
+class OpenSecret:
+    """A secret with its value, decrypted for one request."""
 
     name: str
     hosts: tuple[Origin, ...]
@@ -59,7 +59,7 @@ def put(
     Raises:
         InputError: secret_name_invalid, secret_value_invalid, host_invalid, secrets_full.
         NotFound: tenant_unknown.
-        Unavailable: the keys are not to be had.
+        Unavailable: the keys are not available.
     """
     places = json.dumps(sorted({str(parse_origin(host)) for host in hosts}))
     _check(name, value, places)
@@ -100,7 +100,7 @@ def _check(name: str, value: str, places: str) -> None:
 
 
 def list_all(connection: Connection, tenant_id: str) -> list[Secret]:
-    """Give what may be known of a tenant's secrets, by name.
+    """Return a tenant's secrets without their values, by name.
 
     Raises:
         NotFound: tenant_unknown.
@@ -121,25 +121,25 @@ def erase(connection: Connection, tenant_id: str, name: str) -> None:
         raise NotFound("secret_unknown", f"tenant {tenant_id!r} has no secret {name!r}", fix="lodger secret list")
 
 
-def opened(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, Opened]:
-    """Give those of a tenant's secrets that there are, with their values.
+def open_secrets(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, OpenSecret]:
+    """Return those of a tenant's secrets that exist, with their values.
 
     Raises:
-        Unavailable: the keys are not to be had, or a row is not what was stored.
+        Unavailable: the keys are not available, or a row was modified.
     """
     rows = connection.execute(select(secrets).where(_c.tenant_id == tenant_id, _c.name.in_(list(names))))
     found = {}
     for row in rows:
         value = vault.open(Sealed(row.key_id, row.sealed), tenant_id, row.name, row.hosts)
-        found[row.name] = Opened(row.name, tuple(parse_origin(host) for host in json.loads(row.hosts)), value)
+        found[row.name] = OpenSecret(row.name, tuple(parse_origin(host) for host in json.loads(row.hosts)), value)
     return found
 
 
-def renew(vault: Vault, connection: Connection) -> int:
-    """Encrypt some of what older keys have encrypted with the newest; give how many, 0 when nothing is left.
+def reencrypt(vault: Vault, connection: Connection) -> int:
+    """Encrypt a batch of values under older keys with the newest; return their number, 0 if none are left.
 
     Raises:
-        Unavailable: a key is missing, or a row is not what was stored; nothing of this batch is changed.
+        Unavailable: a key is missing, or a row was modified; the batch is not changed.
     """
     newest, _ = vault.keyring.newest()
     old = select(secrets).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(BATCH).with_for_update()
@@ -148,11 +148,11 @@ def renew(vault: Vault, connection: Connection) -> int:
         sealed = vault.again(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
         mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
         connection.execute(update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
-    return len(rows) or webhooks.renew_keys(vault, connection, newest, BATCH)
+    return len(rows) or webhooks.reencrypt(vault, connection, newest, BATCH)
 
 
 def keys_in_use(connection: Connection) -> set[str]:
-    """Give the ids of the keys that something is encrypted with."""
+    """Return the ids of the keys in use."""
     return {*connection.scalars(select(_c.key_id).distinct()), *webhooks.keys_in_use(connection)}
 
 

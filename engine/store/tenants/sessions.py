@@ -1,4 +1,4 @@
-"""Sessions of browsers: begun with a token, ended with it, by time, by idleness or by hand. Kept as a hash, like a token."""
+"""Browser sessions: begun with a token, ended with it, by time, by idleness or by logout. Stored as a hash, like a token."""
 
 import hashlib
 import hmac
@@ -12,28 +12,28 @@ from lodger.engine.store import signing_keys
 from lodger.engine.store.schema.access import sessions
 from lodger.engine.store.tenants import tokens
 
-#: Longest session, and longest pause between two requests.
+#: Maximum duration of a session, and maximum time between two requests.
 LIFE_US = 12 * 3600 * 1_000_000
 IDLE_US = 2 * 3600 * 1_000_000
-#: Most sessions of one token: an older one ends when another begins.
+#: Maximum number of sessions of one token: the oldest ends when another begins.
 MAX_SESSIONS = 20
-#: ``seen_us`` is told to so many microseconds.
+#: Resolution of ``seen_us``, microseconds.
 SEEN_US = 60_000_000
 
 _t = sessions.c
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A session just begun. ``text`` is the cookie's value; ``csrf`` has to come with everything that changes something."""
+class NewSession:
+    """A new session. ``text`` is the cookie's value; ``csrf`` must be sent with every change."""
 
     text: str
     csrf: str
     expires_us: int
 
 
-def begin(connection: Connection, caller: Caller, now_us: int) -> Begun:
-    """Begin a session with a name that nobody could have chosen before."""
+def begin(connection: Connection, caller: Caller, now_us: int) -> NewSession:
+    """Begin a session with a new random id, which prevents session fixation."""
     text = secrets.token_urlsafe(32)
     connection.execute(delete(sessions).where(_t.expires_us < now_us))
     mine = (
@@ -46,20 +46,20 @@ def begin(connection: Connection, caller: Caller, now_us: int) -> Begun:
             expires_us=now_us + LIFE_US, seen_us=now_us,
         )
     )  # fmt: skip
-    return Begun(text, csrf(connection, text), now_us + LIFE_US)
+    return NewSession(text, csrf(connection, text), now_us + LIFE_US)
 
 
-def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, bool] | None:
-    """Give whose session this is, and whether its last sight should be noted; None when it is none or is over."""
+def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, bool] | None:
+    """Return the caller of a session and whether to update ``seen_us``; None if the session is unknown or over."""
     row = connection.execute(select(sessions).where(_t.digest == _digest(text))).first()
     if row is None or row.expires_us <= now_us or row.seen_us + IDLE_US <= now_us:
         return None
-    found = tokens.by_id(connection, row.token_id, now_us)
+    found = tokens.caller_by_id(connection, row.token_id, now_us)
     return None if isinstance(found, str) else (found, row.seen_us + SEEN_US < now_us)
 
 
-def seen(connection: Connection, text: str, now_us: int) -> None:
-    """Note that a session is alive."""
+def record_seen(connection: Connection, text: str, now_us: int) -> None:
+    """Update the time of the last request."""
     connection.execute(update(sessions).where(_t.digest == _digest(text)).values(seen_us=now_us))
 
 
@@ -69,8 +69,8 @@ def end(connection: Connection, text: str) -> None:
 
 
 def csrf(connection: Connection, text: str) -> str:
-    """Give what a page of this session sends along, which no other page can know."""
-    return hmac.new(signing_keys.signing(connection), b"lodger.csrf:" + text.encode(), "sha256").hexdigest()
+    """Return the CSRF token that pages of this session send with changes."""
+    return hmac.new(signing_keys.signing_key(connection), b"lodger.csrf:" + text.encode(), "sha256").hexdigest()
 
 
 def _digest(text: str) -> str:

@@ -15,10 +15,10 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
-from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
-from lodger.engine.store.context import StoreContext, listed
+from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache
+from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import close_attempts
 from lodger.engine.store.records import AnyRow, Tenant
@@ -27,7 +27,7 @@ from lodger.engine.store.schema.scheduling import actions, is_running, tenants
 from lodger.engine.store.schema.scheduling import turns as turn_rows
 from lodger.sandbox.limits import Limits
 
-#: As people give them: a text with commas, or several.
+#: Input form of labels: a text with commas, or several texts.
 Labels = str | Iterable[str] | None
 
 _SUSPENDED = "suspended"
@@ -45,12 +45,12 @@ def create(
     people: str | None = None,
     labels: Labels = None,
 ) -> Tenant:
-    """Make a tenant; a deleted one of the same id begins anew under the next generation.
+    """Create a tenant; a deleted one with the same id is created again with the next generation.
 
-    ``grants`` and ``people`` are JSON text as :mod:`lodger.engine.store.tenants.grants` makes it.
+    ``grants`` and ``people`` are JSON text in the format of :mod:`lodger.engine.store.tenants.grants`.
 
     Raises:
-        InputError: tenant_id_invalid, name_invalid, limit_unknown and the like.
+        InputError: tenant_id_invalid, name_invalid, limit_unknown and others.
         Conflict: tenant_exists.
     """
     names.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
@@ -61,7 +61,7 @@ def create(
             why=f"{PLATFORM_PREFIX} stands for the platform",
             fix="leave it out",
         )
-    cap, bound = _checked(limits or {}, context.sources).concurrent_runs, written(parse_labels(labels))
+    cap, bound = _check_limits(limits or {}, context.content_cache).concurrent_runs, written(parse_labels(labels))
     values = {
         "name": names.label(name or tenant_id),
         "state": "active",
@@ -77,7 +77,7 @@ def create(
     if before is None:
         try:
             connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
-        except IntegrityError:  # another transaction made it just now
+        except IntegrityError:  # created by a concurrent transaction
             raise Conflict(
                 "tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id"
             ) from None
@@ -91,7 +91,7 @@ def create(
     return get(connection, tenant_id)
 
 
-def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
+def _check_limits(limits: dict[str, Any], content_cache: ContentCache) -> Allowance:
     Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
     budget_table.given(limits)
     unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budget_table.OF_ATTEMPT)
@@ -101,7 +101,7 @@ def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
             f"there is no limit {unknown[0]!r}",
             fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED | budget_table.OF_ATTEMPT)),
         )
-    return sources.allowance(json.dumps(limits))
+    return content_cache.allowance(json.dumps(limits))
 
 
 def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
@@ -111,15 +111,15 @@ def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
 def _tenant(row: AnyRow) -> Tenant:
     return Tenant(
         row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
-        listed(row.grants), listed(row.people) or (), tuple(row.labels.split()),
+        load_list(row.grants), load_list(row.people) or (), tuple(row.labels.split()),
     )  # fmt: skip
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
-    """Give one tenant.
+    """Return one tenant.
 
     Raises:
-        NotFound: tenant_unknown; deleted ones are unknown.
+        NotFound: tenant_unknown, also for a deleted one.
     """
     row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
     if row is None or row.state == "deleted":
@@ -128,7 +128,7 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
 
 
 def require_active(connection: Connection, tenant_id: str) -> Tenant:
-    """Take the tenant's lock and give it, when it may have new work.
+    """Lock and return a tenant that may get new work.
 
     Raises:
         Conflict: tenant_suspended.
@@ -140,8 +140,8 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
     return tenant
 
 
-def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> Cut[Tenant]:
-    """Give customers that are not deleted, by id; those behind ``after``."""
+def list_page(connection: Connection, *, after: str | None = None, limit: int | None = None) -> LimitedList[Tenant]:
+    """Return tenants that are not deleted, without the platform, by id, beginning after ``after``."""
     there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
     statement = select(tenants).where(*there).order_by(tenants.c.id)
     if after is not None:
@@ -150,7 +150,7 @@ def some(connection: Connection, *, after: str | None = None, limit: int | None 
 
 
 def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
-    """Change ``name``, all of ``limits``, or all of ``labels``; what waits goes by them at once.
+    """Change ``name``, all of ``limits``, or all of ``labels``; waiting actions use them at once.
 
     Raises:
         InputError: limit_unknown, limit_out_of_range, label_invalid.
@@ -162,7 +162,7 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
         values["name"] = names.label(wanted["name"] or tenant_id)
     if "limits" in wanted:
         limits = dict(wanted["limits"] or {})
-        cap = _checked(limits, context.sources).concurrent_runs
+        cap = _check_limits(limits, context.content_cache).concurrent_runs
         values["limits"] = json.dumps(limits, sort_keys=True)
         connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
     if "labels" in wanted:
@@ -175,18 +175,18 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
 
 
 def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
-    """Stop everything of a tenant at once: clocks are taken off, running attempts end, waiting actions wait."""
+    """Stop a tenant at once: clocks are disarmed, running attempts end, waiting actions wait."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state == _SUSPENDED:
         return tenant
-    for row in tick.of(connection, tenant_id):
+    for row in tick.lock_clocks(connection, tenant_id):
         if row.state == "armed":
-            tick.rest(context, connection, row, now_us, _SUSPENDED)
-    _move_on(connection, tenant, _SUSPENDED)
+            tick.disarm(context, connection, row, now_us, _SUSPENDED)
+    _set_state(connection, tenant, _SUSPENDED)
     mine = actions.c.tenant_id == tenant_id
     close_attempts(connection, mine & is_running, now_us)
-    # Not the tenant's fault nor ours: the attempt ends as cancelled, the action is as if it had not been claimed.
+    # Without a fault: the attempt ends as cancelled, the action is as if it had not been claimed.
     connection.execute(
         update(actions)
         .where(mine, is_running)
@@ -197,24 +197,24 @@ def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_u
 
 
 def resume(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
-    """Go on: slots of the suspension become gap rows, clocks are armed, waiting actions may start."""
+    """Resume a tenant: slots of the suspension become gaps, clocks are armed, waiting actions may start."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state != _SUSPENDED:
         return tenant
-    _move_on(connection, tenant, "active")
+    _set_state(connection, tenant, "active")
     context.forget(tenant_id)
-    for row in tick.of(connection, tenant_id):
+    for row in tick.lock_clocks(connection, tenant_id):
         if row.state == _SUSPENDED:
-            tick.arm(context, connection, row, now_us, owed_reason="tenant_suspended")
+            tick.arm(context, connection, row, now_us, gap_reason="tenant_suspended")
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, tenant_id)
 
 
 def erase(connection: Connection, tenant_id: str) -> None:
-    """Delete a tenant with everything that carries its id; a tombstone keeps the generation.
+    """Delete a tenant with every row that has its id; its own row stays, marked as deleted, to keep the generation.
 
-    Every table of Lodger's with a ``tenant_id`` is emptied of the tenant, whichever part of Lodger owns it.
+    This covers every table of Lodger with a ``tenant_id``.
     """
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
@@ -222,7 +222,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
         raise Conflict(
             "platform_stays", "the platform itself cannot be deleted", fix="delete its schedules, or suspend it"
         )
-    _move_on(connection, tenant, "deleted")
+    _set_state(connection, tenant, "deleted")
     connection.execute(
         update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)
     )
@@ -231,7 +231,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
             connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
 
 
-def _move_on(connection: Connection, tenant: Tenant, state: str) -> None:
+def _set_state(connection: Connection, tenant: Tenant, state: str) -> None:
     connection.execute(
         update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1)
     )

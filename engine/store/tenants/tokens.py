@@ -1,4 +1,4 @@
-"""Bearer tokens: made, shown once, kept as a hash, found by their public beginning, ended by time or by hand."""
+"""Bearer tokens: shown once, stored as a hash, found by their public prefix, ended by expiry or revocation."""
 
 import hashlib
 import hmac
@@ -13,17 +13,17 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, NewToken, Token
 from lodger.engine.store.schema.access import sessions, tokens
 from lodger.engine.store.tenants import tenants
 
-#: 32 random bytes: guessing is hopeless, so one round of SHA-256 is all the hashing that a token needs.
+#: 32 random bytes cannot be guessed, so one round of SHA-256 suffices.
 SECRET_BYTES = 32
 PREFIX_CHARACTERS = 10
 _FORM = re.compile(r"(lodger_[a-z2-7]{10})_[A-Za-z0-9_-]{43}", re.ASCII)
 _CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
-#: ``used_us`` is told to so many microseconds: a write per request would cost more than the answer.
+#: Resolution of ``used_us``, microseconds: a write per request would cost more than the response.
 USED_US = 60_000_000
 
 _t = tokens.c
@@ -39,7 +39,7 @@ def create(
     created_by: str,
     now_us: int,
 ) -> NewToken:
-    """Make a token; its text is in the answer and nowhere else, ever.
+    """Create a token; only the returned value contains its text.
 
     Raises:
         InputError: role_unknown, token_scope, token_name_invalid, expiry_past.
@@ -89,7 +89,7 @@ def _digest(text: str) -> str:
 
 
 def get(connection: Connection, token: str) -> Token:
-    """Give a token by id or prefix.
+    """Return a token by id or prefix.
 
     Raises:
         NotFound: token_unknown.
@@ -101,8 +101,10 @@ def get(connection: Connection, token: str) -> Token:
     return _token(row)
 
 
-def some(connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None) -> Cut[Token]:
-    """Give tokens, newest first, revoked and expired ones too."""
+def list_page(
+    connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None
+) -> LimitedList[Token]:
+    """Return tokens, newest first, revoked and expired ones included."""
     statement = select(tokens).order_by(_t.id.desc())
     if tenant_id is not None:
         statement = statement.where(_t.tenant_id == tenant_id)
@@ -112,7 +114,7 @@ def some(connection: Connection, tenant_id: str | None, *, limit: int | None, be
 
 
 def revoke(connection: Connection, token: str, now_us: int) -> Token:
-    """End a token and its sessions at once; one that has ended stays ended."""
+    """Revoke a token and its sessions at once; a revoked one is left unchanged."""
     found = get(connection, token)
     if found.revoked_at is None:
         connection.execute(update(tokens).where(_t.id == found.id).values(revoked_us=now_us))
@@ -121,32 +123,32 @@ def revoke(connection: Connection, token: str, now_us: int) -> Token:
 
 
 def any_of_platform(connection: Connection) -> bool:
-    """Whether an admin's token was ever made here."""
+    """Whether an admin token was ever created in this ledger."""
     return connection.scalar(select(_t.id).where(_t.role == Role.ADMIN.value).limit(1)) is not None
 
 
-def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
-    """Give whose token this is and when it was last used; or why it opens nothing: ``unknown``, ``expired``, ``revoked``.
+def authenticate(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
+    """Return the caller of a token and its last use; or the reason for refusal: ``unknown``, ``expired``, ``revoked``.
 
-    An unknown token costs as much as a wrong one: there is always one look and one comparison.
+    The cost is the same for unknown and wrong tokens: always one query and one comparison.
     """
     form = _FORM.fullmatch(text)
     row = connection.execute(select(tokens).where(_t.prefix == (form[1] if form else ""))).first()
     if not hmac.compare_digest(_digest(text), row.digest if row is not None else _digest("nobody's")) or row is None:
         return "unknown"
-    return _standing(row, now_us)
+    return _caller_or_refusal(row, now_us)
 
 
-def by_id(connection: Connection, token_id: str, now_us: int) -> Caller | str:
-    """Give whose token this is, for a session that was begun with it."""
+def caller_by_id(connection: Connection, token_id: str, now_us: int) -> Caller | str:
+    """Return the caller of a token, for a session that was begun with it; or the reason for refusal."""
     row = connection.execute(select(tokens).where(_t.id == token_id)).first()
     if row is None:
         return "unknown"
-    standing = _standing(row, now_us)
+    standing = _caller_or_refusal(row, now_us)
     return standing if isinstance(standing, str) else standing[0]
 
 
-def _standing(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
+def _caller_or_refusal(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
     if row.revoked_us is not None:
         return "revoked"
     if row.expires_us is not None and row.expires_us <= now_us:
@@ -154,8 +156,8 @@ def _standing(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
     return Caller(row.id, row.name, row.prefix, Role(row.role), row.tenant_id), row.used_us
 
 
-def used(connection: Connection, token_id: str, now_us: int) -> None:
-    """Note that a token was used."""
+def record_use(connection: Connection, token_id: str, now_us: int) -> None:
+    """Record the use of a token."""
     stale = or_(_t.used_us.is_(None), _t.used_us < now_us - USED_US)
     connection.execute(update(tokens).where(and_(_t.id == token_id, stale)).values(used_us=now_us))
 

@@ -1,4 +1,4 @@
-"""Webhooks: where a tenant's events go, by name; each with its own secret, encrypted like the tenant's other secrets."""
+"""Webhooks: the receivers of a tenant's events, by name, each with its own encrypted secret."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from lodger.engine.vault.vault import Sealed, Vault
 
 MAX_WEBHOOKS = 50
 MAX_EVENTS = 50
-#: How long a receiver may still check the secret before the present one.
+#: How long the previous secret stays valid after a new one was created, microseconds.
 OVERLAP_US = 86_400_000_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
 _c = webhooks.c
@@ -29,11 +29,11 @@ _c = webhooks.c
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A place where events go.
+    """A receiver of events.
 
     Attributes:
         events: names, ``prefix.*`` and ``*``.
-        state: on, or off when the receiver said that it is gone (410).
+        state: on, or off after the receiver has answered 410 (gone).
     """
 
     tenant_id: str
@@ -47,7 +47,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """A webhook with the secret that its receiver checks signatures with; shown this once."""
+    """A webhook with the secret for its receiver's signature checks; shown only once."""
 
     webhook: Webhook
     secret: str = field(repr=False)
@@ -55,7 +55,7 @@ class NewWebhook:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What is needed to send to one: ``keys`` are the secrets that sign, the newest first."""
+    """Data needed to send to a webhook: ``keys`` are the signing secrets, newest first."""
 
     url: str
     state: str
@@ -65,14 +65,14 @@ class Route:
 def put(
     vault: Vault, connection: Connection, tenant_id: str, name: str, url: str, events: Iterable[str], now_us: int
 ) -> NewWebhook | Webhook:
-    """Make a webhook, with its secret in the answer; or change where one goes and for what, its secret staying.
+    """Create a webhook and return it with its secret; or change the URL and events of an existing one, which keeps its secret.
 
     Raises:
         InputError: webhook_name_invalid, webhook_url_invalid, event_invalid, webhooks_full.
         NotFound: tenant_unknown.
-        Unavailable: the keys are not to be had.
+        Unavailable: the keys are not available.
     """
-    wanted = checked(name, url, events)
+    wanted = check(name, url, events)
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
     mine = (_c.tenant_id == tenant_id, _c.name == name)
@@ -88,12 +88,12 @@ def put(
     return NewWebhook(get(connection, tenant_id, name), secret)
 
 
-def renew(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
-    """Give a webhook a new secret; for a day what is sent is signed with the one before, too.
+def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
+    """Create a new secret of a webhook; for a day messages are signed with the previous one, too.
 
     Raises:
         NotFound: webhook_unknown.
-        Unavailable: the keys are not to be had.
+        Unavailable: the keys are not available.
     """
     ready_queue.lock(connection, [tenant_id])
     row = _row(connection, tenant_id, name)
@@ -113,19 +113,31 @@ def renew(vault: Vault, connection: Connection, tenant_id: str, name: str, now_u
 
 
 def get(connection: Connection, tenant_id: str, name: str) -> Webhook:
-    """Give one; raises NotFound."""
+    """Return a webhook.
+
+    Raises:
+        NotFound: webhook_unknown.
+    """
     return _webhook(_row(connection, tenant_id, name))
 
 
 def list_all(connection: Connection, tenant_id: str) -> list[Webhook]:
-    """Give a tenant's, by name; raises NotFound."""
+    """Return a tenant's webhooks, by name.
+
+    Raises:
+        NotFound: tenant_unknown.
+    """
     tenants.get(connection, tenant_id)
     rows = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id).order_by(_c.name))
     return [_webhook(row) for row in rows]
 
 
 def erase(connection: Connection, tenant_id: str, name: str) -> Webhook:
-    """Delete one and give it as it was; what waits for it fails. Raises NotFound."""
+    """Delete a webhook and return it; its waiting messages fail.
+
+    Raises:
+        NotFound: webhook_unknown.
+    """
     ready_queue.lock(connection, [tenant_id])
     found = get(connection, tenant_id, name)
     connection.execute(delete(webhooks).where(_c.tenant_id == tenant_id, _c.name == name))
@@ -133,16 +145,16 @@ def erase(connection: Connection, tenant_id: str, name: str) -> Webhook:
 
 
 def switch_off(connection: Connection, tenant_id: str, name: str, now_us: int) -> None:
-    """Send nothing more there: its receiver is gone. Storing it again switches it on."""
+    """Switch a webhook off because its receiver is gone; storing it again switches it on."""
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     connection.execute(update(webhooks).where(*mine).values(state="off", updated_us=now_us))
 
 
 def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> Route | None:
-    """Give what is needed to send to one, None when it is gone.
+    """Return the data needed to send to a webhook, None if it does not exist.
 
     Raises:
-        Unavailable: the keys are not to be had, or the row is not what was stored.
+        Unavailable: the keys are not available, or the row was modified.
     """
     row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
@@ -152,8 +164,8 @@ def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_u
     return Route(row.url, row.state, keys)
 
 
-def renew_keys(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
-    """Encrypt some of what other keys have encrypted with the newest; give how many."""
+def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
+    """Encrypt a batch of secrets under older keys with the newest; return their number."""
     old = select(webhooks).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(maximum).with_for_update()
     rows = connection.execute(old).all()
     for row in rows:
@@ -168,12 +180,12 @@ def renew_keys(vault: Vault, connection: Connection, newest: str, maximum: int) 
 
 
 def keys_in_use(connection: Connection) -> set[str]:
-    """Give the ids of the keys that some secret of a webhook is encrypted with."""
+    """Return the ids of the keys in use for webhooks."""
     return set(connection.scalars(select(_c.key_id).distinct()))
 
 
-def checked(name: str, url: str, events: Iterable[str]) -> list[str]:
-    """Give the events of a webhook in order, each once, when it can be one.
+def check(name: str, url: str, events: Iterable[str]) -> list[str]:
+    """Check the parts of a webhook and return its events in order, without duplicates.
 
     Raises:
         InputError: webhook_name_invalid, webhook_url_invalid, event_invalid.

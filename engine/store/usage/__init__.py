@@ -1,1 +1,1 @@
-"""What tenants use: daily usage, budgets, reservations, stored bytes."""
+"""Daily usage of tenants, budgets, reservations, stored bytes."""

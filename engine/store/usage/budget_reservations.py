@@ -1,9 +1,10 @@
-"""Shares of a tenant's day that attempts hold: what they may use before anything of it is charged.
+"""Reservations: shares of a tenant's day budgets that running attempts hold before their use is charged.
 
-An attempt asks for a share before it uses something that cannot be taken back, a request or a question; a sealed attempt holds
-what it will have written. A share is given back where the attempt is charged, in the same transaction, so what is used and held
-together never passes the limit of a day, on however many nodes. A cancelled attempt's share is held until its node reports what was
-used, or until that node's lease has ended: then nothing of it can be charged any more.
+An attempt reserves a share before it uses something that cannot be rolled back, such as a request or a query; a sealed
+attempt holds the amounts that it will write. A share is released in the transaction that charges the attempt, so that
+use and reservations together never exceed the limit of a day, on any number of nodes. The share of a cancelled attempt
+is held until its node reports the use, or until that node's lease has ended: after that nothing can be charged any
+more.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,13 +21,13 @@ from lodger.engine.store.usage import usage
 
 _c = reservations.c
 _t = attempts.c
-#: A share is larger than asked for while so many of that size are left.
+#: Shares are larger than needed while more than this many of that size are left.
 PLENTY = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A share that an attempt asks for: ``need`` at least, ``lot`` while there is plenty; ``day`` is the one it began on."""
+class ReservationRequest:
+    """A requested reservation: at least ``need``, or ``lot`` while enough is left; ``day`` is the day of the attempt's start."""
 
     tenant_id: str
     action_id: str
@@ -37,26 +38,26 @@ class Wish:
     lot: int
 
 
-#: What is free, by tenant, day and budget.
+#: Remaining amounts by tenant, day and budget.
 Free = dict[tuple[str, int, str], int]
 
 
-def draw(context: StoreContext, connection: Connection, wishes: Sequence[Wish]) -> list[int]:
-    """Give a share for each wish, in order: what it needs, more while there is plenty, less or nothing when there is not.
+def reserve(context: StoreContext, connection: Connection, wishes: Sequence[ReservationRequest]) -> list[int]:
+    """Return a share for each wish, in order: the larger size while enough is left, else what is needed, less or nothing.
 
-    An attempt that is over, or another node's by now, is given nothing.
+    An attempt that is over, or has moved to another node, gets nothing.
     """
     ready_queue.lock(connection, {wish.tenant_id for wish in wishes})
     free: Free = {}
     for day in sorted({wish.day for wish in wishes}):
         tenant_ids = {wish.tenant_id for wish in wishes if wish.day == day}
-        for tenant, known in usage.of_day(context, connection, tenant_ids, day).items():
-            taken = held(connection, tenant, day)
+        for tenant, known in usage.usages_of_day(context, connection, tenant_ids, day).items():
+            taken = reserved(connection, tenant, day)
             for name in {wish.budget for wish in wishes}:
                 limit = known.allowed.of_day(name)
                 if limit is not None:
                     free[tenant, day, name] = max(0, limit - known.used[name] - taken.get(name, 0))
-    return [_drawn(connection, wish, free) for wish in wishes]
+    return [_reserve(connection, wish, free) for wish in wishes]
 
 
 _mine = select(actions.c.attempt).where(
@@ -64,17 +65,17 @@ _mine = select(actions.c.attempt).where(
 )
 
 
-def _drawn(connection: Connection, wish: Wish, free: Free) -> int:
+def _reserve(connection: Connection, wish: ReservationRequest, free: Free) -> int:
     if connection.scalar(_mine, {"tenant": wish.tenant_id, "action": wish.action_id}) != wish.attempt:
         return 0
     key = (wish.tenant_id, wish.day, wish.budget)
     if key not in free:
-        return max(wish.need, wish.lot)  # nobody counts any more
+        return max(wish.need, wish.lot)  # the budget has no limit any more
     plenty = free[key] > PLENTY * wish.lot
     share = min(free[key], max(wish.need, wish.lot) if plenty else wish.need)
     if share > 0:
         free[key] -= share
-        hold(connection, wish.tenant_id, wish.action_id, wish.attempt, wish.day, {wish.budget: share})
+        add(connection, wish.tenant_id, wish.action_id, wish.attempt, wish.day, {wish.budget: share})
     return share
 
 
@@ -85,16 +86,16 @@ _held = (
 )
 
 
-def held(connection: Connection, tenant_id: str, day: int) -> dict[str, int]:
-    """Give what attempts of a tenant hold of a day, by budget."""
+def reserved(connection: Connection, tenant_id: str, day: int) -> dict[str, int]:
+    """Return the reserved amounts of a tenant's day, by budget."""
     rows = connection.execute(_held, {"tenant": tenant_id, "day": day})
     return {name: int(amount) for name, amount in rows}
 
 
-def hold(
+def add(
     connection: Connection, tenant_id: str, action_id: str, attempt: int, day: int, amounts: Mapping[str, int]
 ) -> None:
-    """Let an attempt hold so much more of a day; the caller has the tenant's lock and knows that it is free."""
+    """Add to an attempt's reservation; the caller holds the tenant's lock and has checked the limit."""
     keys = {"tenant_id": tenant_id, "action_id": action_id, "attempt": attempt, "day": day}
     statement = driver_of(connection).insert(reservations)
     more = {"amount": _c.amount + statement.excluded.amount}
@@ -108,14 +109,14 @@ _over = delete(reservations).where(
 
 
 def release(connection: Connection, attempts: Iterable[tuple[str, str, int]]) -> None:
-    """Give back what attempts (tenant, action, number) held; what they used of it is charged in the same transaction."""
+    """Release the reservations of attempts (tenant, action, number); their use is charged in the same transaction."""
     keys = [{"tenant": tenant, "action": action, "n": attempt} for tenant, action, attempt in attempts]
     if keys:
         connection.execute(_over, keys)
 
 
 def release_unreported(connection: Connection, node_ids: Collection[str]) -> None:
-    """Give back what cancelled attempts of these nodes held; their leases have ended, so what was used is never reported."""
+    """Release the reservations of cancelled attempts of these nodes; their use is never reported, because the leases have ended."""
     theirs = (
         select(_t.n)
         .where(
@@ -130,6 +131,6 @@ def release_unreported(connection: Connection, node_ids: Collection[str]) -> Non
     connection.execute(delete(reservations).where(theirs))
 
 
-def forget(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
-    """Delete the shares of days before this one."""
+def delete_old(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
+    """Delete the reservations of days before this one."""
     connection.execute(delete(reservations).where(_c.tenant_id.in_(tenant_ids), _c.day < day))

@@ -1,4 +1,4 @@
-"""What tenants have used today, and the end of what waits when a budget of the day is used up."""
+"""Exhausted budgets of a day: the tenants affected, and the end of their waiting actions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from lodger.engine.store.schema.scheduling import actions, is_startable, tenants
 from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage.usage import DAY_US
 
-#: Most waiting actions that one claim ends for a tenant.
+#: Maximum number of waiting actions that one claim ends for a tenant.
 MAX_ROWS = 1000
 
 _of_day = (
@@ -22,15 +22,17 @@ _of_day = (
 _spent = PerDriver(lambda driver: _of_day.where(driver.among(tenants.c.id, "tenants")))
 
 
-def used_up(context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
-    """Give the reason for each of these tenants that may start nothing more on this UTC day."""
+def exhausted_tenants(
+    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int
+) -> dict[str, str]:
+    """Return the reason for each of these tenants that may start nothing more on this UTC day."""
     wanted = sorted(set(tenant_ids))
     if not wanted:
         return {}
     rows = connection.execute(_spent.of(connection), {"day": now_us // DAY_US, "tenants": wanted}).all()
     found = {}
     for tenant, limits, runs, cpu_us in rows:
-        reason = exhausted(context.sources.allowance(limits), Used(runs, cpu_us))
+        reason = exhausted(context.content_cache.allowance(limits), Used(runs, cpu_us))
         if reason is not None:
             found[tenant] = reason
     return found
@@ -42,7 +44,7 @@ _waiting = (
     .limit(MAX_ROWS)
 )
 _ended: dict[str, Any] = {
-    # What has begun, a retry or a later step, has failed; what has not was skipped.
+    # Started actions (a retry or a later step) have failed; others are skipped.
     "state": case(((actions.c.state == "ready") & (actions.c.step == 0), "skipped"), else_="failed"),
     "reason": bindparam("why"),
     "held": 0,
@@ -62,7 +64,7 @@ _end_behind = (
 
 
 def end_waiting(connection: Connection, tenant_id: str, reason: str, now_us: int) -> None:
-    """End what of this tenant is due and waits, and what waits behind that; the caller derives its turn anew."""
+    """End the due actions of this tenant, and those held behind them; the caller refreshes the ready queue."""
     details = {"why": reason, "now": now_us}
     rows = connection.execute(_end, details | {"tenant": tenant_id}).all()
     behind = [details | {"schedule": schedule} for schedule in sorted({row[0] for row in rows if row[0] is not None})]

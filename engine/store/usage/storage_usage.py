@@ -1,8 +1,9 @@
-"""Bytes that each tenant takes: of what it keeps (counted by the database itself), and of its history.
+"""Bytes that each tenant uses: stored data (counted by triggers), and history.
 
-What it keeps is counted by triggers, whatever program writes it: documents and keyed values, what sealed attempts will write, versions of
-scripts and revisions of schedules; so are messages, which are history, and, apart, the audit log. The rest of history (params of
-requests, results, errors, effects and logs of attempts) is added where it is stored and taken away where retention deletes it.
+Triggers count stored data, whatever program writes it: documents and keyed values, the write sets of sealed attempts,
+script versions and schedule revisions; also messages, which are history, and separately the audit log. The rest of
+history (params of requests, results, errors, effects and logs of attempts) is added when it is stored and subtracted
+when retention deletes it.
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ _c = storage.c
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredBytes:
     """Bytes of a tenant."""
 
     kept: int = 0
@@ -30,17 +31,17 @@ class Stored:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Sum of both."""
         return self.kept + self.history
 
 
 _of = select(_c.kept_bytes, _c.history_bytes).where(_c.tenant_id == bindparam("tenant"))
 
 
-def of_tenant(connection: Connection, tenant_id: str) -> Stored:
-    """Give what a tenant takes."""
+def of_tenant(connection: Connection, tenant_id: str) -> StoredBytes:
+    """Return the stored bytes of a tenant."""
     row = connection.execute(_of, {"tenant": tenant_id}).first()
-    return Stored() if row is None else Stored(row.kept_bytes, row.history_bytes)
+    return StoredBytes() if row is None else StoredBytes(row.kept_bytes, row.history_bytes)
 
 
 _limited = (
@@ -52,7 +53,7 @@ _limited = (
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What of a tenant's bytes exceeds its ``storage_bytes``: what it keeps, that and its history, its audit log by itself."""
+    """Which of a tenant's bytes exceed its ``storage_bytes``: stored data, these and its history, or its audit log alone."""
 
     limit: int
     kept: bool = False
@@ -65,18 +66,18 @@ def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Exc
     row = connection.execute(_limited, {"tenant": tenant_id}).first()
     if row is None:
         return Excess(context.settings.storage_bytes)
-    limit = context.sources.allowance(row.limits).storage_bytes
+    limit = context.content_cache.allowance(row.limits).storage_bytes
     return Excess(limit, row.kept_bytes > limit, row.kept_bytes + row.history_bytes > limit, row.audit_bytes > limit)
 
 
-def kept(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
-    """Give what scripts of these tenants keep, of those that keep anything."""
+def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
+    """Return the bytes of stored data of these tenants; tenants without any are absent."""
     found = select(_c.tenant_id, _c.kept_bytes).where(_c.tenant_id.in_(tenant_ids))
     return {row.tenant_id: row.kept_bytes for row in connection.execute(found)}
 
 
-def too_heavy(context: StoreContext, connection: Connection, number: int = 100) -> list[str]:
-    """Give tenants that take more bytes than they may, of the heaviest so many; those whose own limit is lower wait for their turn."""
+def over_limit(context: StoreContext, connection: Connection, number: int = 100) -> list[str]:
+    """Return tenants above their limit, among the ``number`` largest ones; tenants with lower limits of their own come later."""
     total = _c.kept_bytes + _c.history_bytes
     found = (
         select(_c.tenant_id, total.label("total"), tenants.c.limits)
@@ -86,11 +87,11 @@ def too_heavy(context: StoreContext, connection: Connection, number: int = 100) 
         .limit(number)
     )
     rows = connection.execute(found)
-    return [row.tenant_id for row in rows if row.total > context.sources.allowance(row.limits).storage_bytes]
+    return [row.tenant_id for row in rows if row.total > context.content_cache.allowance(row.limits).storage_bytes]
 
 
-def grow(connection: Connection, bytes_of: Mapping[str, int]) -> None:
-    """Add to the history of tenants, or take away from it."""
+def add_history(connection: Connection, bytes_of: Mapping[str, int]) -> None:
+    """Add to the history of tenants; negative numbers subtract."""
     rows = [
         {"tenant_id": tenant, "kept_bytes": 0, "history_bytes": amount}
         for tenant, amount in sorted(bytes_of.items())
@@ -100,11 +101,11 @@ def grow(connection: Connection, bytes_of: Mapping[str, int]) -> None:
 
 
 def size(*texts: str | None) -> int:
-    """Give the bytes of texts as they are stored."""
+    """Return the bytes of texts as they are stored."""
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts if text)
 
 
-#: Where the history of an action lies: the table, the column of the action's id, the columns whose bytes count.
+#: The parts of an action's history: table, column of the action's id, counted columns.
 _HISTORY = (
     (actions, actions.c.id, (actions.c.result, actions.c.params)),
     (attempts, attempts.c.action_id, (attempts.c.error, attempts.c.effects)),
@@ -115,9 +116,9 @@ _HISTORY = (
 def of_actions(
     connection: Connection, tenant_id: str, action_ids: Sequence[str], *, messages: bool = False
 ) -> Counter[str]:
-    """Give the bytes of actions' params and results and of all that their attempts left, by action; of their messages too if wished.
+    """Return the bytes of the history of actions, by action; with ``messages`` those of their messages too.
 
-    What :func:`grow` is to take away when they go is that without the messages.
+    :func:`add_history` subtracts the amount without messages when they are deleted.
     """
     found: Counter[str] = Counter()
     more = ((outbox, outbox.c.action_id, (outbox.c.payload,)),) if messages else ()

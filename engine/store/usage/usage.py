@@ -1,6 +1,6 @@
-"""What tenants use, by UTC day: charged in the transaction that ends an attempt, exact however many nodes there are.
+"""Usage of tenants by UTC day, charged in the transaction that ends an attempt, exact on any number of nodes.
 
-Attempts that failed by our fault are not in it.
+Attempts that failed through a fault of the engine are not charged.
 """
 
 from collections import Counter
@@ -18,10 +18,10 @@ from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import tenants, usage_days
 
 DAY_US = 86_400_000_000
-#: Columns that are counted.
+#: Counted columns.
 COLUMNS = ("runs", "cpu_us", *NAMES)
 _FIRST = date(1970, 1, 1)
-#: Tenant and day since 1970.
+#: Tenant and day, in days since 1970.
 Key = tuple[str, int]
 Charges = dict[Key, Counter[str]]
 _c = usage_days.c
@@ -29,7 +29,7 @@ _c = usage_days.c
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A tenant has used four fifths of a budget of a day."""
+    """A tenant has reached the warning level of a budget of a day."""
 
     tenant_id: str
     budget: str
@@ -39,7 +39,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class UsageDay:
-    """What a tenant used on one UTC day. ``counts`` are by the names of the table of budgets."""
+    """Usage of a tenant on one UTC day; ``counts`` by the names of the table of budgets."""
 
     day: date
     runs: int
@@ -49,7 +49,7 @@ class UsageDay:
 
 @dataclass(frozen=True, slots=True)
 class BudgetRow:
-    """A budget of a tenant: ``per`` is ``day`` or ``tenant``; ``limit`` is None where nobody counts."""
+    """A budget of a tenant: ``per`` is ``day`` or ``tenant``; ``limit`` is None for an unlimited budget."""
 
     budget: str
     per: str
@@ -60,21 +60,21 @@ class BudgetRow:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a tenant used by UTC day, and how far its budgets are used up now."""
+    """Usage of a tenant by UTC day, and the present use of its budgets."""
 
     days: tuple[UsageDay, ...]
     budgets: tuple[BudgetRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
-    """What a tenant is allowed and has used so far."""
+class DayUsage:
+    """Allowance and usage of a tenant on one day."""
 
     allowed: Allowance
     used: dict[str, int]
 
     def rows(self) -> list[BudgetRow]:
-        """Give every budget of the day, the running ones first."""
+        """Return every budget of the day, runs first."""
         allowed, used = self.allowed, self.used
         return [
             BudgetRow("runs", "day", allowed.runs_per_day, used["runs"], "attempts"),
@@ -84,7 +84,7 @@ class Today:
 
     @property
     def limited(self) -> dict[str, tuple[int, int]]:
-        """Limit and use of each budget of the table that has a limit a day."""
+        """Limit and use of each budget with a limit a day."""
         limits = ((name, self.allowed.of_day(name)) for name in NAMES)
         return {name: (limit, self.used[name]) for name, limit in limits if limit is not None}
 
@@ -96,21 +96,23 @@ _today = (
 )
 
 
-def of_day(context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int) -> dict[str, Today]:
-    """Give what these tenants are allowed and have used on a day, counted since 1970."""
+def usages_of_day(
+    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int
+) -> dict[str, DayUsage]:
+    """Return the allowance and usage of these tenants on a day, in days since 1970."""
     rows = connection.execute(_today, {"day": day, "tenants": sorted(set(tenant_ids))})
-    return {row.id: today(context, row) for row in rows}
+    return {row.id: day_usage(context, row) for row in rows}
 
 
-def today(context: StoreContext, row: AnyRow) -> Today:
-    """Give it of a row of a tenant's limits and what it has used; of nothing where there is no such day."""
-    return Today(context.sources.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
+def day_usage(context: StoreContext, row: AnyRow) -> DayUsage:
+    """Return them from a row with a tenant's limits and usage columns, which may be None."""
+    return DayUsage(context.content_cache.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
 
 
 def charge(context: StoreContext, connection: Connection, used: Charges) -> list[Warned]:
-    """Add to what tenants have used; give whom that has brought to four fifths of a budget, each once a day.
+    """Add to the usage of tenants; return those that reached the warning level of a budget, each once a day.
 
-    The caller holds the tenants' locks: nobody else adds to these rows meanwhile.
+    The caller holds the tenants' locks.
     """
     rows = [
         {"tenant_id": tenant, "day": day} | {name: counts[name] for name in COLUMNS}
@@ -124,14 +126,14 @@ def charge(context: StoreContext, connection: Connection, used: Charges) -> list
 
 
 def _warned(context: StoreContext, connection: Connection, used: Charges) -> list[Warned]:
-    """Give who has just passed four fifths; two questions for all tenants of a batch, mostly one."""
+    """Return the warnings, with at most two queries for all tenants of a batch, usually one."""
     tenant_ids = {tenant for tenant, _day in used}
     limits = connection.execute(select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_(tenant_ids)))
-    allowed = {row.id: context.sources.allowance(row.limits) for row in limits}
+    allowed = {row.id: context.content_cache.allowance(row.limits) for row in limits}
     watched = {
         (tenant, day): near
         for (tenant, day), counts in used.items()
-        if tenant in allowed and (near := _watched(allowed[tenant], counts))
+        if tenant in allowed and (near := _limited_budgets(allowed[tenant], counts))
     }
     if not watched:
         return []
@@ -145,21 +147,21 @@ def _warned(context: StoreContext, connection: Connection, used: Charges) -> lis
     return found
 
 
-def _watched(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
-    """Give the budgets that were drawn on and have a limit: the column, the limit, and the column's units in one of the limit's."""
+def _limited_budgets(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
+    """Return the charged budgets with a limit: column, limit, and column units in one unit of the limit."""
     drawn = ((name, *_scaled(allowed, name)) for name in COLUMNS if counts[name] > 0)
     return [(name, limit, scale) for name, limit, scale in drawn if limit is not None]
 
 
 def _scaled(allowed: Allowance, name: str) -> tuple[int | None, int]:
-    """Give the limit of a day and how many of the column's units are one of the limit's."""
+    """Return the limit of a day, and the column's units in one unit of the limit."""
     if name == "cpu_us":
         return allowed.cpu_s_per_day, 1_000_000
     return allowed.runs_per_day if name == "runs" else allowed.of_day(name), 1
 
 
 def of_tenant(connection: Connection, tenant_id: str, since: date | None, until: date | None) -> list[UsageDay]:
-    """Give what a tenant used from one day to another, both included, the oldest first; days without use are left out.
+    """Return the usage of a tenant between two days, both included, oldest first; days without use are omitted.
 
     Raises:
         InputError: usage_range.
@@ -182,6 +184,6 @@ def of_tenant(connection: Connection, tenant_id: str, since: date | None, until:
     ]
 
 
-def counted(spent: Mapping[str, int], *, applied: bool) -> Counter[str]:
-    """Give what is charged of an attempt: effects only when they were applied."""
+def chargeable(spent: Mapping[str, int], *, applied: bool) -> Counter[str]:
+    """Return the chargeable amounts of an attempt: effects count only if they were applied."""
     return Counter({name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)})

@@ -61,12 +61,12 @@ JOBS = (
     ),
 )  # fmt: skip
 
-#: What is queued before the answer and would call after it.
+#: What is queued before the answer and would call after it. Jobs run before the answer leaves; timers that they set do not.
 LATER = (
     ("timer", "a timer", "setTimeout(CALL, 2);"),
-    ("microtasks", "five hundred jobs, one after the other", "let n = 0; const f = () => { if (n++ < 500) queueMicrotask(f); else (CALL)(); }; f();"),
+    ("microtasks", "a timer that the last of five hundred jobs sets", "let n = 0; const f = () => { if (n++ < 500) queueMicrotask(f); else setTimeout(CALL, 1); }; f();"),
     ("thenable", "a thenable", "Promise.resolve({ then(r) { setTimeout(CALL, 1); r(); } });"),
-    ("generator", "an async generator that nobody waits for", "(async function* () { for (let i = 0; i < 99; i++) yield; (CALL)(); })().forEach?.(() => 1) ?? (async () => { for (let i = 0; i < 99; i++) await null; (CALL)(); })();"),
+    ("generator", "a timer that an async generator sets, for which nothing waits", "(async function* () { for (let i = 0; i < 99; i++) yield; setTimeout(CALL, 1); })().forEach?.(() => 1) ?? (async () => { for (let i = 0; i < 99; i++) await null; setTimeout(CALL, 1); })();"),
     ("abort", "a signal that times out", "AbortSignal.timeout(2).addEventListener('abort', CALL);"),
 )  # fmt: skip
 _CALL = "() => { bridge.call('nothing', 'late').catch(() => {}); }"
@@ -134,7 +134,7 @@ CASES = [
             f"a call after the answer, by {mechanism}",
             script.replace("CALL", _CALL) + " return 1;",
             seen=host_saw(),
-            story="What was queued before the answer would run after it: there is no after.",
+            story="Timers that run out after the answer would call the host: the answer ends the worker.",
             limits={"host_calls": 60},
         )
         for name, mechanism, script in LATER

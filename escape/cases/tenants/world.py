@@ -16,7 +16,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import documents, kv
-from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.sandbox.job import LogLine, Reply
 from lodger.sandbox.limits import Limits
 
@@ -159,7 +159,7 @@ class TenantHost:
         return await self.attempt.call(name, arguments)
 
 
-async def _opened(names: Collection[str]) -> dict[str, Opened]:
+async def _opened(names: Collection[str]) -> dict[str, OpenSecret]:
     raise CallRefused("not_found", "there is no such secret")
 
 

@@ -12,7 +12,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.effect import Update
 from lodger.engine.effects.journal import Journal
 from lodger.engine.node.executors.attempt_budgets import BudgetReservations
-from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.sandbox.job import ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -71,7 +71,9 @@ class Workers:
         if self._reservations is None:
             return await self._end(claim)
         day = claim.started_us // DAY_US
-        await self._reservations(Wish(claim.tenant_id, claim.action_id, claim.attempt, day, "fetches", 1, 5))
+        await self._reservations(
+            ReservationRequest(claim.tenant_id, claim.action_id, claim.attempt, day, "fetches", 1, 5)
+        )
         return replace(await self._end(claim), drew=True)
 
     async def _end(self, claim: Claim) -> Finished:

@@ -31,7 +31,7 @@ from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.node import Node
 from lodger.engine.service.engine import Engine
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.content_cache import Sources
+from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.revision_cache import RevisionCache, encode_rules
 
@@ -148,7 +148,7 @@ class World:
         """Give what a new process would have: caches of its own on the one ledger. The first machine has a label."""
         settings = self.settings.model_copy(update={"labels": LABEL if machine == 0 else ""})
         made = RevisionCache(settings, rules.compiled)
-        return StoreContext(self.database, self.clock, self.ids, made, Sources(settings), settings)
+        return StoreContext(self.database, self.clock, self.ids, made, ContentCache(settings), settings)
 
     def close(self) -> None:
         """Leave nothing behind; safe to call twice."""

@@ -95,7 +95,7 @@ def test_mass_assignment_is_refused(shop: Shop, column: str) -> None:
 
 def test_references_lead_to_ones_own_rows_only(shop: Shop) -> None:
     reported = []
-    for number in (2, 77):  # another tenant's, nobody's
+    for number in (2, 77):  # another tenant's, no tenant's
         attempt = shop.attempt()
         ask(attempt, "db.update", set="orders", id=1, changes={"customer_id": number}, line="main.js:4")
         with pytest.raises(commit.EffectRefused) as refused:

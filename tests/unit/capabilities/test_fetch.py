@@ -24,7 +24,7 @@ ACTION = "018f0000-0000-7000-8000-000000000001"
 
 
 class Desk:
-    """Attempts whose requests go to one peer."""
+    """Attempts with requests to one peer."""
 
     def __init__(self, shop: Shop, peer: Peer) -> None:
         self.shop, self.peer = shop, peer
@@ -161,7 +161,7 @@ def test_a_redirect_out_of_the_grant_is_refused(desk: Desk) -> None:
 
 def test_six_at_once_and_twenty_in_all(desk: Desk) -> None:
     async def slowly(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
-        while desk.peer.max_open < 6:  # noqa: ASYNC110 - the peer counts, and tells nobody
+        while desk.peer.max_open < 6:  # noqa: ASYNC110 - the peer counts and sends no event
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)  # for a seventh
         writer.write(answer(b"done"))
@@ -329,7 +329,7 @@ def test_what_came_of_an_answer_that_nobody_waited_for_counts(desk: Desk, way: s
     async def go() -> None:
         calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
         await under_way(attempt)
-        while sum(request.moved.so_far for request in desk.requests) < 300_000:  # noqa: ASYNC110 - another thread counts, and tells nobody
+        while sum(request.moved.so_far for request in desk.requests) < 300_000:  # noqa: ASYNC110 - another thread counts and sends no event
             await asyncio.sleep(0.01)
         if way == "aborted":
             await attempt.call("http.abort", '{"id": 1}')

@@ -128,10 +128,10 @@ def test_values_live_as_long_as_they_were_given(shop: Shop) -> None:
     assert ask(later, "kv.add", key="short", amount=1) == 1
     settle(shop, later, NOW_US + 20 * S)
     with shop.engine.begin() as connection:
-        gone = retention.expired(connection, "one", NOW_US + 20 * S)
+        gone = retention.find_expired(connection, "one", NOW_US + 20 * S)
         assert [row.key for row in gone] == ["swapped"]
-        retention.drop_expired(
-            connection, "one", [*gone, *retention.expired(connection, "one", NOW_US + 9 * S)], NOW_US + 20 * S
+        retention.delete_expired(
+            connection, "one", [*gone, *retention.find_expired(connection, "one", NOW_US + 9 * S)], NOW_US + 20 * S
         )
     assert sorted(row["key"] for row in shop.rows(kv)) == ["long", "short"]
 

@@ -10,7 +10,7 @@ from tests.unit.data.shop import Shop, customers, order, orders
 from lodger.engine.core.access.grants import parse
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.scope import Scope
-from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.budget_reservations import ReservationRequest
 
 
 def furnish(shop: Shop) -> Shop:
@@ -147,7 +147,7 @@ def test_a_days_budget_has_room_for_all_that_comes_along(shop: Shop) -> None:
     shop.datasets.expose(trips, tenant_column="org_id")
     drawn: dict[str, int] = {}
 
-    async def draw(wish: Wish) -> int:
+    async def draw(wish: ReservationRequest) -> int:
         drawn[wish.budget] = drawn.get(wish.budget, 0) + wish.need
         return wish.need
 

@@ -15,7 +15,7 @@ from lodger.engine.core.access.grants import parse
 from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.store.tenants.secrets import OpenSecret
 
 VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 ACTION = "018f0000-0000-7000-8000-000000000001"
@@ -30,9 +30,9 @@ class Desk:
         self.asked_for: list[set[str]] = []
         self.hosts = [f"http://127.0.0.1:{peer.port}"]
 
-    async def opens(self, names: Collection[str]) -> dict[str, Opened]:
+    async def opens(self, names: Collection[str]) -> dict[str, OpenSecret]:
         self.asked_for.append(set(names))
-        known = {"KEY": Opened("KEY", tuple(parse_origin(host) for host in self.hosts), VALUE)}
+        known = {"KEY": OpenSecret("KEY", tuple(parse_origin(host) for host in self.hosts), VALUE)}
         return {name: known[name] for name in names if name in known}
 
     def attempt(self, *grants: str) -> Attempt:

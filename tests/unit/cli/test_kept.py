@@ -1,4 +1,4 @@
-"""An archive on its way into a file: whole or not at all, whatever was there before, and nobody else's to read."""
+"""Writing an archive to a file: whole or not at all, whatever was there before, and readable by its owner only."""
 
 import os
 from pathlib import Path

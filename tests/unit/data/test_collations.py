@@ -1,4 +1,4 @@
-"""Tenants whose names differ only where a collation sees no difference: to Lodger they are two, whatever the column thinks.
+"""Tenants with names that a collation considers equal: Lodger keeps them apart, whatever the column's collation.
 
 A tenant ``acme`` once read the rows of ``Acme`` through a column that compares without case.
 """

@@ -1,4 +1,4 @@
-"""What another tenant has and what nobody has are told apart by nothing: no answer, no code, no text, nothing the database is asked."""
+"""Foreign and absent rows cannot be distinguished: neither by answer, code or text, nor by the statements to the database."""
 
 import json
 from typing import Any

@@ -70,7 +70,7 @@ async def fill(shop: Shop, asker: Asker, name: str, documents: bool, many: int =
             await ask(attempt, "db.insert", set=name, values=asker.document() if documents else asker.row())
         with shop.engine.begin() as connection:
             commit.apply(connection, attempt.journal, now_us=NOW_US)
-    with shop.engine.begin() as connection:  # as the platform does: to nobody, to one's own, to another tenant's
+    with shop.engine.begin() as connection:  # as the platform does: to no row, to one's own, to another tenant's
         for number in range(1, many + 11):
             which = asker.one([None, *range(1, 9)])
             connection.execute(orders.update().where(orders.c.id == number).values(customer_id=which))

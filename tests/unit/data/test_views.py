@@ -241,7 +241,7 @@ def trigger(shop: Shop, definer: str) -> None:
 
 @pytest.mark.parametrize("definer", ["", "SECURITY DEFINER"])
 def test_the_platforms_triggers_have_their_rights(shop: Shop, definer: str) -> None:
-    """A trigger that runs with the rights of whoever writes may touch what the role may not: such a set is written without it."""
+    """A trigger with the writer's rights may need more than the role's: such a set is written without the role."""
     trigger(shop, definer)
     assert ("orders" in shop.datasets.wall(None).written) is bool(definer)
     attempt = shop.attempt("one")

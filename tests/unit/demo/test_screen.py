@@ -1,4 +1,4 @@
-"""What a viewer is shown, from items made by hand: the screen at several sizes, the plain lines, strangers' text."""
+"""The demo's output for hand-made items: the screen at several sizes, the plain lines, text of scripts."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

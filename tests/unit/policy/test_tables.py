@@ -44,7 +44,7 @@ def test_every_default_stands_there_with_its_meaning() -> None:
 
 
 def test_every_allowance_stands_there_with_its_bounds() -> None:
-    assert rows("What a tenant is allowed") == [
+    assert rows("Limits of a tenant") == [
         [spec.name, str(spec.minimum), str(spec.maximum), spec.help] for spec in ALLOWANCES
     ]
 

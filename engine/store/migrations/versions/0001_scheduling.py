@@ -14,12 +14,12 @@ ID = sa.String(length=36).with_variant(sa.UUID(as_uuid=False), "postgresql")
 
 
 def where(condition: str) -> dict[str, Any]:
-    """Give the condition of a partial index, for either database."""
+    """Return the condition of a partial index, for either database."""
     return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "lodger_actions",
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -302,7 +302,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_lodger_schedule_revisions_schedule", table_name="lodger_schedule_revisions")
     op.drop_table("lodger_schedule_revisions")
     op.drop_index("ix_lodger_schedule_clock_wake", table_name="lodger_schedule_clock")

@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "lodger_kv",
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -56,7 +56,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_lodger_outbox_due", table_name="lodger_outbox")
     op.drop_table("lodger_outbox")
     op.drop_table("lodger_documents")

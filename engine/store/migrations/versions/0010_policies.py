@@ -16,12 +16,12 @@ _SLOTTED = "origin IN ('slot', 'backfill')"
 
 
 def where(condition: str) -> dict[str, Any]:
-    """Give the condition of a partial index, for either database."""
+    """Return the condition of a partial index, for either database."""
     return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
 
 
 def added() -> list[tuple[str, sa.Column[Any]]]:
-    """Give the new columns with their tables, made anew because a column belongs to one statement."""
+    """Return the new columns with their tables; each call makes new ones, because a column belongs to one statement."""
     return [
         ("lodger_schedules", sa.Column("failures", sa.Integer(), server_default="0", nullable=False)),
         ("lodger_schedules", sa.Column("forgotten_us", sa.BigInteger(), nullable=True)),
@@ -36,7 +36,7 @@ def added() -> list[tuple[str, sa.Column[Any]]]:
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table, column in added():
         op.add_column(table, column)
     op.drop_index("uq_lodger_actions_slot", table_name="lodger_actions")
@@ -59,7 +59,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back; what was backfilled is kept as a replay, because the older key has room for one row per slot only."""
+    """Downgrade the schema; backfills become replays, because the older key allows one row per slot only."""
     op.drop_index("ix_lodger_actions_expiring", table_name="lodger_actions")
     op.drop_index("ix_lodger_actions_startable", table_name="lodger_actions")
     op.create_index(

@@ -1,4 +1,4 @@
-"""On PostgreSQL: a role for scripts' questions, which sees one tenant's keys and documents and nothing else of Lodger's."""
+"""On PostgreSQL: a role for scripts' queries, which sees one tenant's keys and documents and no other data of Lodger."""
 
 from alembic import op
 
@@ -11,11 +11,11 @@ TABLES = ("lodger_kv", "lodger_documents")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
         return
-    # Roles belong to the whole server: another database may have made it, and this user may not be allowed to. Without
-    # the role questions are kept apart by their own conditions alone, and the engine says so.
+    # Roles belong to the whole server: another database may have created it, and this user may lack the privilege.
+    # Without the role queries are separated by their own conditions alone, and the engine reports it.
     op.execute(
         """
         DO $$ BEGIN
@@ -40,16 +40,16 @@ def upgrade() -> None:
     )
     for table in TABLES:
         op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-        # A setting that is absent names nobody.
+        # A missing setting matches no tenant.
         op.execute(
             f"CREATE POLICY lodger_tenant ON {table} FOR SELECT USING (tenant_id = current_setting('lodger.tenant', true))"
         )
-        # An engine that is not the tables' owner goes by its grants, as on every other table.
+        # An engine that does not own the tables uses its grants, as on every other table.
         op.execute(f"CREATE POLICY lodger_engine ON {table} USING (current_user <> 'lodger_script')")
 
 
 def downgrade() -> None:
-    """Go back; the role stays, because it is not this database's alone."""
+    """Downgrade the schema; the role stays, because other databases may use it."""
     if op.get_bind().dialect.name != "postgresql":
         return
     for table in TABLES:

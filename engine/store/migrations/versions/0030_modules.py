@@ -10,10 +10,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("lodger_script_versions", sa.Column("wasm", sa.LargeBinary(), nullable=True))
 
 
 def downgrade() -> None:
-    """Go back; versions that are modules have no place there, and what is bound to them fails when it runs."""
+    """Downgrade the schema; versions that are modules are deleted, and schedules bound to them fail when they run."""
     op.drop_column("lodger_script_versions", "wasm")

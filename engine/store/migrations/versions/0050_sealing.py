@@ -1,4 +1,4 @@
-"""Attempts that are sealed while a platform's own database is written, and what they hold here meanwhile."""
+"""Sealed attempts, with effects that are being applied to a platform's own database, and the rows they hold meanwhile."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,7 +15,7 @@ def _id() -> sa.types.TypeEngine[str]:
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "lodger_sealed",
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -45,7 +45,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back; with an attempt still sealed its effects would be lost, so it is refused then."""
+    """Downgrade the schema; refused while an attempt is sealed, because its effects would be lost."""
     if op.get_bind().scalar(sa.text("SELECT count(*) FROM lodger_sealed")):
         raise RuntimeError("attempts are sealed and not settled: let a node finish them first")
     op.drop_index("ix_lodger_holds_action", table_name="lodger_holds")

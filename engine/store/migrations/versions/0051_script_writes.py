@@ -1,4 +1,4 @@
-"""On PostgreSQL: what scripts keep is also written as their role, which row-level security holds to one tenant."""
+"""On PostgreSQL: scripts' keys and documents are also written as their role, which row-level security restricts to one tenant."""
 
 from alembic import op
 
@@ -24,7 +24,7 @@ def _each_way(verb: str, link: str) -> None:
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
         return
     for table in TABLES:
@@ -34,7 +34,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
         return
     _each_way("REVOKE", "FROM")

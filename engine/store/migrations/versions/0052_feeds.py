@@ -1,4 +1,4 @@
-"""The feed of changes, the places of those who read it, and schedules that run on changes."""
+"""The change feed, the positions of its consumers, and schedules that run on changes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -17,7 +17,7 @@ def _id() -> sa.types.TypeEngine[str]:
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     served = op.get_bind().dialect.name == "postgresql"
     op.create_table(
         "lodger_changes",
@@ -91,7 +91,7 @@ def _wall() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_lodger_followers_bound", table_name="lodger_followers")
     op.drop_index("ix_lodger_followers_name", table_name="lodger_followers")
     op.drop_table("lodger_followers")

@@ -13,7 +13,7 @@ _MINE = "tenant_id = current_setting('lodger.tenant', true)"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "lodger_collection_indexes",
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -64,7 +64,7 @@ def _wall() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for value in ("words", "number"):
         op.drop_index(f"ix_lodger_document_index_{value}", table_name="lodger_document_index")
     op.drop_table("lodger_document_index")

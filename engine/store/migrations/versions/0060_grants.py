@@ -17,12 +17,12 @@ ADDED = (
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table, column in ADDED:
         op.add_column(table, sa.Column(column, sa.Text(), nullable=True))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for table, column in reversed(ADDED):
         op.drop_column(table, column)

@@ -1,4 +1,4 @@
-"""Answers to requests of runs that are to be repeated."""
+"""Responses to HTTP requests of repeated attempts."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "lodger_fetches",
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -27,5 +27,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("lodger_fetches")

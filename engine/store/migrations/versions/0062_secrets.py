@@ -1,4 +1,4 @@
-"""Secrets of tenants, encrypted."""
+"""Encrypted secrets of tenants."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "lodger_secrets",
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -26,6 +26,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_lodger_secrets_key", table_name="lodger_secrets")
     op.drop_table("lodger_secrets")

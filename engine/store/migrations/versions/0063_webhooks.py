@@ -13,7 +13,7 @@ _EFFECT = ["tenant_id", "action_id", "step", "n"]
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     with op.batch_alter_table("lodger_outbox") as outbox:
         outbox.add_column(sa.Column("target", sa.String(length=63), server_default="", nullable=False))
         outbox.drop_constraint(_UNIQUE, type_="unique")
@@ -41,7 +41,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back; what waits for webhooks is forgotten."""
+    """Downgrade the schema; waiting webhook messages are deleted."""
     op.drop_index("ix_lodger_webhooks_key", table_name="lodger_webhooks")
     op.drop_table("lodger_webhooks")
     op.drop_index("ix_lodger_outbox_lane", table_name="lodger_outbox")

@@ -1,4 +1,4 @@
-"""Every budget of a day in the tenants' usage, shares of running attempts, and how many bytes each tenant takes."""
+"""Every budget of a day in the tenants' usage, reservations of running attempts, and the bytes that each tenant uses."""
 
 # ruff: noqa: S608 - every statement is made of names in this file
 
@@ -12,7 +12,7 @@ branch_labels = None
 depends_on = None
 
 COUNTED = ("calls", "queries", "rows_read", "rows_written", "bytes_written", "events", "fetches", "fetch_bytes")
-#: What is counted in ``lodger_storage``: table, columns whose bytes count, the counter, whether those columns are ever changed.
+#: Counting in ``lodger_storage``: table, counted columns, counter, and whether those columns are ever changed.
 STORED = (
     ("lodger_kv", ("key", "value"), "kept_bytes", True),
     ("lodger_documents", ("id", "body"), "kept_bytes", True),
@@ -29,7 +29,7 @@ _ID = sa.String(length=36).with_variant(postgresql.UUID(as_uuid=False), "postgre
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for name in COUNTED:
         op.add_column("lodger_usage_days", sa.Column(name, sa.BigInteger(), server_default="0", nullable=False))
     op.create_table(
@@ -92,7 +92,7 @@ def _on_sqlite(table: str, columns: tuple[str, ...], counter: str, changed: bool
 
 
 def _on_postgresql(table: str, columns: tuple[str, ...], counter: str, changed: bool) -> list[str]:
-    # Once per statement. As the tables' owner: who writes may be a role that sees nothing of the ledger.
+    # Once per statement, with the rights of the tables' owner: the writer may be a role without access to the ledger.
     size = "sum(" + " + ".join(f"octet_length({column})" for column in columns) + ")"
     more = (
         f"INSERT INTO lodger_storage (tenant_id, kept_bytes, history_bytes) SELECT tenant_id, {_values(counter, size)} FROM added "
@@ -119,7 +119,7 @@ def _on_postgresql(table: str, columns: tuple[str, ...], counter: str, changed: 
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     sqlite = op.get_bind().dialect.name == "sqlite"
     for table, _columns, _counter, changed in STORED:
         for name in ("more", "less", "other") if changed else ("more", "less"):

@@ -1,4 +1,4 @@
-"""Kinds of scripts and their typed params, labels of tenants, actions and nodes, turns by label, named locks."""
+"""Kinds of scripts and their typed params; labels of tenants, actions and nodes; the ready queue by label; named locks."""
 
 import time
 from typing import Any
@@ -17,17 +17,17 @@ _STARTABLE = "held = 0 AND state IN ('ready', 'waiting_retry')"
 
 
 def where(condition: str) -> dict[str, Any]:
-    """Give the condition of a partial index, for either database."""
+    """Return the condition of a partial index, for either database."""
     return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
 
 
 def labels(name: str) -> sa.Column[str]:
-    """Make a column of labels."""
+    """Return a column of labels."""
     return sa.Column(name, sa.String(1000), server_default="", nullable=False)
 
 
 def added() -> list[tuple[str, sa.Column[Any]]]:
-    """Give the new columns with their tables, made anew because a column belongs to one statement."""
+    """Return the new columns with their tables; each call makes new ones, because a column belongs to one statement."""
     return [
         ("lodger_tenants", labels("labels")),
         ("lodger_scripts", sa.Column("offered", sa.SmallInteger(), server_default="0", nullable=False)),
@@ -42,10 +42,10 @@ def added() -> list[tuple[str, sa.Column[Any]]]:
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table, column in added():
         op.add_column(table, column)
-    # In one sentence, because SQLite gives a table no constraint later.
+    # In one statement, because SQLite cannot add a constraint later.
     op.execute(
         "ALTER TABLE lodger_scripts ADD COLUMN kind VARCHAR(10) DEFAULT 'script' NOT NULL "
         f"CONSTRAINT ck_lodger_scripts_kind {_KIND}"
@@ -85,7 +85,7 @@ def upgrade() -> None:
 
 
 def _make_platform() -> None:
-    """Make the tenant that stands for the platform itself."""
+    """Insert the tenant of the platform itself."""
     limits = '{"concurrent_runs": 1000, "min_interval_s": 1, "schedules": 10000}'
     made = {"limits": limits, "now": time.time_ns() // 1000}
     op.get_bind().execute(
@@ -112,7 +112,7 @@ def _refill() -> None:
 
 
 def downgrade() -> None:
-    """Go back; what required labels may run anywhere then, and what was bound to the platform's scripts cannot run."""
+    """Downgrade the schema; actions that required labels may run anywhere then, and schedules of platform scripts cannot run."""
     op.drop_table("lodger_locks")
     op.execute("DELETE FROM lodger_tenants WHERE id = '@platform'")
     op.execute(

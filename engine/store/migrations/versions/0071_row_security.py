@@ -1,4 +1,4 @@
-"""On PostgreSQL: row-level security on every table, so that a privilege given by mistake shows the scripts' role nothing."""
+"""On PostgreSQL: row-level security on every table, so that a privilege granted by mistake shows the scripts' role no rows."""
 
 from alembic import op
 
@@ -7,7 +7,7 @@ down_revision = "0064"
 branch_labels = None
 depends_on = None
 
-#: All that had none yet; the scripts' role has no privilege on any of them.
+#: All tables without it so far; the scripts' role has no privilege on any of them.
 TABLES = (
     "lodger_actions", "lodger_answers", "lodger_attempt_logs", "lodger_attempts", "lodger_audit", "lodger_fetches",
     "lodger_followers", "lodger_holds", "lodger_keys", "lodger_locks", "lodger_lots", "lodger_nodes", "lodger_outbox",
@@ -18,17 +18,17 @@ TABLES = (
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
         return
     for table in TABLES:
         op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-        # An engine that is not the tables' owner goes by its grants.
+        # An engine that does not own the tables uses its grants.
         op.execute(f"CREATE POLICY lodger_engine ON {table} USING (current_user <> 'lodger_script')")
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
         return
     for table in TABLES:

@@ -1,4 +1,4 @@
-"""The audit log, which triggers keep append-only; tokens, sessions, answers to idempotency keys, signing keys."""
+"""The append-only audit log; tokens, sessions, responses to idempotent requests, signing keys."""
 
 import secrets
 
@@ -11,18 +11,18 @@ down_revision = "0060"
 branch_labels = None
 depends_on = None
 
-#: Only with its tenant does a row go, and only once that is marked as deleted.
+#: A row may only be deleted with its tenant, after that is marked as deleted.
 _GONE = "coalesce((SELECT state FROM lodger_tenants WHERE id = OLD.tenant_id), '') = 'deleted'"
 _SAID = "the audit log is append-only"
 
 
 def ident() -> sa.types.TypeEngine[str]:
-    """Give the type of ids, made anew for each column."""
+    """Return the type of ids; each column needs its own."""
     return sa.String(36).with_variant(postgresql.UUID(as_uuid=False), "postgresql")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "lodger_audit",
         sa.Column("tenant_id", sa.String(200), nullable=False),
@@ -103,7 +103,7 @@ def _guard() -> None:
             f"CREATE TRIGGER lodger_audit_stays BEFORE DELETE ON lodger_audit WHEN NOT {_GONE} "
             f"BEGIN SELECT RAISE(ABORT, '{_SAID}'); END"
         )
-        # REPLACE removes the row that is in its way without asking the trigger of a deletion.
+        # REPLACE removes the conflicting row without firing the trigger of a deletion.
         op.execute(
             "CREATE TRIGGER lodger_audit_new BEFORE INSERT ON lodger_audit "
             "WHEN EXISTS (SELECT 1 FROM lodger_audit WHERE tenant_id = NEW.tenant_id AND id = NEW.id) "
@@ -132,7 +132,7 @@ def _guard() -> None:
 
 
 def downgrade() -> None:
-    """Go back; the log goes with its table."""
+    """Downgrade the schema; the log is deleted."""
     for table in ("lodger_keys", "lodger_answers", "lodger_sessions", "lodger_tokens", "lodger_audit"):
         op.drop_table(table)
     if op.get_bind().dialect.name == "postgresql":

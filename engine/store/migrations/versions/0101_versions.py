@@ -1,4 +1,4 @@
-"""Who stored a version of a script or a revision of a schedule, and why."""
+"""The actor and reason of script versions and schedule revisions."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,14 +12,14 @@ TABLES = ("lodger_script_versions", "lodger_schedule_revisions")
 
 
 def upgrade() -> None:
-    """Go forward; of what was stored before nobody knows."""
+    """Upgrade the schema; existing rows have neither."""
     for table in TABLES:
         op.add_column(table, sa.Column("created_by", sa.String(200), nullable=True))
         op.add_column(table, sa.Column("why", sa.Text(), nullable=True))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for table in TABLES:
         op.drop_column(table, "why")
         op.drop_column(table, "created_by")

@@ -1,4 +1,4 @@
-"""What attempts say while they run, for whoever watches them from another process."""
+"""Log lines of running attempts, for readers in other processes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ ID = sa.String(length=36).with_variant(sa.UUID(as_uuid=False), "postgresql")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         TABLE,
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -37,5 +37,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table(TABLE)

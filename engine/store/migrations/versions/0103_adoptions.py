@@ -1,4 +1,4 @@
-"""A trigger writes down of which schedules a platform's own SQL has inserted a revision; a node adopts them."""
+"""A trigger records schedules with a revision that a platform's own SQL has inserted; a node adopts them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,8 @@ TABLE = "lodger_adoptions"
 TRIGGER = "lodger_schedule_revisions_foreign"
 ID = sa.String(length=36).with_variant(sa.UUID(as_uuid=False), "postgresql")
 
-#: Lodger's own edits name the new revision in the schedule before they store it: what is above that is nobody's of ours.
+#: Lodger's own edits update the schedule's revision number before they insert the revision: a higher number was
+#: inserted by external SQL.
 _SQLITE = f"""
 CREATE TRIGGER {TRIGGER} AFTER INSERT ON lodger_schedule_revisions
 WHEN NEW.revision > (SELECT revision FROM lodger_schedules WHERE tenant_id = NEW.tenant_id AND id = NEW.schedule_id)
@@ -20,7 +21,7 @@ BEGIN
     INSERT INTO {TABLE} (tenant_id, schedule_id) VALUES (NEW.tenant_id, NEW.schedule_id) ON CONFLICT DO NOTHING;
 END
 """  # noqa: S608 - names of ours
-#: As the tables' owner: who writes needs no right on this table.
+#: With the rights of the tables' owner: writers need no privilege on this table.
 _FUNCTION = f"""
 CREATE FUNCTION {TRIGGER}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$ BEGIN
     INSERT INTO {TABLE} (tenant_id, schedule_id)
@@ -37,7 +38,7 @@ _SERVER = (
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         TABLE,
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
@@ -60,7 +61,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     if op.get_bind().dialect.name == "sqlite":
         op.execute(f"DROP TRIGGER {TRIGGER}")
     else:

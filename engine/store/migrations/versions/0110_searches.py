@@ -1,4 +1,4 @@
-"""A clock knows whether it waits for a slot or goes on searching, and which slot ran last."""
+"""Clocks with an unfinished search for the next slot, and with the last slot that ran."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,12 +12,12 @@ TABLE = "lodger_schedule_clock"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column(TABLE, sa.Column("searching", sa.Integer(), nullable=False, server_default="0"))
     op.add_column(TABLE, sa.Column("last_slot_us", sa.BigInteger(), nullable=True))
 
 
 def downgrade() -> None:
-    """Go back; the older engine works every next slot out again at its next tick."""
+    """Downgrade the schema; the older engine computes every next slot again at its next tick."""
     op.drop_column(TABLE, "last_slot_us")
     op.drop_column(TABLE, "searching")

@@ -1,4 +1,4 @@
-"""Runs that changes have asked for say so (origin change), and each set that a schedule follows knows up to where it was woken."""
+"""Origin ``change`` of runs on changes, and the last change for which each followed set requested a run."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +14,7 @@ _NAME = "ck_lodger_actions_origin"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     with op.batch_alter_table("lodger_followers") as followers:
         followers.add_column(sa.Column("woken_xid", sa.BigInteger(), nullable=True))
         followers.add_column(sa.Column("woken_seq", sa.BigInteger(), nullable=True))
@@ -22,7 +22,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back; what changes have asked for counts as asked for by hand again."""
+    """Downgrade the schema; runs on changes become runs by request."""
     op.execute("UPDATE lodger_actions SET origin = 'run_now' WHERE origin = 'change'")
     _constrain(_AFTER, _BEFORE)
     with op.batch_alter_table("lodger_followers") as followers:
@@ -37,7 +37,8 @@ def _constrain(before: str, after: str) -> None:
         op.execute(f"ALTER TABLE lodger_actions DROP CONSTRAINT {_NAME}")
         op.execute(f"ALTER TABLE lodger_actions ADD CONSTRAINT {_NAME} CHECK ({after})")
         return
-    # As https://www.sqlite.org/lang_altertable.html#otheralter says of constraints: the largest table need not be copied.
+    # As https://www.sqlite.org/lang_altertable.html#otheralter says of constraints: the largest table need not be
+    # copied.
     version = connection.scalar(sa.text("PRAGMA schema_version"))
     op.execute("PRAGMA writable_schema = ON")
     statement = sa.text("UPDATE sqlite_master SET sql = replace(sql, :before, :after) WHERE name = 'lodger_actions'")

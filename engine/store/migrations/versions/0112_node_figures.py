@@ -1,4 +1,4 @@
-"""What each process's nodes have counted, for the metrics that the API shows."""
+"""Metrics of the nodes of each process, shown by the API."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ ID = sa.String(length=36).with_variant(sa.UUID(as_uuid=False), "postgresql")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         TABLE,
         sa.Column("process", ID, nullable=False),
@@ -28,5 +28,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table(TABLE)

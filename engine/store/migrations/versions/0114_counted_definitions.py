@@ -1,4 +1,4 @@
-"""Script versions and schedule revisions count towards the bytes a tenant keeps, params towards its history, the audit log apart."""
+"""Script versions and schedule revisions count towards a tenant's stored bytes, params towards its history, the audit log separately."""
 
 # ruff: noqa: S608 - every statement is made of names in this file
 
@@ -10,7 +10,7 @@ down_revision = "0112"
 branch_labels = None
 depends_on = None
 
-#: Tables whose rows are only inserted and deleted, the counter, and the columns whose bytes count.
+#: Tables with rows that are only inserted and deleted, the counter, and the counted columns.
 COUNTED = (
     ("lodger_script_versions", "kept_bytes", ("modules", "wasm", "fields", "why")),
     ("lodger_schedule_revisions", "kept_bytes", ("rules", "sentence", "steps", "limits", "params", "why")),
@@ -19,7 +19,7 @@ COUNTED = (
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     sqlite = op.get_bind().dialect.name == "sqlite"
     size = "coalesce(length(CAST({} AS BLOB)), 0)" if sqlite else "coalesce(octet_length({}), 0)"
     op.add_column("lodger_storage", sa.Column("audit_bytes", sa.BigInteger(), nullable=False, server_default="0"))
@@ -65,7 +65,8 @@ def _on_sqlite(table: str, counter: str, columns: tuple[str, ...], size: str) ->
 
 
 def _on_postgresql(table: str, counter: str, columns: tuple[str, ...], size: str) -> list[str]:
-    # As the tables' owner, once per statement: the writer may be a role that sees nothing of Lodger's other tables.
+    # With the rights of the tables' owner, once per statement: the writer may be a role without access to Lodger's
+    # other tables.
     more = _add(counter, _sum(size, columns), "added WHERE tenant_id <> ''")
     less = (
         f"UPDATE lodger_storage SET {counter} = {counter} - gone.bytes FROM (SELECT tenant_id, sum({_sum(size, columns)}) AS bytes "
@@ -90,7 +91,7 @@ def _on_postgresql(table: str, counter: str, columns: tuple[str, ...], size: str
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     sqlite = op.get_bind().dialect.name == "sqlite"
     size = "coalesce(length(CAST({} AS BLOB)), 0)" if sqlite else "coalesce(octet_length({}), 0)"
     less = "UPDATE lodger_storage SET {0} = {0} - coalesce((SELECT sum({1}) FROM {2} AS t WHERE t.tenant_id = lodger_storage.tenant_id), 0)"

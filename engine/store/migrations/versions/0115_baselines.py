@@ -1,4 +1,4 @@
-"""A schedule keeps what its runs usually take, so that a slow-down is found however gradual it is."""
+"""Baselines of a schedule's run times, so that even a gradual slow-down is found."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,10 +12,10 @@ TABLE = "lodger_schedules"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column(TABLE, sa.Column("baselines", sa.Text(), nullable=True))
 
 
 def downgrade() -> None:
-    """Go back; a newer engine takes baselines anew."""
+    """Downgrade the schema; a newer engine computes baselines again."""
     op.drop_column(TABLE, "baselines")

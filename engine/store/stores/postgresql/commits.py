@@ -1,4 +1,4 @@
-"""Commits on a PostgreSQL server: whether there was any since the last look, and notifications of them."""
+"""Commit watcher and notification subscription of PostgreSQL."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -11,44 +11,44 @@ from sqlalchemy import Connection
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The transactions that a session sees: those numbered below ``end`` except those under way."""
+    """The transactions visible to a session: those numbered below ``end`` except the unfinished ones."""
 
     end: int
     under_way: frozenset[int]
 
     @classmethod
     def of(cls, text: str) -> "Snapshot":
-        """Parse what PostgreSQL writes: ``xmin:xmax:number,number,…``."""
+        """Parse a ``pg_snapshot``: ``xmin:xmax:number,number,…``."""
         _minimum, end, under_way = text.split(":")
         return cls(int(end), frozenset(map(int, filter(None, under_way.split(",")))))
 
     def sees_beyond(self, before: "Snapshot", own: Collection[int]) -> bool:
-        """Whether it sees any transaction that an earlier one does not, beside these."""
+        """Whether a transaction is visible here that was not visible before, other than ``own``."""
         if self.end < before.end or self.end - before.end > len(own) + len(self.under_way):
             return True
         fresh = {*range(before.end, self.end), *before.under_way} - self.under_way
         return not fresh <= set(own)
 
     def sees(self, number: int) -> bool:
-        """Whether it sees what this transaction did, if it did anything."""
+        """Whether the effects of this transaction are visible."""
         return number < self.end and number not in self.under_way
 
 
-#: Behind a pooler the same connection may lead to another server; its start time tells servers apart.
+#: Behind a pooler the same connection may lead to another server; the start time identifies the server.
 _LOOK = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()"
-#: The present transaction's.
+#: Number of the present transaction.
 _NUMBER = "SELECT pg_current_xact_id()::text"
 
 
 class ServerWatcher:
-    """A connection that never writes; see :class:`lodger.engine.store.stores.features.ServerWatcher`.
+    """Commit watcher that compares snapshots; see :class:`lodger.engine.store.stores.features.ServerWatcher`.
 
-    Every change has a transaction number, so each commit in the cluster makes the next snapshot another one, and one
-    that is the same sees the same. Works behind a transaction pooler: each look is a transaction by itself. Numbers are one
-    server's: of another one, such as a replica that was behind and has taken over, nothing is known.
+    Each change has a transaction number, so that every commit in the cluster changes the next snapshot, and equal
+    snapshots see the same data. Works behind a transaction pooler, because each query is a transaction. Numbers of
+    different servers, such as a promoted replica, are not comparable.
 
     Args:
-        connect: makes a connection that commits each statement by itself.
+        connect: returns a connection in autocommit mode.
     """
 
     def __init__(self, connect: Callable[[], Any]) -> None:
@@ -61,18 +61,18 @@ class ServerWatcher:
         self._noting = threading.Lock()
 
     def overlook(self, connection: Connection) -> None:
-        """Ignore the commit of the transaction of this connection; called from any thread."""
+        """Ignore the commit of this connection's transaction; thread-safe."""
         number = int(connection.exec_driver_sql(_NUMBER).scalar_one())
         with self._noting:
             self._own.add(number)
 
     def version(self) -> int | None:
-        """Return a number that differs after each commit; None when the server does not answer."""
+        """Return a number that changes after each commit; None if the server does not answer."""
         try:
             if self._connection is None:
                 self._connection = self._connect()
             text, server = self._connection.execute(_LOOK).fetchone()
-        except Exception:  # noqa: BLE001 - whatever keeps it from seeing, callers then look by themselves
+        except Exception:  # noqa: BLE001 - without a version callers query the tables themselves
             self.close()
             return None
         now = Snapshot.of(text)
@@ -92,7 +92,7 @@ class ServerWatcher:
 
 
 class Subscription:
-    """A connection of psycopg's that listens to a channel; see :class:`lodger.engine.store.stores.features.Subscription`."""
+    """A psycopg connection that listens to a channel; see :class:`lodger.engine.store.stores.features.Subscription`."""
 
     def __init__(self, connection: Any, channel: str) -> None:  # noqa: ANN401 - psycopg's connection
         self._connection = connection
@@ -104,16 +104,16 @@ class Subscription:
             raise
 
     def fileno(self) -> int:
-        """Return the descriptor of the connection."""
+        """Return the file descriptor of the connection."""
         return int(self._connection.fileno())
 
     def probe(self) -> None:
-        """Listen once more, which changes nothing for a session that listens, and repairs one that does not."""
+        """Repeat LISTEN, which is harmless in a listening session and repairs one that is not."""
         self._connection.pgconn.send_query(self._listen.encode())
         self._connection.pgconn.flush()
 
     def received(self) -> tuple[bool, bool]:
-        """Read what has arrived."""
+        """Read the received data; return whether there was a notification, and whether the probe was answered."""
         wire = self._connection.pgconn
         wire.consume_input()
         notified = answered = False

@@ -1,7 +1,7 @@
-"""Connections to PostgreSQL: sessions, time limits, and what the server's refusals mean.
+"""Connections to PostgreSQL: session settings, timeouts, and the meaning of server errors.
 
-Works behind a transaction pooler by construction: what a session needs is set at the beginning of each transaction and
-ends with it, nothing is prepared on the server, no lock outlives its transaction.
+Works behind a transaction pooler: settings are made at the beginning of each transaction and end with it, there are no
+prepared statements, and no lock outlives its transaction.
 """
 
 from typing import Any
@@ -14,69 +14,69 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.stores.patience import PATIENCE_S
 
 DRIVER = "postgresql+psycopg"
-#: A snapshot that all statements of a question share; it never waits and nothing can be written in it.
+#: A read-only snapshot that all statements of a transaction share; it never waits.
 READ: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 LOCK_TIMEOUT_MS = 10_000
 
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "lodger",
-    # A server whose machine or network is gone is noticed within half a minute, not after the kernel's two hours. What these
-    # cannot see, a silence in which everything sent is still acknowledged, the watchdog ends.
+    # A lost server or network is detected within half a minute, not after the kernel's two hours. The watchdog handles
+    # connections where packets are still acknowledged but never answered.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
-    # A pooler gives the next transaction another session, which knows none of this one's prepared statements.
+    # A pooler may give the next transaction another session without this one's prepared statements.
     "prepare_threshold": None,
 }
 SESSION = "; ".join((
-    # Waiting for a lock that long means that a transaction is stuck: give up, roll back, try again later.
+    # A lock held for that long means a stuck transaction: roll back and try again later.
     f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}",
-    # A process that is stopped in the middle of a transaction keeps its tenants' locks no longer than this.
+    # Limits how long a process that is stopped within a transaction keeps its tenants' locks.
     f"SET LOCAL idle_in_transaction_session_timeout = {LOCK_TIMEOUT_MS}",
-    # Compiling a statement of a millisecond costs a hundred.
+    # Compiling a statement of one millisecond would take a hundred.
     "SET LOCAL jit = off",
-    # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not have.
+    # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not support.
     "SET LOCAL timezone = 'UTC'",
 ))  # fmt: skip
-#: Any number that no other program on the database takes: the bytes "lodger".
+#: Advisory lock key: the bytes "lodger", which no other program uses.
 _UPGRADE_LOCK = int.from_bytes(b"lodger")
 
 
-def opened(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] | None = None) -> Engine:
-    """Return a pool of connections; none is made yet.
+def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] | None = None) -> Engine:
+    """Return a connection pool, without opening a connection.
 
     Args:
-        patience_s: how long the server may be silent while it owes an answer.
+        patience_s: maximum time to wait for an answer of the server.
         options: execution options of every connection.
     """
     given = {name: value for name, value in _CONNECT.items() if name not in url.query}
-    # A connection that died while it lay in the pool (a restart of the server) is replaced before it is used.
+    # pool_pre_ping replaces connections that were lost while idle, for instance after a restart of the server.
     engine = create_engine(url, connect_args=given, pool_size=8, max_overflow=24, pool_pre_ping=True,
                            isolation_level="READ COMMITTED", execution_options=options or {})  # fmt: skip
     event.listen(engine, "begin", _begin)
 
     def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - the DBAPI's
-        return _answering(patience_s, *args, **given)
+        return _connect(patience_s, *args, **given)
 
     event.listen(engine, "do_connect", connected)
     return engine
 
 
-def _answering(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
-    from lodger.engine.store.stores.postgresql.watchdog import Answering  # psycopg is an extra
+def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
+    from lodger.engine.store.stores.postgresql.watchdog import WatchedConnection  # psycopg is an extra
 
-    connection = Answering.connect(*args, **given)
+    connection = WatchedConnection.connect(*args, **given)
     connection.patience_s = patience_s
     return connection
 
 
-def alone(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
-    """Return a connection of psycopg's that belongs to no pool and commits each statement by itself."""
+def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
+    """Return a psycopg connection outside of any pool, in autocommit mode."""
     url = make_url(url).set(drivername=DRIVER)
     args, given = url.get_dialect()().create_connect_args(url)
-    return _answering(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
+    return _connect(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
 
 
 def _begin(connection: Connection) -> None:
@@ -84,7 +84,7 @@ def _begin(connection: Connection) -> None:
 
 
 def prepare_upgrade(connection: Connection) -> None:
-    """Let one process at a time look at the schema's revision and change it, in a database that can hold any text.
+    """Let one process at a time check and change the schema; refuse a database that cannot store all of Unicode.
 
     Raises:
         Unavailable: database_encoding.
@@ -101,14 +101,14 @@ def prepare_upgrade(connection: Connection) -> None:
 
 
 def explain(error: DBAPIError, place: str) -> Unavailable | None:
-    """Return the error for what the server or the network says, None when it concerns a statement of ours."""
+    """Return the error for a failure of the server or the network, None for an error of a statement."""
     state = getattr(error.orig, "sqlstate", None)
     message = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
     if state is None:
         refused = "FATAL:" in str(error.orig)
         if not error.connection_invalidated and not refused and not _is_connecting(error):
             return None
-        # Without an SQLSTATE, the words tell a server that is coming up or going down from one that refuses.
+        # Errors without an SQLSTATE: the text distinguishes a server that starts or stops from one that refuses.
         code, what, fix = _REFUSED if refused and "the database system is" not in str(error.orig) else _GONE
         return Unavailable(code, f"{place}: {what}", why=message, fix=fix)
     for sign, (code, what, fix) in _STATES.items():

@@ -62,12 +62,12 @@ if TYPE_CHECKING:
 
 #: SQLSTATEs (PostgreSQL's manual, appendix A).
 _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
-#: Collations that find nothing alike but what is the same.
+#: Collations in which only identical texts are equal.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
-#: A transaction of the platform's database may wait so long for a row, and any statement may take so long.
+#: Limits of a transaction on the platform's database: wait for a row lock, and duration of a statement.
 _PLATFORM_WRITE = "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
 _PLATFORM_READ = "SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
-#: Of the statement, not of the transaction: a transaction that waited for a lock began long ago.
+#: Time of the statement, not of the transaction, which may have begun long before it got its locks.
 _NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _XMIN: Any = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
 _XMAX = text("SELECT (pg_snapshot_xmax(pg_current_snapshot())::text)::bigint")
@@ -88,14 +88,14 @@ _SESSIONS = text(
 )
 _LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
 _LIMITS = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
-#: Taken back once it has held, so that each rule is again checked when its table says.
+#: Rolled back afterwards, so that constraints are deferred again as their tables declare.
 _CHECK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"
 _SEQUENCE = text(
     "SELECT pg_get_serial_sequence(:table, :column), attidentity FROM pg_attribute "
     "WHERE attrelid = to_regclass(:table) AND attname = :column"
 )
 _NEXT = text("SELECT nextval(CAST(:sequence AS regclass)) FROM generate_series(1, :many)")
-#: Asked of the catalogue itself: SQLAlchemy's inspector passes over indexes on expressions.
+#: From the catalog, because SQLAlchemy's inspector omits indexes on expressions.
 _UNIQUE = text(
     "SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
     "CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (number, place) "
@@ -109,7 +109,7 @@ _ATTRIBUTE = text("SELECT set_config('lodger.made_by', :consumer, true)")
 
 
 class PostgresDriver(Driver):
-    """PostgreSQL as the ledger's database, and as the platform's."""
+    """PostgreSQL, as the ledger's database and as the platform's."""
 
     name: ClassVar[str] = "postgresql"
     aliases: ClassVar[tuple[str, ...]] = ("postgres",)
@@ -123,60 +123,60 @@ class PostgresDriver(Driver):
     # Connections
 
     def ledger_url(self, url: URL) -> URL:
-        """Name psycopg where no DBAPI is named."""
+        """Use psycopg if the address names no DBAPI."""
         return url.set(drivername=connections.DRIVER) if url.drivername in (self.name, *self.aliases) else url
 
     def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
-        """Return a pool of connections that notice a silent server."""
-        return connections.opened(url, patience_s, {OPTION: self})
+        """Return a connection pool with the watchdog for silent servers."""
+        return connections.open_pool(url, patience_s, {OPTION: self})
 
     def open_platform(self, url: URL) -> Engine:
-        """Return the same with psycopg; a pool of SQLAlchemy's own with any other DBAPI."""
+        """Return a connection pool with psycopg, or a plain SQLAlchemy pool with any other DBAPI."""
         url = self.ledger_url(url)
         options = {OPTION: self}
         if url.drivername == connections.DRIVER:
-            return connections.opened(url, options=options)
+            return connections.open_pool(url, options=options)
         return create_engine(url, execution_options=options)
 
     @property
     def read_options(self) -> Mapping[str, Any]:
-        """A snapshot that all statements share; it never waits and nothing can be written in it."""
+        """Options of a read-only snapshot that never waits."""
         return connections.READ
 
     def platform_options(self, *, write: bool) -> Mapping[str, Any]:
-        """Under REPEATABLE READ a row that was changed meanwhile could not be locked, only failed on."""
+        """Use READ COMMITTED for writes: under REPEATABLE READ, locking a row that was changed meanwhile would fail."""
         return {"isolation_level": "READ COMMITTED"} if write else connections.READ
 
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
-        """Set the transaction's limits."""
+        """Set the transaction's timeouts."""
         connection.exec_driver_sql(_PLATFORM_WRITE if write else _PLATFORM_READ)
 
     def prepare_upgrade(self, connection: Connection) -> None:
-        """Take the lock of upgrades; refuse a database that cannot hold any text."""
+        """Lock the schema; refuse a database that cannot store all of Unicode."""
         connections.prepare_upgrade(connection)
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
-        """Explain by SQLSTATE."""
+        """Classify the error by SQLSTATE."""
         return connections.explain(error, place)
 
     def is_transaction_lost(self, connection: Connection) -> bool:
-        """Return False: PostgreSQL ends nothing but the statement."""
+        """Return False: an error of PostgreSQL never ends the transaction silently."""
         return False
 
     def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:
         """Return a watcher of the server's snapshots."""
-        return commits.ServerWatcher(partial(connections.alone, url, patience_s))
+        return commits.ServerWatcher(partial(connections.connect, url, patience_s))
 
     def notify(self, connection: Connection, channel: str) -> None:
         """Send NOTIFY with the transaction."""
         connection.exec_driver_sql(f"NOTIFY {channel}")
 
     def subscribe(self, url: URL | str, channel: str, patience_s: float) -> Subscription:
-        """Connect and listen."""
-        return commits.Subscription(connections.alone(url, patience_s), channel)
+        """Connect and LISTEN."""
+        return commits.Subscription(connections.connect(url, patience_s), channel)
 
     def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
-        """Read the statistics views."""
+        """Query pg_stat_activity and pg_locks."""
         return [
             (
                 Session(row.pid, row.application, row.state, row.transaction_s, row.query),
@@ -186,7 +186,7 @@ class PostgresDriver(Driver):
             for row in connection.execute(_SESSIONS)
         ]
 
-    # Statements for many rows
+    # Statements on many rows
 
     def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return PostgreSQL's INSERT."""
@@ -202,16 +202,16 @@ class PostgresDriver(Driver):
         return Writer(types, over)
 
     def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
-        """Compile one question over arrays."""
+        """Compile one query over arrays."""
         return Over(types, over)
 
     def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
-        """Look each up behind OFFSET 0: the planner can do nothing but use the key, whatever it knows of the table."""
+        """Look up each row behind OFFSET 0, which forces the planner to use the key whatever its statistics are."""
         found = wanted.where(*conditions).correlate(given).offset(literal_column("0")).lateral("found")
         return select(*found.c, *given.c).select_from(given.join(found, true()))
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """Compare with an array: five hundred values in a list are planned one by one, which takes longer than the answer."""
+        """Compare with an array: planning a list of five hundred values takes longer than the query itself."""
         found: ColumnElement[bool] = column == any_(cast(bindparam(name, type_=Array()), ARRAY(column.type)))
         return found
 
@@ -223,16 +223,16 @@ class PostgresDriver(Driver):
         return NAMES
 
     def execute_text(self, connection: Connection, statement: str) -> None:
-        """Double the percent signs for DBAPIs that look for parameters by them."""
+        """Double the percent signs for DBAPIs that use them as parameter marks."""
         formatted = connection.dialect.paramstyle in ("format", "pyformat")
         connection.exec_driver_sql(statement.replace("%", "%%") if formatted else statement)
 
     def bytewise_sql(self, text: str) -> str:
-        """Cast and collate: the column may be ``citext`` or have a collation of its own."""
+        """Cast and collate the text: the column may be ``citext`` or have its own collation."""
         return f'(CAST({text} AS TEXT) COLLATE "C")'
 
     def transaction_number_sql(self) -> str:
-        """Return the 64-bit number."""
+        """Return SQL for the 64-bit transaction number."""
         return "(pg_current_xact_id()::text)::bigint"
 
     def now_us(self) -> ColumnElement[int]:
@@ -256,27 +256,27 @@ class PostgresDriver(Driver):
         return literal(float(value), Double())
 
     def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
-        """Return the type of any precision, which rounds nothing."""
+        """Return NUMERIC without precision, which does not round."""
         return Numeric()
 
     def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
-        """Return 64 bits: larger than the column can hold is no fault of a question, the answer is no."""
+        """Return BIGINT: a value beyond the column's range is not an error of the query, it equals no row."""
         return BigInteger()
 
     def uuid_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Take the text, which sorts alike: UUIDs have no extremes."""
+        """Return the text, which sorts alike: PostgreSQL has no min and max of UUIDs."""
         return collate(cast(column, Text()), "C")
 
     def bool_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Take the number: booleans have no extremes."""
+        """Return the integer: PostgreSQL has no min and max of booleans."""
         return cast(column, Integer())
 
-    # Reading and writing tenants' rows
+    # Reads and writes of tenants' rows
 
     def rows_up_to(
         self, connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int, min_rows: int
     ) -> tuple[list[Any], bool]:
-        """Let the statement add up what its rows weigh: a server-side cursor costs three round trips where there is one."""
+        """Add up the sizes in the statement: a server-side cursor would need three round trips instead of one."""
         some = statement.subquery("some")
         wanted = list(some.c)
         bytes_ = reduce(add, (func.coalesce(func.octet_length(_plain(wanted[place])), 0) for place in weighed))
@@ -297,7 +297,7 @@ class PostgresDriver(Driver):
         seconds: float,
         elapsed_s: Callable[[], float],
     ) -> Iterator[None]:
-        """Set the server's own limit of each statement, which ends with the transaction."""
+        """Set the server's statement_timeout until the end of the transaction."""
         connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}"))
         try:
             yield
@@ -307,7 +307,7 @@ class PostgresDriver(Driver):
             raise
 
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
-        """Tell by SQLSTATE; without one the refusal is the DBAPI's, of a value that it was given."""
+        """Classify the error by SQLSTATE; without one it is an error of the DBAPI about a value."""
         if not isinstance(error, DataError):
             return None
         state = getattr(error.orig, "sqlstate", None)
@@ -317,10 +317,10 @@ class PostgresDriver(Driver):
 
     @contextmanager
     def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
-        """Set both limits for the block."""
+        """Set both timeouts for the block."""
         before = connection.execute(_LIMITS_BEFORE).one()
         connection.execute(_LIMITS, {"lock": f"{lock_ms}ms", "statement": f"{statement_ms}ms"})
-        yield  # after an exception the caller's savepoint takes the limits back
+        yield  # after an exception the caller's savepoint restores the settings
         connection.execute(_LIMITS, {"lock": before[0], "statement": before[1]})
 
     def check_constraints(self, connection: Connection) -> None:
@@ -328,7 +328,7 @@ class PostgresDriver(Driver):
         connection.exec_driver_sql(_CHECK_NOW)
 
     def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
-        """Take them from the column's sequence; None for ``GENERATED ALWAYS``, whose values may not be given."""
+        """Take values from the column's sequence; None for ``GENERATED ALWAYS``, which accepts no values."""
         named = NAMES.format_table(table)
         found = connection.execute(_SEQUENCE, {"table": named, "column": column}).first()
         if found is None or found[0] is None or found[1] == "a":
@@ -336,7 +336,7 @@ class PostgresDriver(Driver):
         return list(connection.scalars(_NEXT, {"sequence": found[0], "many": many}))
 
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Read the catalogue."""
+        """Query the catalog."""
         found: dict[str, list[str | None]] = {}
         for label, column in connection.execute(_UNIQUE, {"table": NAMES.format_table(table)}):
             found.setdefault(label, []).append(column)
@@ -355,14 +355,14 @@ class PostgresDriver(Driver):
         ]
 
     def is_loose(self, kind: Any) -> bool:  # noqa: ANN401 - a construct of SQLAlchemy
-        """``citext`` and collations that are not known to be exact."""
+        """Return True for ``citext`` and for collations that are not known to be exact."""
         collation = getattr(kind, "collation", None)
         return isinstance(kind, postgresql.CITEXT) or (collation or "C").upper() not in _EXACT
 
-    # The feed of changes
+    # The change feed
 
     def is_final(self, transaction: ColumnElement[int]) -> ColumnElement[bool]:
-        """Compare with the oldest transaction under way."""
+        """Compare with the oldest unfinished transaction."""
         found: ColumnElement[bool] = transaction < _XMIN
         return found
 
@@ -371,16 +371,16 @@ class PostgresDriver(Driver):
         return int(connection.scalar(_XMAX) or 0)
 
     def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:
-        """Read the statistics views."""
+        """Query pg_stat_activity."""
         found = connection.execute(_OLDEST).first()
         return None if found is None else (found[0], found[1])
 
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Read the catalogue."""
+        """Query the catalog."""
         return int(connection.scalar(_TRIGGERS, {"table": NAMES.format_table(table), "name": prefix}) or 0)
 
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
-        """Name the consumer in a setting that the triggers read."""
+        """Store the consumer in a setting that the triggers read."""
         connection.execute(_ATTRIBUTE, {"consumer": consumer or ""})
         return None
 

@@ -1,4 +1,4 @@
-"""The value at a path of a JSON text, in PostgreSQL's jsonb; see :class:`lodger.engine.store.stores.features.JsonPath`."""
+"""JSON paths in PostgreSQL's jsonb; see :class:`lodger.engine.store.stores.features.JsonPath`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ class PostgresJsonPath:
     _TYPES = {BOOLEAN: "boolean", NUMBER: "number", STRING: "string", TIME: "string"}  # noqa: RUF012 - never changed
 
     def __init__(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> None:
-        # Names are bound; none begins with a digit, so none can mean an element of a list.
+        # Names are bound values; none begins with a digit, so that none is taken for a list index.
         self._body = cast(body, JSONB())
         self._parts = [literal(part, String()) for part in parts]
         self._value = func.jsonb_extract_path(self._body, *self._parts)
@@ -27,11 +27,11 @@ class PostgresJsonPath:
         self._time_kind = func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._instant))
 
     def missing(self) -> Clause:
-        """Whether nothing or null is there."""
+        """Whether the value is missing or null."""
         return (self._kind.is_(None)) | (self._kind == "null")
 
     def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
-        """Return whether a value of this class is there, and the value."""
+        """Return whether the value has this type rank, and the value."""
         kind = self._time_kind if rank == TIME else self._kind
         there: Clause = kind == self._TYPES[rank]
         return there, case((there, self._form(rank)), else_=null())
@@ -45,7 +45,7 @@ class PostgresJsonPath:
         return collate(func.jsonb_extract_path_text(self._body, *parts, type_=String()), "C")
 
     def rank(self) -> ColumnElement[Any]:
-        """Return the class: :mod:`lodger.engine.store.stores.features`."""
+        """Return the type rank: :mod:`lodger.engine.store.stores.features`."""
         return case(
             (self.missing(), NULL),
             (self._kind == "boolean", BOOLEAN),
@@ -56,7 +56,7 @@ class PostgresJsonPath:
         )
 
     def values(self) -> list[ColumnElement[Any]]:
-        """Return what is compared within the class: a number, a text; both NULL for lists, objects and missing values."""
+        """Return a number and a text; both are NULL for lists, objects and missing values."""
         number = case(
             (self._kind == "number", self._form(NUMBER)), (self._kind == "boolean", self._form(BOOLEAN)), else_=null()
         )
@@ -68,5 +68,5 @@ class PostgresJsonPath:
         return [number, collate(words, "C")]
 
     def numbers(self) -> ColumnElement[Any]:
-        """Return the number as a double, NULL for anything else."""
+        """Return the number as a double, NULL for other values."""
         return self.held(NUMBER)[1]

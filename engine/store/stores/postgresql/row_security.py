@@ -1,9 +1,9 @@
 """The second wall on PostgreSQL: role ``lodger_script``, views in schema ``lodger_data``, and policies, for one tenant each.
 
-A view holds the exposed columns, the tenant's, and those that the table's own declarations fill in; its condition is the
-tenant that the transaction names, and nothing can be written through it that it would not show. The role may use these views and nothing
-else of the platform's. (Row-level security on the platform's own table would blind the platform's own role.) Each view
-carries a mark of its definition, so that one made for an older ``expose()`` is not taken for the present one.
+A view contains the exposed columns, the tenant's, and those with defaults; its condition is the transaction's tenant,
+and it refuses rows that it would not show. The role may use these views and nothing else of the platform. (Row-level
+security on the platform's own table would hide its rows from the platform's own role.) Each view has a mark of its
+definition, so that a view of an older ``expose()`` is detected.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from lodger.engine.store.stores.features import View, ViewPlan
 SCHEMA = "lodger_data"
 ROLE = "lodger_script"
 _DIALECT: Dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
-#: The preparers of live engines double every percent sign, for DBAPIs that look for parameters; without any it would be part of a name.
+#: Preparers of live engines double every percent sign for DBAPIs with parameters; here it would become part of a name.
 NAMES: IdentifierPreparer = _DIALECT.identifier_preparer
 
 _MEMBER = text(
@@ -39,7 +39,7 @@ _PRIVILEGES = text(
     "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) "
     "FROM unnest(CAST(:names AS text[]), CAST(:privileges AS text[])) needs (name, privilege)"
 )
-#: The first is worked out before the second.
+#: current_setting is evaluated before set_config.
 _ASSUME = text("SELECT current_setting('role'), set_config('role', :role, true)")
 
 
@@ -50,11 +50,11 @@ class PostgresRowSecurity:
     schema = SCHEMA
 
     def is_member(self, connection: Connection) -> bool:
-        """Ask the catalogue of roles."""
+        """Query the catalog of roles."""
         return bool(connection.scalar(_MEMBER, {"role": ROLE}))
 
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
-        """Ask for all at once."""
+        """Check all privileges in one query."""
         pairs = list(needed)
         given = {"role": ROLE, "names": [name for name, _ in pairs], "privileges": [word for _, word in pairs]}
         return bool(connection.scalar(_PRIVILEGES, given))
@@ -64,16 +64,16 @@ class PostgresRowSecurity:
         return {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": SCHEMA})}
 
     def runs_code(self, connection: Connection, table: Table) -> bool:
-        """Look for triggers with the rights of the writer, and for views, behind which anything may stand."""
+        """Look for triggers with the rights of the writer, and for views, which may hide anything."""
         return bool(connection.scalar(_TRIGGERED, {"table": NAMES.format_table(table)}))
 
     def setting(self, name: str) -> str:
-        """Return a name of its own for each set: settings' names have no case, sets' names have."""
+        """Return a distinct name for each set: names of settings are case-insensitive, names of sets are not."""
         lower = name.lower()
         return f"lodger.of_{name}" if name == lower else f"lodger.of_{lower}_{zlib.crc32(name.encode()):08x}"
 
     def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:
-        """Assign them for the transaction, so that they hold behind a pooler and end with it."""
+        """Set them for the transaction, which also works behind a pooler."""
         parts = [f"set_config(:n{index}, :v{index}, true)" for index in range(len(settings))]
         given: dict[str, str] = {}
         for index, (name, value) in enumerate(settings.items()):
@@ -81,11 +81,11 @@ class PostgresRowSecurity:
         connection.execute(text("SELECT " + ", ".join(parts)), given)
 
     def assume(self, connection: Connection) -> str:
-        """Act as the role; return the one before."""
+        """Act as the role from now on; return the previous role."""
         return str(connection.scalar(_ASSUME, {"role": ROLE}))
 
     def view(self, plan: ViewPlan) -> View:
-        """Return what makes a view anew."""
+        """Return the statements that recreate a view."""
         table, made = NAMES.format_table(plan.table), f"{SCHEMA}.{NAMES.quote(plan.name)}"
         listed = ", ".join(NAMES.quote(column.name) for column in plan.columns)
         condition = _condition(plan.tenant, self.setting(plan.name))
@@ -113,7 +113,7 @@ class PostgresRowSecurity:
         )
 
     def statements(self, *, ledger: bool, user: str | None) -> list[str]:
-        """Return what makes the role and the schema, and lets the role use Lodger's own tables in the ledger."""
+        """Return the statements that create the role and the schema, and grant access to Lodger's own tables in the ledger."""
         made = [_MAKE_ROLE, *_MAKE_SCHEMA, *(_OWN_TABLES if ledger else ())]
         if user is not None:
             named = NAMES.quote(user)
@@ -125,11 +125,11 @@ class PostgresRowSecurity:
         return f"GRANT SELECT, INSERT, UPDATE, DELETE ON {SCHEMA}.{NAMES.quote(name)} TO {NAMES.quote(user)}"
 
     def grant_table(self, name: str, user: str) -> str:
-        """Return the grant for a table of Lodger's."""
+        """Return the grant for one of Lodger's tables."""
         return f"GRANT SELECT, INSERT, UPDATE, DELETE ON {name} TO {NAMES.quote(user)}"
 
     def feed_statements(self) -> list[str]:
-        """Return what the ledger's database has by its migrations: the role reads one tenant's changes."""
+        """Return the statements that the ledger's database gets by migration: the role reads one tenant's changes."""
         made = [f"GRANT SELECT ON lodger_changes, lodger_changes_forgotten TO {ROLE}"]
         for table in ("lodger_changes", "lodger_changes_forgotten"):
             made += [
@@ -148,19 +148,19 @@ def _names(plan: ViewPlan, wanted: frozenset[Column[Any]]) -> str:
 
 def _condition(tenant: Column[Any], setting: str) -> str:
     column = NAMES.quote(tenant.name)
-    # A setting that is absent, or was another transaction's, names no tenant.
+    # A missing setting, or one left by another transaction, matches no tenant.
     value = f"NULLIF(current_setting('{setting}', true), '')"
     kind = tenant.type
     if isinstance(kind, sa.Enum):
         return f'CAST({column} AS TEXT) COLLATE "C" = {value}'
-    if isinstance(kind, sa.Uuid):  # kept as such, or as its 32 digits
+    if isinstance(kind, sa.Uuid):  # stored natively, or as 32 digits
         return f"{column} = CAST({value} AS UUID)" if kind.native_uuid else f"{column} = replace({value}, '-', '')"
     if not isinstance(getattr(kind, "impl_instance", kind), sa.String):
         return f"{column} = CAST({value} AS {kind.compile(_DIALECT)})"
     return f'{column} = {value} AND CAST({column} AS TEXT) COLLATE "C" = {value}'
 
 
-#: A default that counts is worked out with the rights of the writer, whoever owns the sequence.
+#: A sequence default is evaluated with the rights of the writer, whoever owns the sequence.
 _SEQUENCES = f"""
 DO $$ DECLARE found text; BEGIN
     FOR found IN SELECT pg_get_serial_sequence('{{table}}', attname) FROM pg_attribute
@@ -173,7 +173,7 @@ DO $$ DECLARE found text; BEGIN
     END LOOP;
 END $$
 """.strip()  # noqa: S608 - the table's name is quoted
-#: Makes the role where it is missing, and lets this user act as it. Roles belong to the whole server.
+#: Creates the role if it is missing, and lets this user act as it. Roles belong to the whole server.
 _MAKE_ROLE = f"""
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
@@ -192,7 +192,7 @@ _MAKE_SCHEMA = (
     f"REVOKE ALL ON SCHEMA {SCHEMA} FROM PUBLIC",
     f"GRANT USAGE ON SCHEMA {SCHEMA} TO {ROLE}",
 )
-#: Lets the role use Lodger's own tables for scripts, which row-level security holds to one tenant.
+#: Grants the role access to Lodger's own tables for scripts; row-level security restricts it to one tenant.
 _OWN_TABLES = (
     f"DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO {ROLE}', current_schema()); END $$",
     f"GRANT SELECT, INSERT, UPDATE, DELETE ON lodger_kv, lodger_documents, lodger_document_index TO {ROLE}",

@@ -1,8 +1,8 @@
-"""Statements for many rows on PostgreSQL: one array for each column, made rows again by ``unnest``.
+"""Statements on many rows on PostgreSQL: one array for each column, converted to rows by ``unnest``.
 
-The statement's text is the same for any number of rows; sending the rows one after the other, even in a pipeline, took four times as
-long. The arrays are written here as PostgreSQL's own text: psycopg looks at every element of a list by itself, which cost more
-than the server's work.
+The statement's text is the same for any number of rows; sending the rows one by one, even in a pipeline, took four
+times as long. The arrays are encoded here as PostgreSQL's text format, because psycopg inspects every element of a
+list, which cost more than the server's work.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ GivenRow = Mapping[str, Any]
 
 
 class Over:
-    """A statement over rows that are given to it as a table named ``given``."""
+    """A statement over rows in a table named ``given``."""
 
     def __init__(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> None:
         self._names = tuple(types)
@@ -24,23 +24,23 @@ class Over:
     def run(
         self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None
     ) -> CursorResult[Any]:
-        """Run it over these rows."""
+        """Run the statement over these rows."""
         found: CursorResult[Any] = connection.execute(self._statement, columns(self._names, rows) | dict(params or {}))
         return found
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
-        """Return its answers about these rows."""
+        """Return the result rows for these rows."""
         return list(self.run(connection, rows, params).all()) if rows else []
 
 
 class Writer:
-    """The same for a statement that returns nothing."""
+    """A statement over rows that returns nothing."""
 
     def __init__(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> None:
         self._over = Over(types, over)
 
     def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
-        """Run it over these rows."""
+        """Run the statement over these rows."""
         self._over.run(connection, rows)
 
 
@@ -51,19 +51,19 @@ class Array(TypeDecorator[list[Any]]):
     cache_ok = True
 
     def process_bind_param(self, value: list[Any] | None, dialect: object) -> str | None:
-        """Write the text."""
+        """Return the text of the array."""
         return None if value is None else array(value)
 
 
 def unnested(types: Mapping[str, ColumnElement[Any]]) -> Any:  # noqa: ANN401 - a table-valued alias
-    """Return rows made of one array for each name, each as :func:`columns` writes it."""
+    """Return a table expression over one array for each name, in the format of :func:`columns`."""
     arrays = [cast(bindparam(name, type_=Text), ARRAY(each.type)) for name, each in types.items()]
     made = [column(name, each.type) for name, each in types.items()]
     return func.unnest(*arrays).table_valued(*made, name="given").render_derived()
 
 
 def columns(names: Sequence[str], rows: Sequence[GivenRow]) -> dict[str, str]:
-    """Return each column of these rows as the text of an array: numbers, text, bytes and None."""
+    """Return each column of these rows as the text of an array of numbers, text, bytes or None."""
     return {name: array([row[name] for row in rows]) for name in names}
 
 

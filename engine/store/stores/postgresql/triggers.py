@@ -1,6 +1,7 @@
-"""Triggers on PostgreSQL that write the changes of a table to the feed: one for each kind of statement, which sees all its rows at once.
+"""Triggers on PostgreSQL that write the changes of a table to the feed: one for each kind of statement, for all its rows at once.
 
-They run with the rights of their owner, so that no writer needs any on Lodger's table. ``TRUNCATE`` names no rows and is not seen.
+They run with the rights of their owner, so that writers need no privilege on Lodger's table. ``TRUNCATE`` is not
+recorded, because it names no rows.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ _SEEN = {
 
 
 def statements(names: IdentifierPreparer, watched: WatchedTable, *, wanted: bool) -> list[str]:
-    """Return the statements that make a table's triggers anew, or only drop them."""
+    """Return the statements that recreate a table's triggers, or only drop them."""
     table = names.format_table(watched.table)
     made = [f"DROP TRIGGER IF EXISTS {NAME}_{verb} ON {table}" for verb in _VERBS]
     if not wanted:
@@ -37,11 +38,11 @@ def statements(names: IdentifierPreparer, watched: WatchedTable, *, wanted: bool
 
 
 def _cast_type(column: Column[Any]) -> str:
-    """Return the type by way of which a column's text is written as Python writes it."""
+    """Return the type to cast a column to, so that its text has Python's format."""
     return "uuid" if isinstance(column.type, Uuid) else "text"
 
 
-#: The function that the triggers call. Lodger's table is named with its schema, whatever the writer's search path.
+#: The function that the triggers call. Lodger's table has its schema in its name, whatever the writer's search path is.
 FUNCTION = f"""
 DO $do$ BEGIN EXECUTE replace($f$
 CREATE OR REPLACE FUNCTION {SCHEMA}.{NAME}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER

@@ -1,4 +1,4 @@
-"""A connection of psycopg's that is closed when the server owes it an answer and stays silent for too long."""
+"""A psycopg connection that is closed if the server does not answer in time."""
 
 from typing import Any, TypeVar
 
@@ -11,11 +11,12 @@ from lodger.engine.store.stores import patience
 T = TypeVar("T")
 
 
-class Answering(psycopg.Connection[Any]):
-    """Everything that waits for the server goes through :meth:`wait`, which looks at the clock ten times a second.
+class WatchedConnection(psycopg.Connection[Any]):
+    """A connection with a time limit on every wait; psycopg calls :meth:`wait`, which checks the clock ten times a second.
 
     Attributes:
-        patience_s: seconds of silence; a thread's own (:class:`lodger.engine.store.stores.patience.Patience`) stands above it.
+        patience_s: maximum time to wait for an answer; a thread's own limit
+            (:class:`lodger.engine.store.stores.patience.Patience`) takes precedence.
     """
 
     patience_s = patience.PATIENCE_S
@@ -25,7 +26,7 @@ class Answering(psycopg.Connection[Any]):
         """Wait as psycopg does.
 
         Raises:
-            psycopg.OperationalError: the server was silent for too long; the connection is closed.
+            psycopg.OperationalError: the server did not answer in time; the connection is closed.
         """
         return super().wait(self._impatient(gen), *args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Connections to SQLite files: pragmas, transactions, the commit watcher, and what SQLite's refusals mean."""
+"""Connections to SQLite files: pragmas, transactions, the commit watcher, and the meaning of SQLite's errors."""
 
 import sqlite3
 from typing import Any
@@ -8,24 +8,24 @@ from sqlalchemy import Connection
 from lodger.engine.core.errors import Unavailable
 
 BUSY_TIMEOUT_MS = 10_000
-#: Execution options of a transaction that only reads.
+#: Execution options of a read-only transaction.
 READ = {"lodger_read": True}
 
 
 def prepare(raw: Any, synchronous: str) -> None:  # noqa: ANN401 - the DBAPI's connection
-    """Set up a new connection of the ledger's."""
-    # The DBAPI's own transaction handling would begin deferred transactions behind our back.
+    """Set up a new connection to the ledger."""
+    # The DBAPI's own transaction handling would begin deferred transactions implicitly.
     raw.isolation_level = None
     for pragma in (
-        # Readers never block the writer nor the writer them; survives kill -9 with the file intact.
+        # Readers never block the writer nor the writer them; the file survives kill -9.
         "journal_mode = WAL",
-        # WAL alone loses the last commits on a power cut: with FULL a mail that left is never sent twice.
+        # WAL with a lower setting loses the last commits on a power failure, and mails could be sent twice.
         f"synchronous = {synchronous}",
-        # Another process may hold the write lock: wait for it instead of failing at once.
+        # Wait for the write lock of another process instead of failing at once.
         f"busy_timeout = {BUSY_TIMEOUT_MS}",
-        # SQLite checks foreign keys only when asked, per connection.
+        # SQLite checks foreign keys only on request, per connection.
         "foreign_keys = ON",
-        # Sorting for a page of history stays off the disk, which may be full.
+        # Sorting a page of history does not use the disk, which may be full.
         "temp_store = MEMORY",
         # 32 MiB of pages: the hot indexes of a million schedules stay in memory.
         "cache_size = -32768",
@@ -41,16 +41,16 @@ def begin(connection: Connection) -> None:
 
 
 class FileWatcher:
-    """A connection to a SQLite file that never writes; see :class:`lodger.engine.store.stores.features.CommitWatcher`."""
+    """Commit watcher that reads a file's version; see :class:`lodger.engine.store.stores.features.CommitWatcher`."""
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         self._unknown = 0
 
     def version(self) -> int:
-        """Return a number that differs after each commit of another connection, of this process or not.
+        """Return a number that changes after each commit of another connection, in any process.
 
-        When the file cannot be asked, the number is one that was never returned.
+        If the file cannot be read, the number is one that was never returned before.
         """
         try:
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -65,7 +65,7 @@ class FileWatcher:
 
 
 def explain(message: str, place: str) -> Unavailable | None:
-    """Return the error for SQLite's message about the host, None for any other message."""
+    """Return the error for a message of SQLite about the host, None for any other message."""
     text = message.lower()
     for sign, code, what, why, fix in _SIGNS:
         if sign in text:

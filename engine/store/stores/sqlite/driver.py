@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter
 
-#: A double tells apart all decimals of so many digits.
+#: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15
-#: SQLite's steps between two looks at the clock.
+#: Virtual machine steps of SQLite between two checks of the clock.
 _STEPS = 20_000
 _LOW = 0xFFFFFFFF
-#: Digits enough that no decimal is rounded.
+#: Enough digits that no decimal is rounded.
 _WHOLE = Context(prec=160)
-#: What SQLite says of a statement beyond its limits.
+#: Messages of SQLite for a statement beyond its limits.
 _TOO_COMPLEX = (
     "Expression tree is too large",
     "too many SQL variables",
@@ -64,7 +64,7 @@ _TOO_COMPLEX = (
 _TRIGGERS = text(
     "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table AND name LIKE :name || '%'"
 )
-#: Asked of the catalogue itself: SQLAlchemy's inspector passes over indexes on expressions.
+#: From the catalog, because SQLAlchemy's inspector omits indexes on expressions.
 _UNIQUE = text(
     'SELECT l.name, i.name FROM pragma_index_list(:table) l, pragma_index_info(l.name) i WHERE l."unique" '
     "UNION ALL SELECT 'the key', name FROM pragma_table_info(:table) WHERE pk > 0"
@@ -74,7 +74,7 @@ _ATTRIBUTE = text("UPDATE lodger_changes SET made_by = :consumer WHERE seq > :la
 
 
 class SqliteDriver(Driver):
-    """SQLite as the ledger's database, and as the platform's."""
+    """SQLite, as the ledger's database and as the platform's."""
 
     name: ClassVar[str] = "sqlite"
 
@@ -105,33 +105,33 @@ class SqliteDriver(Driver):
         return engine
 
     def open_platform(self, url: URL) -> Engine:
-        """Return a pool whose connections check foreign keys."""
+        """Return a pool of connections that check foreign keys."""
         engine = create_engine(url, execution_options={OPTION: self})
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 
     def writer(self) -> AbstractContextManager[object]:
-        """Return a lock: between processes ``BEGIN IMMEDIATE`` does the same."""
+        """Return a lock; between processes ``BEGIN IMMEDIATE`` does the same."""
         return threading.Lock()
 
     @property
     def read_options(self) -> Mapping[str, Any]:
-        """A deferred transaction."""
+        """Options of a deferred transaction."""
         return connections.READ
 
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
-        """Begin where the DBAPI has not."""
+        """Begin a transaction unless the DBAPI has begun one."""
         raw: Any = connection.connection.driver_connection
         if not raw.in_transaction:
-            # Python's driver begins no transaction before the first write, and then one that ignores its busy timeout.
+            # Python's driver begins a transaction only before the first write, and that one ignores its busy timeout.
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN DEFERRED")
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
-        """Explain by the words of the message: SQLite's codes are too coarse."""
+        """Classify the error by its message: SQLite's codes are too coarse."""
         return connections.explain(str(error.orig), place)
 
     def is_transaction_lost(self, connection: Connection) -> bool:
-        """``RAISE(ROLLBACK)``, ``ON CONFLICT ROLLBACK`` and sometimes a full disk end the whole transaction."""
+        """Return True after ``RAISE(ROLLBACK)``, ``ON CONFLICT ROLLBACK`` and sometimes a full disk."""
         if connection.closed:
             return False
         raw = connection.connection.driver_connection
@@ -141,7 +141,7 @@ class SqliteDriver(Driver):
         """Return a watcher of the file's version."""
         return connections.FileWatcher(str(url.database))
 
-    # Statements for many rows
+    # Statements on many rows
 
     def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return SQLite's INSERT."""
@@ -157,11 +157,11 @@ class SqliteDriver(Driver):
         return EachRow(each, over)
 
     def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
-        """Compile a question over VALUES."""
+        """Compile a query over VALUES."""
         return Over(tuple(types), over)
 
     def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
-        """Join: SQLite begins with the rows that are given."""
+        """Join the tables: SQLite begins with the given rows."""
         return wanted.add_columns(*given.c).select_from(given).where(*conditions)
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
@@ -169,7 +169,7 @@ class SqliteDriver(Driver):
         return column.in_(bindparam(name, expanding=True))
 
     def unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Put a sign before the column, as SQLite's manual says."""
+        """Return the column with a unary plus, which disables indexes according to SQLite's manual."""
         sql: Any = literal_column(f"+{column.compile(dialect=sqlite.dialect())}", type_=column.type)
         found: ColumnElement[Any] = sql
         return found
@@ -182,7 +182,7 @@ class SqliteDriver(Driver):
         return _NAMES
 
     def bytewise_sql(self, text: str) -> str:
-        """Collate: SQLite's own texts are code points."""
+        """Return the text with the BINARY collation, which compares code points."""
         return f"({text} COLLATE BINARY)"
 
     def transaction_number_sql(self) -> str:
@@ -202,11 +202,11 @@ class SqliteDriver(Driver):
         return SqliteJsonPath(body, parts, tag)
 
     def json_number(self, value: float) -> ColumnElement[Any]:
-        """Bind it as it is: whole numbers and doubles compare exactly."""
+        """Bind the value unchanged: integers and doubles compare exactly."""
         return literal(value)
 
     def decimal_column(self, column: Column[Any]) -> ColumnElement[Any]:
-        """Read the double: SQLAlchemy's own decimals warn and round through floats."""
+        """Return the column as a double: SQLAlchemy's decimals warn and round through floats."""
         return type_coerce(column, Float())
 
     def decimal_value(self, value: Decimal) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
@@ -220,12 +220,12 @@ class SqliteDriver(Driver):
         return Float()
 
     def exact_sum(self, column: ColumnElement[Any], scale: int | None) -> list[ColumnElement[Any]]:
-        """Sum two halves: SQLite's sum of whole numbers fails beyond 64 bits."""
+        """Return two halves: SQLite's sum of integers fails beyond 64 bits."""
         if scale is not None:
             column = cast(func.round(column * 10**scale), Integer())
         return [func.sum(column.op(">>")(32)), func.sum(column.op("&")(_LOW)), func.count(column)]
 
-    # Reading and writing tenants' rows
+    # Reads and writes of tenants' rows
 
     def rows_up_to(
         self,
@@ -235,7 +235,7 @@ class SqliteDriver(Driver):
         max_bytes: int,
         min_rows: int,
     ) -> tuple[list[Any], bool]:
-        """Step through the rows, which SQLite hands out one by one."""
+        """Step through the rows, which SQLite returns one by one."""
         found: list[Any] = []
         weight = 0
         with connection.execute(statement) as rows:
@@ -248,7 +248,7 @@ class SqliteDriver(Driver):
 
     @contextmanager
     def time_limit(self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]) -> Iterator[None]:
-        """Look at the clock every some thousand steps."""
+        """Check the clock every some thousand steps."""
         raw = connection.connection.driver_connection
         assert raw is not None
         end = elapsed_s() + seconds
@@ -263,35 +263,35 @@ class SqliteDriver(Driver):
             raw.set_progress_handler(None, 0)
 
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
-        """Tell by the words of the message."""
+        """Classify the error by its message."""
         if isinstance(error, OperationalError) and any(sign in str(error.orig) for sign in _TOO_COMPLEX):
             return QueryRefusal.TOO_COMPLEX
         return QueryRefusal.UNREADABLE if isinstance(error, DataError) else None
 
     def is_read_only_view(self, error: DBAPIError) -> bool:
-        """Tell by the words of the message."""
+        """Classify the error by its message."""
         return "because it is a view" in str(error.orig)
 
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Read the catalogue."""
+        """Query the catalog."""
         found: dict[str, list[str | None]] = {}
         for label, column in connection.execute(_UNIQUE, {"table": table.name}):
             found.setdefault(label, []).append(column)
         return found
 
-    # The feed of changes
+    # The change feed
 
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Read the catalogue."""
+        """Query the catalog."""
         return int(connection.scalar(_TRIGGERS, {"table": table.name, "name": prefix}) or 0)
 
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
-        """Note the last change: triggers know no settings."""
+        """Return the number of the last change: triggers of SQLite cannot read settings."""
         last: int | None = connection.scalar(_LAST_CHANGE)
         return last
 
     def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:
-        """Write the consumer into the changes since."""
+        """Store the consumer in the changes since."""
         connection.execute(_ATTRIBUTE, {"consumer": consumer, "last": since})
 
     def trigger_statements(self, watched: WatchedTable, *, wanted: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""The value at a path of a JSON text, in SQLite's JSON functions; see :class:`lodger.engine.store.stores.features.JsonPath`."""
+"""JSON paths in SQLite's JSON functions; see :class:`lodger.engine.store.stores.features.JsonPath`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,25 +17,25 @@ class SqliteJsonPath:
     _TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}  # noqa: RUF012 - never changed
 
     def __init__(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> None:
-        # It is bound, and its parts are plain names.
+        # The path is a bound value, and its parts are plain names.
         self._body = body
         self._path = "$." + ".".join(f'"{part}"' for part in parts)
         self._time = f'{self._path}."{tag}"'
         self._kind = func.json_type(body, self._path)
 
     def missing(self) -> Clause:
-        """Whether nothing or null is there."""
+        """Whether the value is missing or null."""
         return (self._kind.is_(None)) | (self._kind == "null")
 
     def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
-        """Return whether a value of this class is there, and the value."""
+        """Return whether the value has this type rank, and the value."""
         path = self._time if rank == TIME else self._path
         names = self._TYPES[rank]
         kind = func.json_type(self._body, path)
         return (kind == names[0] if len(names) == 1 else kind.in_(names)), func.json_extract(self._body, path)
 
     def rank(self) -> ColumnElement[Any]:
-        """Return the class: :mod:`lodger.engine.store.stores.features`."""
+        """Return the type rank: :mod:`lodger.engine.store.stores.features`."""
         return case(
             (self.missing(), NULL),
             (self.held(BOOLEAN)[0], BOOLEAN),
@@ -46,7 +46,7 @@ class SqliteJsonPath:
         )
 
     def values(self) -> list[ColumnElement[Any]]:
-        """Return what is compared within the class; NULL for lists, objects and missing values."""
+        """Return the value; NULL for lists, objects and missing values."""
         value = case(
             (self._kind == "object", func.json_extract(self._body, self._time)),
             (self._kind == "array", null()),
@@ -55,6 +55,6 @@ class SqliteJsonPath:
         return [value]
 
     def numbers(self) -> ColumnElement[Any]:
-        """Return the number as a double, NULL for anything else."""
+        """Return the number as a double, NULL for other values."""
         there, value = self.held(NUMBER)
         return case((there, value * 1.0), else_=null())

@@ -1,7 +1,8 @@
-"""Statements for many rows on SQLite: plain values, a hundred rows in one statement.
+"""Statements on many rows on SQLite: plain values, a hundred rows in one statement.
 
-Working out bound values for each row cost as much as the row. A hundred rows at once cost half of what a hundred statements do,
-and the DBAPI releases the interpreter's lock once instead of a hundred times: another thread may keep it for five milliseconds each time.
+Binding the values of a row separately cost as much as the row itself. A hundred rows at once cost half of a hundred
+statements, and the DBAPI releases the interpreter's lock once instead of a hundred times: another thread may keep it
+for five milliseconds each time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,18 +16,18 @@ from sqlalchemy.dialects import sqlite
 
 GivenRow = Mapping[str, Any]
 _DIALECT = sqlite.dialect(paramstyle="qmark")
-#: Rows of one statement; what is left over is sent row by row.
+#: Rows of one statement; the remainder is sent row by row.
 TOGETHER = 100
-#: Rows of one question: few different texts, which SQLite parses once.
+#: Rows of one query: few different texts, which SQLite parses only once.
 _SIZES = (1, 8, 64, 512)
 
 
 class EachRow:
-    """A statement as SQLite's own text, run with tuples: for many rows a hundred at once.
+    """A statement as SQLite text that runs with tuples, a hundred rows at once where possible.
 
     Args:
         each: builds the statement for one row.
-        over: builds it for all rows of a table.
+        over: builds the statement for a table of rows.
     """
 
     def __init__(self, each: Callable[[], Any], over: Callable[[Any], Any]) -> None:
@@ -40,7 +41,7 @@ class EachRow:
     def _prepare(self, row: GivenRow) -> "Over":
         compiled = self._each().compile(dialect=_DIALECT)
         self._names = list(compiled.positiontup or ())
-        # The statement's own bound values, such as a fixed state, stand among those of the rows.
+        # The statement's own bound values, such as a fixed state, are mixed with those of the rows.
         self._fixed = {name: compiled.params[name] for name in self._names if name not in row}
         self._text = str(compiled)
         self._whole = Over(tuple(name for name in self._names if name not in self._fixed), self._over)
@@ -55,7 +56,7 @@ class EachRow:
         return list(map(itemgetter(*names), rows))
 
     def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
-        """Run it for each of these rows."""
+        """Run the statement for each of these rows."""
         whole, done = self._whole or self._prepare(rows[0]), 0
         while len(rows) - done >= TOGETHER:
             whole.run(connection, rows[done : done + TOGETHER])
@@ -65,11 +66,11 @@ class EachRow:
 
 
 class Over:
-    """A statement as SQLite's own text over rows that stand before it, as a table named ``given``.
+    """A statement as SQLite text over rows in a common table expression named ``given``.
 
     Args:
-        names: the columns of that table.
-        over: builds the statement; its values beside the rows are given to :meth:`run`, or are its own.
+        names: columns of that table.
+        over: builds the statement; its other bound values are arguments of :meth:`run`, or constants.
     """
 
     def __init__(self, names: tuple[str, ...], over: Callable[[Any], Any]) -> None:
@@ -94,7 +95,7 @@ class Over:
     def run(
         self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None
     ) -> CursorResult[Any]:
-        """Run it over these rows; each number of rows has a text of its own."""
+        """Run the statement over these rows; each number of rows has its own text."""
         text, values = self._text(len(rows)), self._fixed | dict(params or {})
         if len(self._names) == 1:
             given: list[Any] = [row[self._names[0]] for row in rows]
@@ -103,7 +104,7 @@ class Over:
         return connection.exec_driver_sql(text, (*given, *(values[name] for name in self._positions)))
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
-        """Ask about any number of rows, some hundred at once; a row of nulls fills what is left, and matches nothing."""
+        """Query any number of rows, some hundred at once; rows of nulls, which match nothing, fill the last batch."""
         found: list[Any] = []
         done = 0
         while done < len(rows):

@@ -13,7 +13,7 @@ _NOW = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
 
 
 def statements(names: IdentifierPreparer, watched: WatchedTable, *, wanted: bool) -> list[str]:
-    """Return the statements that make a table's triggers anew, or only drop them."""
+    """Return the statements that recreate a table's triggers, or only drop them."""
     named = {verb: names.quote(f"{NAME}_{verb}_{watched.table.name}") for verb in _VERBS}
     made = [f"DROP TRIGGER IF EXISTS {name}" for name in named.values()]
     return made + [_trigger(names, watched, verb, name) for verb, name in named.items()] if wanted else made
@@ -42,7 +42,7 @@ def _trigger(names: IdentifierPreparer, watched: WatchedTable, verb: str, name: 
 
 
 def _text(column: Column[Any], named: str) -> str:
-    """Return SQL for the text of a column; UUIDs are kept as their digits."""
+    """Return SQL for the text of a column; UUIDs are stored as their digits."""
     if not isinstance(column.type, Uuid):
         return f"CAST({named} AS TEXT)"
     parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
