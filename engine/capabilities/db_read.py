@@ -103,7 +103,7 @@ def _included(session: Session, rows: Dataset, asked: list[str] | None) -> list[
     known = relations(rows, session.datasets, partial(_may_read, session)) if asked else {}
     for name in asked or ():
         if name not in known:
-            raise bad_request(f"{rows.name} leads to: {', '.join(sorted(known)) or 'nothing'}")
+            raise bad_request(f"{rows.name} has the relations: {', '.join(sorted(known)) or 'none'}")
     return [known[name] for name in dict.fromkeys(asked or ())]
 
 

@@ -24,8 +24,6 @@ def __getattr__(name: str) -> object:
     except ModuleNotFoundError as missing:
         if missing.name != "httpx2":
             raise
-        text = (
-            "asking a server needs httpx2, which the base of Lodger is installed without: pip install 'lodger[client]'"
-        )
+        text = "the client needs httpx2, which is not installed: pip install 'lodger[client]'"
         raise ModuleNotFoundError(text, name=missing.name) from missing
     return getattr(home, name)

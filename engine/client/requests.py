@@ -43,17 +43,19 @@ def connection(url: str | None, token: str | None) -> tuple[str, dict[str, str]]
     url = (url or os.environ.get(SERVER, "")).rstrip("/").removesuffix("/api/v1")
     token = token or os.environ.get(TOKEN, "")
     if not url:
-        raise InputError("server_missing", "no server was named", fix=f"give its address, or set {SERVER}")
+        raise InputError("server_missing", "no server address is given", fix=f"give the address, or set {SERVER}")
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.username:
         raise InputError(
             "server_invalid",
-            f"{url!r} is no server's address",
-            fix="such as https://lodger.example.com or http://127.0.0.1:8750",
+            f"{url!r} is not the address of a server",
+            fix="write it like https://lodger.example.com or http://127.0.0.1:8750",
         )
     if not token or not token.isascii() or not token.isprintable():
         raise InputError(
-            "token_missing", "no token was given", fix=f"give one, or set {TOKEN}; lodger token create makes one"
+            "token_missing",
+            "the request has no token",
+            fix=f"give a token, or set {TOKEN}; lodger token create creates one",
         )
     return url, {"authorization": f"Bearer {token}", "user-agent": f"lodger/{VERSION}"}
 
@@ -114,9 +116,9 @@ def _segment(what: str, name: str) -> str:
     if name in {"", ".", ".."} or "/" in name or "\\" in name:
         raise InputError(
             "name_invalid",
-            f"{name!r} is no {what}",
-            why="a name is one segment of an address: not empty, without / or \\, and not . or ..",
-            fix="check it",
+            f"{what} cannot be {name!r}",
+            why="a name is one segment of a URL: not empty, without / or \\, and not . or ..",
+            fix="check the name",
         )
     return quote(name, safe="")
 
@@ -128,9 +130,9 @@ def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
             return route
     raise InputError(
         "verb_local",
-        f"{operation.name} cannot be asked of a server like this",
-        why=operation.declared.local or "it has no route for these arguments",
-        fix="use the engine itself, or give the tenant too",
+        f"{operation.name} cannot be sent to a server with these arguments",
+        why=operation.declared.local or "the HTTP API has no route for them",
+        fix="give the tenant too, or use the Python API of the engine",
     )
 
 
@@ -205,7 +207,7 @@ def result_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the v
     except (ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             "answer_unreadable",
-            "this version cannot read the server's answer",
+            "the client cannot read the server's answer",
             why=str(error)[:300],
             fix="use a client of the server's version",
         ) from error
@@ -219,9 +221,9 @@ def error_of(status: int, content: bytes) -> Exception:
     except (ValueError, KeyError, TypeError):
         return Unavailable(
             "answer_unreadable",
-            f"the server answered {status} and nothing of Lodger's",
+            f"the server answered {status} without a Lodger error",
             why=content[:200].decode("utf-8", "replace"),
-            fix="check the address: it ends before /api/v1",
+            fix="check the address; it ends before /api/v1",
         )
     known = {"type", "title", "status", "detail", "code", "why", "fix", "index"}
     details = {name: value for name, value in body.items() if name not in known}

@@ -61,11 +61,11 @@ def similar_codes(text: str) -> list[str]:
 
 _HEAD = """# Errors, outcomes and reasons
 
-Made by `python -m lodger.engine.core.error_table` from the table in `engine/core/error_table.toml`. Every error has a code, says what
-happened and why, and how to fix it; codes are stable, texts may change. `lodger errors CODE` explains one.
+Made by `python -m lodger.engine.core.error_table` from the table in `engine/core/error_table.toml`. Every error has a code and says what
+happened, why, and how to fix it. Codes are stable; texts may change. `lodger errors CODE` explains one.
 
 A number is the status over HTTP (in Python: `InputError` 422, `NotFound` 404, `Conflict` 409, `Unavailable` 503). `command line`: only
-that shows it. `script`: a script can catch it from a host call.
+the command line shows it. `script`: a script can catch it from a host call.
 """
 _SECTIONS = (
     ("Errors", lambda row: set(row.met) - {OUTCOME, REASON}),

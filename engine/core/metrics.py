@@ -35,55 +35,63 @@ class MetricSpec:
 
 METRICS: tuple[MetricSpec, ...] = (
     MetricSpec(
-        "lodger_slots_total", "counter", "slots that ticks of this process accounted; a gap counts once", ("became",)
+        "lodger_slots_total",
+        "counter",
+        "slots that ticks of this process turned into rows; a gap counts once",
+        ("became",),
     ),
-    MetricSpec("lodger_attempts_total", "counter", "attempts that ended on this process's nodes", ("outcome",)),
-    MetricSpec("lodger_lateness_seconds", "histogram", "from due to start of attempts of slots"),
-    MetricSpec("lodger_attempt_seconds", "histogram", "what attempts took"),
-    MetricSpec(
-        "lodger_lost_commits_total", "counter", "attempts whose end came too late: another node had their action"
-    ),
+    MetricSpec("lodger_attempts_total", "counter", "attempts that ended on nodes of this process", ("outcome",)),
+    MetricSpec("lodger_lateness_seconds", "histogram", "time from due to start of attempts of slots"),
+    MetricSpec("lodger_attempt_seconds", "histogram", "wall time of attempts"),
+    MetricSpec("lodger_lost_commits_total", "counter", "attempts that ended after another node had taken their action"),
     MetricSpec("lodger_leases_lost_total", "counter", "times a node of this process lost its lease"),
-    MetricSpec("lodger_rescued_total", "counter", "actions that this process took from silent nodes"),
-    MetricSpec("lodger_expired_total", "counter", "actions that this process found expired"),
-    MetricSpec("lodger_slow_total", "counter", "runs that took longer than is usual for their schedule"),
+    MetricSpec("lodger_rescued_total", "counter", "actions that this process took back from lost nodes"),
+    MetricSpec("lodger_expired_total", "counter", "actions that this process marked as expired"),
+    MetricSpec("lodger_slow_total", "counter", "runs that took much longer than usual for their schedule"),
     MetricSpec("lodger_slowdowns_total", "counter", "schedules whose runs have become slower", ("onset",)),
     MetricSpec(
-        "lodger_faults_total", "counter", "rounds of a node's services that failed and were tried again", ("service",)
+        "lodger_faults_total", "counter", "rounds of a node's services that failed and were retried", ("service",)
     ),
     MetricSpec(
         "lodger_hooks_dropped_total",
         "counter",
-        "events that no hook was told of, because the hooks were too slow",
+        "events dropped because a hook was too slow",
         ("hook",),
     ),
-    MetricSpec("lodger_running", "gauge", "attempts that run on this process's nodes"),
+    MetricSpec("lodger_running", "gauge", "running attempts on nodes of this process"),
     MetricSpec(
         "lodger_node_saturation",
         "gauge",
-        "part of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
+        "fraction of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
     ),
-    MetricSpec("lodger_loop_lag_seconds", "gauge", "how late the event loop of a node was in its last look"),
+    MetricSpec("lodger_loop_lag_seconds", "gauge", "delay of a node's event loop when last measured"),
     MetricSpec(
         "lodger_feed_held_seconds",
         "gauge",
-        "how long the oldest committed change has waited to be readable",
+        "age of the oldest committed change that is not yet readable",
         ("database",),
     ),
     MetricSpec(
-        "lodger_feed_held", "gauge", "committed changes that an older transaction keeps unreadable", ("database",)
+        "lodger_feed_held",
+        "gauge",
+        "committed changes that are not yet readable because of an older transaction",
+        ("database",),
     ),
-    MetricSpec(
-        "lodger_actions", "gauge", "actions that wait and could start, that run, that are sealed", ("state",), "ledger"
-    ),
-    MetricSpec("lodger_overdue", "gauge", "actions and clocks that should have gone on ten seconds ago", (), "ledger"),
-    MetricSpec("lodger_overdue_seconds", "gauge", "how long the oldest of them has been due", (), "ledger"),
+    MetricSpec("lodger_actions", "gauge", "actions that are ready, running or sealed", ("state",), "ledger"),
+    MetricSpec("lodger_overdue", "gauge", "actions and schedules more than ten seconds overdue", (), "ledger"),
+    MetricSpec("lodger_overdue_seconds", "gauge", "time since the most overdue of them was due", (), "ledger"),
     MetricSpec("lodger_nodes", "gauge", "nodes by state", ("state",), "ledger"),
-    MetricSpec("lodger_outbox", "gauge", "mails and webhooks that wait or have failed for good", ("state",), "ledger"),
     MetricSpec(
-        "lodger_blocked_sessions", "gauge", "database sessions that have waited for a lock for a second", (), "ledger"
+        "lodger_outbox", "gauge", "mails and webhooks that wait or have failed permanently", ("state",), "ledger"
     ),
-    MetricSpec("lodger_blocked_seconds", "gauge", "how long the first of them has waited", (), "ledger"),
+    MetricSpec(
+        "lodger_blocked_sessions",
+        "gauge",
+        "database sessions that have waited for a lock for more than a second",
+        (),
+        "ledger",
+    ),
+    MetricSpec("lodger_blocked_seconds", "gauge", "longest wait of these sessions", (), "ledger"),
 )
 _BY_NAME = {spec.name: spec for spec in METRICS}
 _OF_PROCESS = [spec for spec in METRICS if spec.of == "process"]

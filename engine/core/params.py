@@ -57,34 +57,42 @@ def read_fields(declared: Mapping[str, Any] | None) -> tuple[Field, ...] | None:
 
 def _field(name: object, body: object) -> Field:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _undeclared(f"{name!r} cannot name a param", "a name is a letter and up to 59 of letters, digits and _")
+        raise _undeclared(
+            f"{name!r} cannot be the name of a param", "a name is a letter and up to 59 letters, digits and _"
+        )
     if not isinstance(body, Mapping) or set(body) - {"type", "required", "default", "min", "max", "choices", "help"}:
         raise _undeclared(
-            f"param {name}: {body!r} declares nothing", "it has type, required, default, min, max, choices, help"
+            f"param {name}: {body!r} is not a declaration",
+            "a declaration is an object with type, required, default, min, max, choices, help",
         )
     field = Field(name, **{**body, "type": body.get("type", "text"), "choices": tuple(body.get("choices") or ())})
     if field.type not in TYPES:
         raise _undeclared(f"param {name}: there is no type {field.type!r}", "one of: " + ", ".join(TYPES))
     if (field.type == "choice") != bool(field.choices) or not all(isinstance(each, str) for each in field.choices):
-        raise _undeclared(f"param {name}: choices go with type choice", "a choice has one text or more to choose from")
+        raise _undeclared(
+            f"param {name}: the choices are missing or not allowed",
+            "type choice, and only this type, has a list of texts as choices",
+        )
     for edge in (field.min, field.max):
         if edge is not None and (
             isinstance(edge, bool) or not isinstance(edge, int | float) or not math.isfinite(edge)
         ):
-            raise _undeclared(f"param {name}: {edge!r} is no bound", "min and max are numbers")
+            raise _undeclared(f"param {name}: {edge!r} cannot be a bound", "min and max are numbers")
     if not isinstance(field.required, bool) or not isinstance(field.help, str) or len(field.help) > MAX_HELP:
-        raise _undeclared(f"param {name}: required is true or false, help a text of at most {MAX_HELP} letters", "")
+        raise _undeclared(
+            f"param {name}: required is true or false, and help is a text of at most {MAX_HELP} characters", ""
+        )
     if field.default is not None:
         try:
             _value(field, field.default)
         except InputError as refused:
-            raise _undeclared(f"param {name}: its own default does not satisfy it", refused.what) from None
+            raise _undeclared(f"param {name}: the default is not a valid value", refused.what) from None
     return field
 
 
 def _undeclared(what: str, why: str) -> InputError:
     return InputError(
-        "fields_invalid", what, why=why, fix='such as {"days": {"type": "integer", "min": 1, "default": 7}}'
+        "fields_invalid", what, why=why, fix='write for example {"days": {"type": "integer", "min": 1, "default": 7}}'
     )
 
 
@@ -110,7 +118,7 @@ def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:  # no
         return params
     given = {} if params is None else params
     if not isinstance(given, Mapping):
-        raise _refused("", "the params are not an object", "they are given by name")
+        raise _refused("", "the params are not an object", "params are an object of values by name")
     known = {field.name for field in fields}
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:
@@ -122,7 +130,7 @@ def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:  # no
         value = given.get(field.name)
         if value is None:
             if field.required and field.default is None:
-                raise _refused(field.name, f"param {field.name} is missing", field.help or f"it is a {field.type}")
+                raise _refused(field.name, f"param {field.name} is missing", field.help or f"its type is {field.type}")
             if field.default is not None:
                 found[field.name] = field.default
         else:
@@ -152,7 +160,7 @@ def _value(field: Field, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         size = len(value)
     else:
         _require(
-            isinstance(value, str) and len(value) <= MAX_TEXT, name, value, f"a text of at most {MAX_TEXT} letters"
+            isinstance(value, str) and len(value) <= MAX_TEXT, name, value, f"a text of at most {MAX_TEXT} characters"
         )
         size = len(value)
     if size is not None:
@@ -172,9 +180,13 @@ def _require(satisfied: bool, name: str, value: object, rule: str) -> None:
     if not satisfied:
         shown = repr(value)
         raise _refused(
-            name, f"param {name} cannot be {shown if len(shown) <= 100 else shown[:99] + '…'}", f"it is {rule}"
+            name,
+            f"param {name} cannot be {shown if len(shown) <= 100 else shown[:99] + '…'}",
+            f"the value must be {rule}",
         )
 
 
 def _refused(name: str, what: str, why: str) -> InputError:
-    return InputError("params_invalid", what, why=why, fix="give what the script's fields say", param=name)
+    return InputError(
+        "params_invalid", what, why=why, fix="give values that the script's declared params allow", param=name
+    )

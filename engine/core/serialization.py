@@ -15,7 +15,7 @@ def to_jsonable(value: object) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
     except PydanticSerializationError as error:
-        raise TypeError(f"{type(value).__name__} has no JSON shape") from error
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON") from error
 
 
 @cache

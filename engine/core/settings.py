@@ -406,7 +406,7 @@ def load(**overrides: Any) -> Settings:
         if name not in _warned:
             _warned.add(name)
             meant = f"; did you mean {nearest}?" if nearest else ""
-            _journal.warning("the environment variable %s is no setting and changes nothing%s", name, meant)
+            _journal.warning("the environment variable %s is not a setting and has no effect%s", name, meant)
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
@@ -417,7 +417,7 @@ def load(**overrides: Any) -> Settings:
             "setting_invalid",
             f"setting {PREFIX}{name.upper()} cannot be {first['input']!r}",
             why=first["msg"],
-            fix="lodger config show lists every setting with its unit and default",
+            fix="see lodger config show: every setting with its unit and default",
             setting=name,
         ) from None
 

@@ -92,11 +92,11 @@ def read_bytes(value: Any) -> bytes:
     """
     text = value.get(BYTES) if isinstance(value, dict) and len(value) == 1 else None
     if not isinstance(text, str):
-        raise bad_request("bytes are an Uint8Array")
+        raise bad_request("bytes are a Uint8Array")
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise bad_request("bytes are an Uint8Array") from None
+        raise bad_request("bytes are a Uint8Array") from None
 
 
 def normal(value: Any) -> Any:
@@ -142,11 +142,11 @@ def _scan(text: str, depth: int, nodes: int) -> None:
         raise _too_many(nodes)
     steps = bare.encode("ascii", "ignore").translate(_STEP, _OTHER)
     if len(steps) > depth and max(accumulate(memoryview(steps).cast("b"))) > depth:
-        raise bad_request(f"the arguments are nested more than {depth} deep")
+        raise bad_request(f"the arguments are nested more than {depth} levels deep")
 
 
 def _too_many(nodes: int) -> CallRefused:
-    return bad_request(f"the arguments hold more than {nodes} values")
+    return bad_request(f"the arguments have more than {nodes} values")
 
 
 #: A text that does not end runs to the end of all: the quotes in it are not tried one after another.
@@ -167,7 +167,7 @@ def _looks_large(text: str) -> bool:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise bad_request("an object names one key twice")
+        raise bad_request("an object has a key twice")
     return found
 
 
@@ -201,12 +201,12 @@ def _characters(value: Any) -> None:
         item = stack.pop()
         if isinstance(item, str):
             if "\0" in item:
-                raise bad_request("text may not hold NUL characters")
+                raise bad_request("text must not have NUL characters")
             if not item.isascii():
                 try:
                     item.encode()
                 except UnicodeEncodeError:
-                    raise bad_request("text holds half of a surrogate pair") from None
+                    raise bad_request("text has a lone surrogate") from None
         elif isinstance(item, dict):
             stack.extend(item)
             stack.extend(item.values())

@@ -19,7 +19,7 @@ CLOSED_4: tuple[tuple[str, str], ...] = (
     ("10.0.0.0/8", "private"),
     ("100.64.0.0/10", "shared by carriers; a metadata service (100.100.100.200)"),
     ("127.0.0.0/8", "loopback"),
-    ("168.63.129.16/32", "a cloud's wire server"),
+    ("168.63.129.16/32", "a cloud provider's host service"),
     ("169.254.0.0/16", "link-local; metadata services (169.254.169.254, 169.254.170.2)"),
     ("172.16.0.0/12", "private"),
     ("192.0.0.0/24", "protocol assignments; a metadata service (192.0.0.192)"),
@@ -61,7 +61,7 @@ def closed(address: Address) -> str | None:
     if isinstance(address, IPv4Address):
         return next((why for network, why in _closed_4 if address in network), None)
     if address.scope_id is not None:
-        return "names an interface of this machine"
+        return "has the zone of a network interface"
     if address in NAT64:
         return closed(IPv4Address(int(address) & 0xFFFFFFFF))
     if address not in _open_6:
@@ -101,5 +101,8 @@ def _network(text: str) -> Network:
         return ip_network(text)
     except ValueError as error:
         raise InputError(
-            "network_invalid", f"{text!r} is no network", why=str(error), fix="write it like 10.1.2.0/24 or fd00:1::/64"
+            "network_invalid",
+            f"{text!r} is not a network",
+            why=str(error),
+            fix="write it like 10.1.2.0/24 or fd00:1::/64",
         ) from None

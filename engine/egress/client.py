@@ -82,29 +82,29 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
                 ):
                     wait = pace.turn(key, end - loop.time())
                     if wait is None:
-                        raise TooLate("no turn at that host in time")
+                        raise TooLate("the request rate to this host stayed too high until the timeout")
                     await asyncio.sleep(wait)
                 status, reason, headers, body = await _hop(rules, request, asked)
                 elsewhere = _elsewhere(status, headers) if request.redirect is not Redirect.MANUAL else None
                 if elsewhere is None:
                     return Answer(status, reason, str(asked.target), headers, body, hop > 0, asked.sent, asked.received)
                 if request.redirect is Redirect.ERROR:
-                    raise Cut("it points elsewhere, which was to be an error")
+                    raise Cut("the answer is a redirect, and redirect is error")
                 _go_on(asked, status, elsewhere)
             raise Refused(f"more than {MAX_HOPS} redirects")
     except TimeoutError:
-        raise TooLate(f"{request.total_s} s are over") from None
+        raise TooLate(f"no complete answer within {request.total_s} s") from None
 
 
 def require_allowed(rules: Rules, request: Request, target: Target) -> None:
     """Raise Refused unless the target's port, origin and address are allowed."""
     origin = target.origin
     if origin.port not in rules.ports:
-        raise Refused(f"port {origin.port}")
+        raise Refused(f"port {origin.port} is not allowed")
     if not request.allowed(origin):
         raise Refused(f"{origin} is not granted")
     if target.address is None and ("." not in origin.host or origin.host.endswith(".localhost")):
-        raise Refused(f"{origin.host} is a name of this machine or its network")
+        raise Refused(f"{origin.host} is a name of this machine or its local network")
 
 
 async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str, Headers, bytes]:
@@ -159,13 +159,13 @@ def _origin(target: Target) -> httpcore2.Origin:
 
 def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
     if sum(len(name) + len(value) for name, value in found) > MAX_HEADERS:
-        raise TooLarge("its headers")
+        raise TooLarge("the headers are too large")
     return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in found)
 
 
 async def _body(request: Request, asked: _Asked, response: httpcore2.Response, headers: Headers) -> bytes:
     if response.status == 101:
-        raise Cut("it wants another protocol")
+        raise Cut("the server switches to another protocol")
     body = Body(",".join(value for name, value in headers if name == "content-encoding"), request.max_body)
     try:
         async for part in response.aiter_stream():
@@ -188,7 +188,7 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
     try:
         asked.target = targets.read(joined_url(str(before), location))
     except ValueError:
-        raise Refused("the redirect names no URL") from None
+        raise Refused("the redirect has no valid URL") from None
     if (status == 303 and asked.method != "HEAD") or (status in (301, 302) and asked.method == "POST"):
         asked.method, asked.body = "GET", b""
         asked.headers = tuple((name, value) for name, value in asked.headers if not name.startswith("content-"))

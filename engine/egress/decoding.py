@@ -52,7 +52,7 @@ class Body:
                 self._keep(self._inflate.decompress(data, _STEP))
                 data = self._inflate.unconsumed_tail
         except zlib.error:
-            raise Cut("the body is not in its encoding") from None
+            raise Cut("the body does not match its Content-Encoding") from None
 
     def _sniffed(self, data: bytes) -> bytes:
         # deflate is zlib's format by the standard and bare deflate in some servers: the first two bytes tell.
@@ -69,7 +69,7 @@ class Body:
         if len(self._parts) > self._maximum:
             raise TooLarge(f"more than {self._maximum} bytes")
         if self._inflate is not None and len(self._parts) > max(_ENOUGH, MAX_RATIO * self._taken):
-            raise TooLarge(f"more than {MAX_RATIO} bytes for one")
+            raise TooLarge(f"the body is compressed by more than a factor of {MAX_RATIO}")
 
     @property
     def taken(self) -> int:
@@ -80,9 +80,9 @@ class Body:
         """Return the body after its last chunk."""
         if self._inflate is not None and self._taken:
             if not self._inflate.eof:
-                raise Cut("the body ends before its end")
+                raise Cut("the compressed body is incomplete")
             if self._inflate.unused_data:
-                raise Cut("something follows the body")
+                raise Cut("data follows the compressed body")
         return bytes(self._parts)
 
 
@@ -93,4 +93,4 @@ def _decoder(encoding: str) -> "zlib._Decompress | None":
         return zlib.decompressobj(16 + zlib.MAX_WBITS)
     if encoding == "deflate":
         return zlib.decompressobj()
-    raise Cut(f"an encoding that was not asked for: {encoding[:40]!r}")
+    raise Cut(f"unexpected Content-Encoding: {encoding[:40]!r}")

@@ -33,13 +33,13 @@ def checked(given: Iterable[tuple[str, str]]) -> Headers:
     made = tuple((name.lower(), value) for name, value in given)
     for name, value in made:
         if not _NAME.fullmatch(name):
-            raise CallRefused("bad_header", "a header's name is letters, digits and !#$%&'*+.^_`|~-")
+            raise CallRefused("bad_header", "the name of a header has letters, digits and !#$%&'*+.^_`|~-")
         if name in FORBIDDEN or name.startswith(_FORBIDDEN_BEGINNINGS):
             raise CallRefused("bad_header", f"the header {name} cannot be set")
         if not _VALUE.fullmatch(value):
             raise CallRefused("bad_header", f"the value of {name} is not one line of Latin-1 text")
     if len(made) > MAX or sum(len(name) + len(value) for name, value in made) > MAX_BYTES:
-        raise CallRefused("bad_header", f"at most {MAX} headers with {MAX_BYTES} letters in all can be sent")
+        raise CallRefused("bad_header", f"at most {MAX} headers with {MAX_BYTES} characters in total can be sent")
     return made
 
 

@@ -48,7 +48,7 @@ class Measured(AsyncNetworkStream):
         data = await self._beneath.read(max_bytes, timeout)
         self.maximum -= len(data)
         if self.maximum < 0:
-            raise TooLarge("more came than an answer can have")
+            raise TooLarge("the answer exceeds the maximum size")
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the client's interface
@@ -128,9 +128,9 @@ class GuardedNetwork(AsyncNetworkBackend):
             self._streams.append(stream)
             reached = stream.get_extra_info("server_addr")
             if reached is None or reached[0].partition("%")[0] != str(address):
-                raise Refused(f"{address} was asked for and {reached} reached")
+                raise Refused(f"the connection reached {reached} instead of {address}")
             return stream
-        raise Refused("no address")
+        raise Refused("the host has no address")
 
     async def connect_unix_socket(
         self,

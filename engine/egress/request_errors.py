@@ -14,7 +14,7 @@ class NoAnswer(Exception):
     """
 
     code = "fetch_failed"
-    message = "the host could not be reached, or its answer is no HTTP"
+    message = "the host cannot be reached, or its answer is not HTTP"
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -26,7 +26,7 @@ class Refused(NoAnswer):
     """Not allowed: scheme, host, port or address, of the request or of a redirect; or a name that does not resolve."""
 
     code = "fetch_refused"
-    message = "this request is not allowed: its host must be granted (fetch:HOST) and public"
+    message = "this request is not allowed: the host must be granted (fetch:HOST) and public"
 
 
 class SecretRefused(Refused):
@@ -48,14 +48,14 @@ class TooLate(NoAnswer):
     """No complete response within the time limit."""
 
     code = "fetch_timeout"
-    message = "there was no whole answer in time"
+    message = "no complete answer came in time"
 
 
 class TooLarge(NoAnswer):
     """More headers, bytes, or a higher compression ratio than a response may have."""
 
     code = "response_too_large"
-    message = "the answer is larger than a response may be"
+    message = "the response is larger than its limit"
 
 
 class Cut(NoAnswer):

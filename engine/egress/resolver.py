@@ -42,7 +42,10 @@ class Resolver:
             self._resolver = dns.asyncresolver.Resolver(configure=not servers)
         except dns.resolver.NoResolverConfiguration as error:
             raise Unavailable(
-                "dns_unconfigured", "no DNS server is known", why=str(error), fix="set LODGER_EGRESS_DNS to one"
+                "dns_unconfigured",
+                "no DNS server is configured",
+                why=str(error),
+                fix="set LODGER_EGRESS_DNS to the address of a DNS server",
             ) from error
         if servers:
             self._resolver.nameservers = [dns.nameserver.Do53Nameserver(*_server(text)) for text in servers]
@@ -75,13 +78,15 @@ def _server(text: str) -> tuple[str, int]:
         return str(ipaddress.ip_address(host.strip("[]"))), int(port)
     except ValueError:
         raise InputError(
-            "dns_server_invalid", f"{text!r} is no DNS server", fix="write an address, with :port where it is not 53"
+            "dns_server_invalid",
+            f"{text!r} is not the address of a DNS server",
+            fix="write an IP address, with :port if the port is not 53",
         ) from None
 
 
 def extra_missing(error: ImportError) -> Unavailable:
     """Return the error for a host on which the client's libraries are not installed."""
     return Unavailable(
-        "extra_missing", "requests of scripts need more than the base install", why=str(error),
+        "extra_missing", "requests of scripts need an extra that is not installed", why=str(error),
         fix="pip install 'lodger[fetch]'",
     )  # fmt: skip

@@ -52,19 +52,19 @@ def verify(secret: str, given: Mapping[str, str], body: bytes, now_s: float, tol
     if not identity or not stamp.isascii() or not stamp.isdigit() or len(stamp) > 12:
         raise NotVerified("webhook-id or webhook-timestamp is missing")
     if abs(now_s - int(stamp)) > tolerance_s:
-        raise NotVerified("the timestamp is too far from now")
+        raise NotVerified("the timestamp is too old or in the future")
     wanted = _signature(secret, identity, int(stamp), body).encode()
     for each in lower.get("webhook-signature", "").split(" ")[:10]:
         version, _, signature = each.partition(",")
         if version == "v1" and hmac.compare_digest(signature.encode(), wanted):
             return identity
-    raise NotVerified("no signature is that of this secret")
+    raise NotVerified("no signature matches this secret")
 
 
 def _signature(secret: str, identity: str, timestamp_s: int, body: bytes) -> str:
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error as error:
-        raise NotVerified("the secret is not whsec_ and base64") from error
+        raise NotVerified("the secret is not whsec_ followed by base64") from error
     signed = f"{identity}.{timestamp_s}.".encode() + body
     return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

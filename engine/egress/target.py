@@ -45,14 +45,14 @@ def read(url: str) -> Target:
     """
     found = _URL.fullmatch(url) if len(url) <= MAX else None
     if found is None:
-        raise Refused("not a canonical http or https URL")
+        raise Refused("the URL is not a canonical http or https URL")
     scheme, host, digits, path = found.groups()
     port = int(digits) if digits else PORTS[scheme]
     if port > 65_535:
-        raise Refused("no such port")
+        raise Refused("the port is out of range")
     address = _address(host)
     if address is None and not is_name(host):
-        raise Refused("the host is neither a name nor an address")
+        raise Refused("the host is not a name or an address")
     return Target(Origin(scheme, host if address is None else str(address), port), path or "/", address)
 
 
@@ -61,5 +61,5 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         return IPv6Address(host[1:-1]) if host.startswith("[") else IPv4Address(host)
     except ValueError:
         if host.startswith("["):
-            raise Refused("not an address") from None
+            raise Refused("the host is not a valid address") from None
         return None

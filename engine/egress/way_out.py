@@ -93,7 +93,9 @@ class WayOut:
 
         if self._loop is None or self._rules is None:
             raise Unavailable(
-                "stopped", "no request is made any more: the node stops", fix="the run is repeated elsewhere"
+                "stopped",
+                "the request was not sent, because the node is stopping",
+                fix="nothing to do: the run is repeated on another node",
             )
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(send(self._rules, request), self._loop))
 
@@ -104,7 +106,9 @@ def _ports(text: str) -> frozenset[int]:
     except ValueError:
         found = frozenset({0})
     if not all(0 < port < 65_536 for port in found):
-        raise InputError("ports_invalid", f"{text!r} is no list of ports", fix="numbers with spaces between: 443 8443")
+        raise InputError(
+            "ports_invalid", f"{text!r} is not a list of ports", fix="write port numbers separated by spaces: 443 8443"
+        )
     return found
 
 
@@ -116,7 +120,7 @@ def _verifying(settings: Settings) -> ssl.SSLContext:
         except OSError as error:  # ssl.SSLError is one
             raise InputError(
                 "certificates_invalid",
-                f"{settings.egress_ca} holds no certificates",
+                f"{settings.egress_ca} contains no certificates",
                 why=str(error),
                 fix="give a PEM file",
             ) from error

@@ -34,20 +34,20 @@ class BudgetSpec:
 
 
 BUDGETS: tuple[BudgetSpec, ...] = (
-    BudgetSpec("calls", None, None, False, "calls to the host", need=1, lot=100),
-    BudgetSpec("queries", 100, None, False, "questions put to the database", need=2, lot=20),
-    BudgetSpec("rows_read", 10_000, None, False, "rows given to the script", need=1000, lot=2000),
+    BudgetSpec("calls", None, None, False, "host calls", need=1, lot=100),
+    BudgetSpec("queries", 100, None, False, "database queries", need=2, lot=20),
+    BudgetSpec("rows_read", 10_000, None, False, "rows read by the script", need=1000, lot=2000),
     BudgetSpec("rows_written", 1000, None, True, "rows and keys inserted, changed or removed"),
-    BudgetSpec("bytes_written", 8 * MIB, None, True, "letters of all writing calls, refused ones included"),
+    BudgetSpec("bytes_written", 8 * MIB, None, True, "characters in writing calls, including refused calls"),
     BudgetSpec("mails", 100, 1000, True, "recipients of mails"),
-    BudgetSpec("events", 100, 10_000, True, "events told to webhooks"),
-    BudgetSpec("fetches", 20, 10_000, False, "requests", need=1, lot=5),
+    BudgetSpec("events", 100, 10_000, True, "emitted events"),
+    BudgetSpec("fetches", 20, 10_000, False, "HTTP requests", need=1, lot=5),
     BudgetSpec(
         "fetch_bytes",
         8 * MIB,
         None,
         False,
-        "bytes of bodies that requests send and are answered, decoded",
+        "decoded body bytes of requests and their responses",
         need=3 * MIB,
         lot=4 * MIB,
     ),
@@ -84,15 +84,15 @@ class Overdrawn:
         """One sentence for the author of the script."""
         what = STORAGE_HELP if self.name == STORAGE else BY_NAME[self.name].help
         rest = {
-            "attempt": "do less, and let the next run go on",
-            "day": "the next UTC day begins anew",
-            "tenant": "remove some of it, or ask the operator for more",
+            "attempt": "do less in one run, and continue in the next",
+            "day": "it starts again at the next UTC day",
+            "tenant": "delete some data, or ask the operator for a higher limit",
         }[self.per]
-        return f"budget {self.name} is {self.limit} per {self.per} ({what}); {self.used} used and {self.asked} asked: {rest}"
+        return f"budget {self.name} is {self.limit} per {self.per} ({what}); {self.used} used, {self.asked} more requested: {rest}"
 
 
 STORAGE = "storage_bytes"
-STORAGE_HELP = "bytes that documents, keyed values, results, errors, logs and messages take"
+STORAGE_HELP = "bytes of documents, keyed values, results, errors, logs and messages"
 
 
 def given(limits: Mapping[str, Any]) -> dict[str, int]:
@@ -151,15 +151,19 @@ class AllowanceSpec:
 
 
 ALLOWANCES: tuple[AllowanceSpec, ...] = (
-    AllowanceSpec("concurrent_runs", 1, 100_000, "attempts at once"),
-    AllowanceSpec("scripts", 0, 10_000_000, "scripts that exist at once"),
-    AllowanceSpec("versions", 1, 10_000_000, "versions of one script"),
-    AllowanceSpec("schedules", 0, 10_000_000, "schedules that exist at once"),
-    AllowanceSpec("min_interval_s", 1, 86_400 * 366, "least distance of two slots of a schedule, over all its rules"),
-    AllowanceSpec("runs_per_day", 0, 1_000_000_000, "attempts a day; those that failed by our fault are not counted"),
-    AllowanceSpec("cpu_s_per_day", 0, 1_000_000_000, "CPU time a day, looked at before each start"),
+    AllowanceSpec("concurrent_runs", 1, 100_000, "concurrent attempts"),
+    AllowanceSpec("scripts", 0, 10_000_000, "maximum number of scripts"),
+    AllowanceSpec("versions", 1, 10_000_000, "maximum number of versions of one script"),
+    AllowanceSpec("schedules", 0, 10_000_000, "maximum number of schedules"),
+    AllowanceSpec(
+        "min_interval_s", 1, 86_400 * 366, "minimum interval between slots of a schedule, over all its rules"
+    ),
+    AllowanceSpec(
+        "runs_per_day", 0, 1_000_000_000, "attempts a day; those that failed by a fault of Lodger do not count"
+    ),
+    AllowanceSpec("cpu_s_per_day", 0, 1_000_000_000, "CPU time a day, checked before each start"),
     *(AllowanceSpec(f"{spec.name}_per_day", 0, 1_000_000_000_000, f"{spec.help}, a day") for spec in BUDGETS),
-    AllowanceSpec(STORAGE, 0, 1 << 50, f"{STORAGE_HELP}; the oldest history goes first"),
+    AllowanceSpec(STORAGE, 0, 1 << 50, f"{STORAGE_HELP}; the oldest history is deleted first"),
     AllowanceSpec("retention_days", 1, 36_500, "how long finished actions are kept"),
     AllowanceSpec("retention_runs", 1, 100_000_000, "number of finished actions kept for each schedule"),
 )

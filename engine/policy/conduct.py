@@ -68,7 +68,7 @@ def parse_placement(text: str) -> Placement:
         raise InputError(
             "placement_invalid",
             f"there is no placement {text!r}",
-            why="it says on which nodes a slot runs",
+            why="the placement decides on which nodes a slot runs",
             fix="one of: " + ", ".join(Placement),
         ) from None
 
@@ -85,8 +85,8 @@ def parse_priority(text: str) -> Priority:
         raise InputError(
             "priority_invalid",
             f"there is no priority {text!r}",
-            why="it says which of a tenant's waiting actions starts first",
-            fix="one of: high, normal, low",
+            why="the priority decides which of a tenant's waiting actions starts first",
+            fix="use one of: high, normal, low",
         ) from None
 
 
@@ -172,5 +172,8 @@ def _within(name: str, value: object, maximum: float) -> None:
 
 def _refused(name: str, value: object, rule: str) -> InputError:
     return InputError(
-        "policy_invalid", f"{name} cannot be {value!r}", why=f"it is {rule}", fix="see the table in docs/policies.md"
+        "policy_invalid",
+        f"{name} cannot be {value!r}",
+        why=f"the value must be {rule}",
+        fix="see the table in docs/policies.md",
     )

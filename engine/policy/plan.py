@@ -58,8 +58,8 @@ def parse_missed(text: str) -> Missed:
     raise InputError(
         "missed_invalid",
         f"there is no missed policy {text!r}",
-        why="it says what happens to slots that nobody ticked in time",
-        fix="one of: skip, latest, all, within:DURATION such as within:10m (at most 366 days)",
+        why="the missed policy decides what happens to slots that were not ticked in time",
+        fix="use one of: skip, latest, all, within:DURATION such as within:10m (at most 366 days)",
     )
 
 
@@ -101,7 +101,7 @@ def parse_overlap(text: str) -> Overlap:
         raise InputError(
             "overlap_invalid",
             f"there is no overlap policy {text!r}",
-            why="it says what a slot becomes while an earlier action of the schedule is unfinished",
+            why="the overlap policy decides what a slot becomes while an earlier action of the schedule is unfinished",
             fix="one of: " + ", ".join(Overlap) + ", or Temporal's " + ", ".join(TEMPORAL),
         ) from None
 

@@ -65,7 +65,7 @@ class Retry:
                 raise _refused(
                     "outcomes",
                     outcome,
-                    "names of outcomes",
+                    "a list of names of outcomes",
                     f"did you mean {near[0]}?" if near else "lodger errors lists them",
                 )
 
@@ -93,7 +93,7 @@ def parse_retry(wish: "Retry | Mapping[str, Any] | int | None") -> Retry:
             raise InputError(
                 "retry_invalid",
                 f"retry has no key {key!r}",
-                why="its keys are "
+                why="the keys are "
                 + ", ".join(f"{name} ({_range(name)})" if name in RANGES else name for name in names),
                 fix=f"did you mean {near}?" if near else 'write for example {"attempts": 3}',
             )
@@ -136,5 +136,8 @@ def _range(name: str) -> str:
 
 def _refused(name: str, value: object, rule: str, fix: str = "") -> InputError:
     return InputError(
-        "retry_invalid", f"retry: {name} cannot be {value!r}", why=f"it is {rule}", fix=fix or f"give {rule}"
+        "retry_invalid",
+        f"retry: {name} cannot be {value!r}",
+        why=f"the value must be {rule}",
+        fix=fix or f"give {rule}",
     )

@@ -29,12 +29,12 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
         raise RuleInvalid(
             "schedule_too_large",
             f"the schedule has more than {MAX_RULES} rules and exclusions",
-            why="a question about a schedule has bounded work",
+            why="the search for slots has bounded work",
             fix="split it into several schedules",
         )
     for name, bound in (("start", rules.start), ("end", rules.end)):
         if bound is not None and bound.tzinfo is None:
-            raise RuleInvalid("bound_naive", f"{name} has no zone", fix="give an aware UTC datetime")
+            raise RuleInvalid("bound_naive", f"{name} has no time zone", fix="give an aware UTC datetime")
     included, excluded = [], []
     for i, spec in enumerate((*rules.rules, *rules.exclusions)):
         try:
@@ -48,9 +48,9 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
     if rules.end is not None and any(isinstance(rule, OnChanges) for rule in included):
         raise RuleInvalid(
             "changes_end",
-            "a schedule that runs on changes has no end",
-            why="the instant at which it would end is none of its slots",
-            fix="leave the end out; pause or delete the schedule then",
+            "a schedule that runs on changes cannot have an end",
+            why="its slots are changes, not instants that an end could cut off",
+            fix="leave the end out; pause or delete the schedule instead",
         )
     return CompiledSchedule(included, excluded, start=rules.start, end=rules.end)
 

@@ -61,13 +61,15 @@ def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
     scale: int = 10 ** len(digits)
     us, rest = divmod(int(digits) * unit_us, scale)
     if rest:
-        raise _wrong("the fraction is finer than a microsecond", "A duration is a whole number of microseconds.", index)
+        raise _wrong(
+            "the fraction is smaller than a microsecond", "A duration is a whole number of microseconds.", index
+        )
     return us
 
 
 def _bounded(us: int, index: int) -> int:
     if us > LONGEST_US:
-        raise _wrong("the duration is too long", "The calendar ends with year 9999.", index)
+        raise _wrong("the duration is too long", "The calendar ends with the year 9999.", index)
     return us
 
 

@@ -104,8 +104,8 @@ def parse_every(text: str, anchor: datetime | None = None) -> Every:
     if not period:
         raise RuleInvalid(
             "every_zero",
-            "an interval of no length has no next slot",
-            why="The length must be more than zero.",
+            "the interval is zero",
+            why="An interval must be more than zero.",
             fix="Write for example every 90s.",
             index=at,
         )

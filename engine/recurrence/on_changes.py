@@ -46,9 +46,9 @@ def parse_changes(text: str) -> OnChanges:
     if not head or not _NAME.fullmatch(name):
         raise RuleInvalid(
             "changes_name",
-            f"{name[:60]!r} is not the name of a table or collection",
-            why="A rule of this kind names one exposed table or collection: letters, digits and _.",
-            fix="Write for example: on changes of orders. For several sets give several rules.",
+            f"{name[:60]!r} cannot be the name of a table or collection",
+            why="A rule of this kind names one exposed table or collection, in letters, digits and _.",
+            fix="Write for example: on changes of orders. For several tables give several rules.",
             index=at,
         )
     return OnChanges(name)

@@ -141,9 +141,9 @@ def parse_once(text: str, now: datetime | None) -> OnceAt | OnceLocal:
         if now is None:
             raise RuleInvalid(
                 "once_without_now",
-                f"{text[:40]!r} does not say from when it counts",
-                why="A relative time has a meaning only at the moment of asking.",
-                fix="Write at and the time.",
+                f"{text[:40]!r} has no instant to count from",
+                why="A relative time depends on the moment of the question.",
+                fix="Write at and the absolute time.",
                 index=0,
             )
         try:
@@ -151,9 +151,9 @@ def parse_once(text: str, now: datetime | None) -> OnceAt | OnceLocal:
         except OverflowError:
             raise RuleInvalid(
                 "time_invalid",
-                f"{body[:40]!r} from now lies beyond year 9999",
-                why="The calendar ends there.",
-                fix="Write a shorter length.",
+                f"{body[:40]!r} from now is after the year 9999",
+                why="The calendar ends with that year.",
+                fix="Write a shorter duration.",
                 index=at,
             ) from None
     when = parse_time(body, at)
@@ -163,7 +163,7 @@ def parse_once(text: str, now: datetime | None) -> OnceAt | OnceLocal:
         raise RuleInvalid(
             "time_invalid",
             f"{body!r} is a local time with a fraction",
-            why="The wall clock has whole seconds.",
+            why="Local times have whole seconds.",
             fix="Leave the fraction out, or give the offset (Z or +02:00).",
             index=at,
         )

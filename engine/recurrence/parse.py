@@ -136,8 +136,8 @@ def local_instant(when: datetime, tz: str | None) -> datetime:
     if not isinstance(found, datetime):
         raise RuleInvalid(
             "time_invalid",
-            f"{when.isoformat()} in {tz} lies outside years 1 to 9999",
-            why="The calendar ends there.",
+            f"{when.isoformat()} in {tz} is outside the years 1 to 9999",
+            why="The calendar has no other years.",
             fix="Write an earlier or later time.",
         )
     return found.replace(microsecond=when.microsecond)

@@ -45,18 +45,18 @@ def _checked(request: Mapping[str, Any]) -> None:
         if not isinstance(request.get(name), bool | None):
             raise _wrong(f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false.")
     if request.get("rule") is None:
-        raise _wrong("rule is missing", "A request is about one rule.", 'Give "rule" as a string.')
+        raise _wrong("rule is missing", "A request has one rule.", 'Give "rule" as a string.')
     exclude = request.get("exclude")
     if not isinstance(exclude, list | None) or any(not isinstance(each, str) for each in exclude or ()):
         raise _wrong("exclude is not a list of strings", f"It is {exclude!r:.40}.", 'Write "exclude": ["0 12 * * *"].')
     if len(exclude or ()) >= MAX_RULES:
-        raise _wrong("there are too many exclusions", f"At most {MAX_RULES - 1} are read.", "Join some of them.")
+        raise _wrong("there are too many exclusions", f"At most {MAX_RULES - 1} are read.", "Combine some of them.")
     count = request.get("n")
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_SLOTS):
         raise _wrong(
             f"n is {count!r:.40}",
             f"One answer has 1 to {MAX_SLOTS} slots.",
-            "Ask again after the last slot for more.",
+            'For more slots, ask again with the last slot as "after".',
         )
 
 
@@ -137,7 +137,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     elif now is not None:
         after = now
     else:
-        raise _wrong("after is missing", "The request has no instant to start from.", 'Give "after" as an ISO time.')
+        raise _wrong("after is missing", "The search needs an instant to start from.", 'Give "after" as an ISO time.')
     spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
     schedule = _schedule(spec, request, dst, now or after)
     kind = kind or recognise(spec.text)

@@ -238,7 +238,7 @@ class CompiledSchedule(Union):
             raise RuleNeverFires(
                 "rule_never_fires",
                 f"this schedule has no slot in the next {years} years",
-                why=self._main_exclusion(closings) or "its rule names no time in them",
+                why=self._main_exclusion(closings) or "its rule has no time in these years",
                 fix="change the rule, its exclusions, start or end",
             ) from None
         if found is not None:
@@ -254,7 +254,7 @@ class CompiledSchedule(Union):
         if not closings:
             return None
         (which, count), *_ = closings.most_common(1)
-        return f"exclusion {which + 1} ({self._exclusions[which].text()}) closed {count} of its slots, the most of all"
+        return f"exclusion {which + 1} ({self._exclusions[which].text()}) removes the most slots: {count}"
 
     def _reason_since(self, since: datetime, closings: Counter[int]) -> str:
         """Why no slot is left from an instant on."""

@@ -11,7 +11,7 @@ from lodger.engine.core.errors import InputError, Unavailable
 
 KEY_BYTES = 32
 _LINE = re.compile(r"([0-9a-z]{4,32})[ \t]+([A-Za-z0-9+/=]{44})", re.ASCII)
-_HEAD = "# Keys of Lodger's secrets, the newest first. Whoever has this file and the ledger can read them all.\n"
+_HEAD = "# Keys of Lodger's secrets, the newest first. This file and the ledger together reveal every secret.\n"
 
 
 class Keyring:
@@ -35,7 +35,7 @@ class Keyring:
         """
         if self._path is None:
             raise Unavailable(
-                "keys_unset", "there is no key to encrypt secrets with", why="the setting LODGER_SECRET_KEYS names no file",
+                "keys_unset", "no key for encrypting secrets is configured", why="the setting LODGER_SECRET_KEYS is not set",
                 fix="lodger secret keygen FILE, then set LODGER_SECRET_KEYS to it on every node",
             )  # fmt: skip
         return self._path
@@ -52,14 +52,14 @@ class Keyring:
         except OSError as error:
             raise Unavailable(
                 "keys_missing",
-                f"the keys at {path} cannot be read",
+                f"the key file {path} cannot be read",
                 why=str(error.strerror),
-                fix=f"lodger secret keygen {path}",
+                fix=f"create one with: lodger secret keygen {path}",
             ) from error
         if about.st_mode & 0o077:
             raise Unavailable(
-                "keys_readable", f"others may read the keys at {path}", why=f"its mode is {about.st_mode & 0o777:o}",
-                fix=f"chmod 600 {path}; if anybody else had a look: lodger secret rotate --new-key",
+                "keys_readable", f"other users can read the key file {path}", why=f"its mode is {about.st_mode & 0o777:o}",
+                fix=f"chmod 600 {path}; if another user may have read it: lodger secret rotate --new-key",
             )  # fmt: skip
         stamp = (about.st_mtime_ns, about.st_ino)
         if stamp != self._read:
@@ -103,9 +103,9 @@ class Keyring:
         except OSError as error:
             raise Unavailable(
                 "keys_unwritable",
-                f"the keys at {path} cannot be written",
+                f"the key file {path} cannot be written",
                 why=str(error.strerror),
-                fix="check the folder's rights",
+                fix="check the permissions of the folder",
             ) from error
 
 
@@ -121,12 +121,16 @@ def _parsed(path: Path, text: str) -> dict[str, bytes]:
             key = b""
         if match is None or len(key) != KEY_BYTES or match[1] in found:
             raise Unavailable(
-                "keys_invalid", f"line {number} of {path} is no key", why="a line is an id and 32 bytes in base64, each id once",
-                fix="put the file back from where you keep it; without its keys no secret can be read",
+                "keys_invalid", f"line {number} of {path} is not a key", why="each line has a unique id and 32 bytes in base64",
+                fix="restore the file from its backup; without its keys no secret can be read",
             )  # fmt: skip
         found[match[1]] = key
     if not found:
-        raise Unavailable("keys_invalid", f"there is no key in {path}", fix=f"lodger secret keygen {path}")
+        raise Unavailable(
+            "keys_invalid",
+            f"the key file {path} is empty",
+            fix="restore the file from its backup, or create one with lodger secret keygen",
+        )
     return found
 
 
@@ -138,5 +142,5 @@ def refuse_existing(path: Path) -> None:
     """
     if path.exists():
         raise InputError(
-            "keys_exist", f"there are keys at {path} already", fix="lodger secret rotate --new-key adds one and uses it"
+            "keys_exist", f"a key file exists at {path}", fix="lodger secret rotate --new-key adds a key and uses it"
         )

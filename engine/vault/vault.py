@@ -51,8 +51,8 @@ class Vault:
         key = self.keyring.keys().get(sealed.key_id)
         if key is None:
             raise Unavailable(
-                "key_unknown", f"this node does not have the key {sealed.key_id}", why=f"{self.keyring.path} lacks it",
-                fix="give every node the same file of keys",
+                "key_unknown", f"this node does not have the key {sealed.key_id}", why=f"it is not in {self.keyring.path}",
+                fix="give every node the same key file",
             )  # fmt: skip
         data = base64.b64decode(sealed.text)
         cipher = _cipher(key)
@@ -62,8 +62,8 @@ class Vault:
             return str(cipher.decrypt(data[:_NONCE], data[_NONCE:], _bound(place)).decode())
         except InvalidTag as error:
             raise Unavailable(
-                "secret_tampered", "a stored secret does not open", why="its row, or the key of that id, is not what it was",
-                fix="store the secret anew, and look who can write to the database",
+                "secret_tampered", "a stored secret cannot be decrypted", why="its row or the key with its id has changed",
+                fix="store the secret again, and check who can write to the database",
             ) from error  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def _cipher(key: bytes) -> Any:  # noqa: ANN401 - AESGCM, imported when needed
     except ImportError as error:
         raise Unavailable(
             "extra_missing",
-            "secrets need more than the base install",
+            "secrets need an extra that is not installed",
             why=str(error),
             fix="pip install 'lodger[secrets]'",
         ) from error

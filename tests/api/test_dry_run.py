@@ -86,7 +86,7 @@ def test_what_failed_shows_no_effects(lodge: House) -> None:
     asked = {"source": SCRIPT.replace("return made.id", "throw new Error('no')").replace('{ state: "open" }', "{}")}
     ended: dict[str, Any] = lodge.ask("POST", "/tenants/acme/scripts/sale/dry-run", asked).json()
     assert (ended["outcome"], ended["effects"], ended["diff"]) == ("script_error", [], [])
-    assert "larger than JavaScript" in ended["error"]["message"]
+    assert "range of JavaScript" in ended["error"]["message"]
 
 
 def state(house: House) -> list[Any]:

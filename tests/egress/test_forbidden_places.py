@@ -12,7 +12,7 @@ import pytest
 from tests.egress.forms import REBINDING, all_forms
 
 ROOT = Path(__file__).resolve().parents[2]
-REFUSED = "fetch_refused: this request is not allowed: its host must be granted (fetch:HOST) and public"
+REFUSED = "fetch_refused: this request is not allowed: the host must be granted (fetch:HOST) and public"
 
 
 @cache

@@ -88,7 +88,7 @@ def test_the_operator_opens_what_she_names_and_no_more() -> None:
         ("fd00:2::9", False),
     ):
         assert (addresses.closed(ip_address(address)) is None) is opened
-    with pytest.raises(InputError, match="no network"):
+    with pytest.raises(InputError, match="not a network"):
         AddressPolicy(["10.1.2.9/24"])
 
 

@@ -99,7 +99,7 @@ def test_what_was_answered_is_the_result(tmp_path: Path, peer: Peer, path: str, 
     [
         ("/down", "script_error", "answered 503 Service Unavailable, not 2xx"),
         ("/gone", "script_error", "answered 404"),
-        ("/torn", "script_error", "no HTTP"),
+        ("/torn", "script_error", "not HTTP"),
         ("/away", "denied", "must be granted"),
     ],
 )

@@ -177,7 +177,7 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
     error = spender.bench.engine.actions.get(None, claims[2].action_id).error
     assert error is not None
     assert f"budget storage_bytes is {limit} per tenant" in error.message
-    assert "remove some of it" in error.message
+    assert "delete some data" in error.message
     assert (error.file, error.line) == ("main.js", 2)
     assert stored(spender.bench) == weighed(spender.bench)
     spender.bench.engine.tenants.edit("acme", limits={"storage_bytes": 0})

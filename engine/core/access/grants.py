@@ -27,18 +27,18 @@ GRANTS: tuple[GrantSpec, ...] = (
     GrantSpec("collections:read", False, "read documents of every collection"),
     GrantSpec("collections:read:NAME", False, "read documents of one collection"),
     GrantSpec("collections:write:NAME", False, "read, write and remove documents of one collection"),
-    GrantSpec("sets:read", True, "read what the platform has exposed"),
+    GrantSpec("sets:read", True, "read all exposed sets"),
     GrantSpec("sets:read:NAME", False, "read one exposed set"),
-    GrantSpec("sets:write", False, "also write, within what expose(write=…) names"),
-    GrantSpec("sets:write:NAME", False, "the same for one exposed set"),
+    GrantSpec("sets:write", False, "read and write all exposed sets, in the columns that expose(write=…) allows"),
+    GrantSpec("sets:write:NAME", False, "read and write one exposed set, in the columns that expose(write=…) allows"),
     GrantSpec("kv", True, "read and write keyed values"),
     GrantSpec("kv:read", False, "read keyed values"),
-    GrantSpec("mail", True, "send mail to the tenant's own people"),
-    GrantSpec("mail:ADDRESS", False, "send mail to that address; mail:*@example.com to a whole domain, mail:* to anyone"),
-    GrantSpec("events", True, "emit events to the webhooks that the platform has set up for the tenant"),
-    GrantSpec("fetch:HOST", False, "https requests to that host; fetch:*.example.com to every host below it, "
+    GrantSpec("mail", True, "send mail to the tenant's own people (lodger grant people)"),
+    GrantSpec("mail:ADDRESS", False, "send mail to that address; mail:*@example.com to a whole domain, mail:* to any address"),
+    GrantSpec("events", True, "emit events to the tenant's webhooks"),
+    GrantSpec("fetch:HOST", False, "send https requests to that host; fetch:*.example.com to all its subdomains, "
               "fetch:* to any public host, fetch:http://host:8080 with another scheme or port"),
-    GrantSpec("secret:NAME", False, "put that secret into headers of requests to the secret's hosts; no script sees it"),
+    GrantSpec("secret:NAME", False, "put that secret into headers of requests to the secret's hosts, without reading its value"),
     GrantSpec("secret:NAME:plain", False, "also read that secret's value"),
 )  # fmt: skip
 
@@ -122,7 +122,10 @@ def parse(texts: Iterable[str]) -> Grants:
     found = frozenset(_read(text) for text in texts)
     if len(found) > MAX:
         raise InputError(
-            "grants_too_many", f"{len(found)} grants are too many", why=f"at most {MAX}", fix="use fetch:*"
+            "grants_too_many",
+            f"{len(found)} grants are too many",
+            why=f"at most {MAX}",
+            fix="use fetch:* instead of many hosts",
         )
     return Grants((found,))
 
@@ -178,9 +181,9 @@ def _read(text: str) -> Grant:
     if found is None:
         raise InputError(
             "grant_unknown",
-            f"{text!r} is no grant",
+            f"{text!r} is not a grant",
             why="a grant is one of: " + ", ".join(spec.form for spec in GRANTS),
-            fix="lodger grant table says what each lets a script do",
+            fix="lodger grant table lists what each grant allows",
         )
     return found
 

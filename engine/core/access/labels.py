@@ -28,9 +28,9 @@ def parse_labels(wish: str | Iterable[str] | None) -> tuple[str, ...]:
         if not named and not (isinstance(label, str) and _LABEL.fullmatch(label)):
             raise InputError(
                 "label_invalid",
-                f"{label!r} is no label",
-                why="a label has 1 to 63 of a-z 0-9 . _ / - and begins with a letter or digit; node:NAME names a node",
-                fix="such as highmem or region/eu",
+                f"{label!r} is not a label",
+                why="a label has 1 to 63 characters of a-z 0-9 . _ / - and begins with a letter or digit; node:NAME names a node",
+                fix="write it like highmem or region/eu",
             )
     if len(labels) > MAX:
         raise InputError("label_invalid", f"{len(labels)} labels are too many", why=f"at most {MAX}", fix="give fewer")

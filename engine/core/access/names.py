@@ -19,7 +19,7 @@ def check(name: str, code: str, what: str, fix: str) -> None:
     if not good or name in {".", ".."} or "/" in name or "\\" in name:
         raise InputError(
             code,
-            f"{name!r} cannot name {what}",
+            f"{name!r} cannot be the name of {what}",
             why=f"a name has 1 to {NAME_LENGTH} printable characters, no space around it, no / or \\, and is not . or ..",
             fix=fix,
         )
@@ -27,8 +27,8 @@ def check(name: str, code: str, what: str, fix: str) -> None:
     if composed != name:
         raise InputError(
             code,
-            f"{name!a} cannot name {what}",
-            why="it is not in Unicode's composed form (NFC): two names that look the same could stand side by side",
+            f"{name!a} cannot be the name of {what}",
+            why="it is not in Unicode's composed form (NFC), so two names could look the same",
             fix=f"write it as {composed!a}",
         )
 
@@ -44,9 +44,9 @@ def reason(why: str | None) -> str | None:
     if len(why) > REASON_LENGTH or any(not char.isprintable() and char != "\n" for char in why):
         raise InputError(
             "why_invalid",
-            "this reason cannot be kept",
+            "this reason is too long or not printable",
             why=f"a reason has at most {REASON_LENGTH} printable characters",
-            fix="say it shorter",
+            fix="give a shorter reason",
         )
     return why.strip() or None
 
@@ -65,8 +65,8 @@ def label(name: str) -> str:
     if len(name) > NAME_LENGTH or not name.isprintable():
         raise InputError(
             "name_invalid",
-            f"{name[:50]!r} cannot be shown as a name",
+            f"{name[:50]!r} cannot be displayed as a name",
             why=f"a name has at most {NAME_LENGTH} printable characters",
-            fix="say it shorter, on one line",
+            fix="use a shorter name, on one line",
         )
     return name

@@ -51,10 +51,10 @@ def parse_origin(text: str) -> Origin:
     if found is None or host is None or not 0 < port < 65_536:
         raise InputError(
             "host_invalid",
-            f"{text!r} names no host",
-            why="a host is a name, *.name for every name below it, an address, or *; with a scheme and a port where they "
-            "are not https and 443",
-            fix="write it like api.example.com or http://api.example.com:8080; names beyond ASCII as xn--…",
+            f"{text!r} is not a host",
+            why="a host is a name, *.name for all its subdomains, an address, or *; with scheme and port unless they are "
+            "https and 443",
+            fix="write it like api.example.com or http://api.example.com:8080; non-ASCII names as xn--…",
         )
     return Origin(found[1] or "https", host, port)
 

@@ -27,9 +27,9 @@ _RANK = {role: rank for rank, role in enumerate(Role)}
 #: What each role is for; the reference is written from it.
 MEANING = {
     Role.VIEWER: "reads everything of one tenant",
-    Role.EDITOR: "changes scripts and schedules of one tenant, runs and cancels its actions",
-    Role.OPERATOR: "does so for every tenant; suspends tenants, sets their limits, reads the whole audit log, looks after nodes",
-    Role.ADMIN: "does everything, also makes tokens, and makes and deletes tenants",
+    Role.EDITOR: "also changes scripts and schedules of the tenant, runs and cancels its actions",
+    Role.OPERATOR: "does the same for every tenant; suspends tenants, sets their limits, reads the whole audit log, manages nodes",
+    Role.ADMIN: "does everything; also creates tokens, and creates and deletes tenants",
 }
 
 

@@ -32,15 +32,17 @@ def record_changed(
     """Record changes in the caller's transaction; see :meth:`lodger.engine.sync.Engine.record_changed`."""
     rows = _exposed(datasets, what)
     if kind not in feed.KINDS:
-        raise InputError("change_kind", f"{kind!r} is no kind of change", fix="one of: " + ", ".join(feed.KINDS))
+        raise InputError("change_kind", f"{kind!r} is not a kind of change", fix="use one of: " + ", ".join(feed.KINDS))
     if rows.feed == "off":
-        raise InputError("feed_off", f"changes of {rows.name} are not kept", fix='expose it without feed="off"')
+        raise InputError("feed_off", f"changes of {rows.name} are not recorded", fix='expose it without feed="off"')
     given = keys if isinstance(keys, Iterable) and not isinstance(keys, _ONE) else [keys]
     try:
         owner = feed.owner_of(rows, tenant_id)
     except CallRefused:
         raise InputError(
-            "tenant_unknown", f"{tenant_id!r} has no part in {rows.name}", fix="give Lodger's tenant id"
+            "tenant_unknown",
+            f"tenant {tenant_id!r} has no rows in {rows.name}",
+            fix="give the id of an existing tenant",
         ) from None
     found = connection if isinstance(connection, Connection) else connection.connection()
     feed.record(found, feed.source_of(rows), owner, [(_text(rows, key), kind) for key in given], clock.now_us())
@@ -63,7 +65,9 @@ def _exposed(datasets: Datasets, what: Any) -> TableDataset:
 
 def _text(rows: TableDataset, key: Any) -> str:
     if key is None:
-        raise InputError("key_missing", f"a row of {rows.name} has no key yet", fix="flush before you report it")
+        raise InputError(
+            "key_missing", f"a row of {rows.name} has no key yet", fix="flush the session before you report the change"
+        )
     return feed.key_text(rows, canonical(rows.key, key))
 
 

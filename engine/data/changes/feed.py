@@ -49,7 +49,7 @@ def owner_of(rows: Dataset, tenant_id: str) -> str:
     """
     value = rows.tenant_value(tenant_id)
     if value is None:
-        raise CallRefused("denied", f"this tenant has no part in {rows.name}")
+        raise CallRefused("denied", f"this tenant has no access to {rows.name}")
     return str(value)
 
 
@@ -166,12 +166,12 @@ def require_complete(connection: Connection, source: str, owner: str, at: Positi
     if row is not None and Position(row.xid, row.seq) > at:
         raise CallRefused(
             "changes_forgotten",
-            'changes that were not read in time are not kept any more; go on with { from: "start" }',
+            'changes were deleted before they were read; continue with { from: "start" }',
         )
     following = driver_of(connection).next_transaction(connection)
     if following is not None and at.xid >= following:
         raise CallRefused(
-            "changes_rewound", 'the database was put back to an earlier state; go on with { from: "start" }'
+            "changes_rewound", 'the database was restored to an earlier state; continue with { from: "start" }'
         )
 
 

@@ -75,8 +75,8 @@ def prepare(datasets: Datasets, ledger: Prepared) -> None:
             said = error.why if isinstance(error, Unavailable) else str(error.orig).strip().splitlines()[0]
             raise Unavailable(
                 "database_refused",
-                f"{'the ledger' if database is None else database.place}: what Lodger needs there cannot be made",
+                f"{'the ledger' if database is None else database.place}: the database user may not create what Lodger needs",
                 why=said,
-                fix="let a user who may run what `lodger db prepare --sql` prints",
+                fix="let a user with the necessary privileges run what `lodger db prepare --sql` prints",
             ) from error
         datasets.unknown(database)

@@ -24,7 +24,7 @@ from lodger.engine.data.values.stored import at_scale
 MAX_MEASURES = 20
 MAX_GROUP_FIELDS = 4
 MAX_GROUPS = 1000
-OUT_OF_RANGE = "a sum is larger than a number can be; sum up less"
+OUT_OF_RANGE = "a sum exceeds the range of numbers; aggregate fewer rows"
 
 
 class Measure(StrEnum):
@@ -80,23 +80,23 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Aggr
             asked.append((Measure(name), found))
     groups = [] if group is None else group if isinstance(group, list) else [group]
     if len(asked) > MAX_MEASURES or len(groups) > MAX_GROUP_FIELDS:
-        raise bad_request(f"at most {MAX_MEASURES} measures by {MAX_GROUP_FIELDS} fields")
+        raise bad_request(f"an aggregate has at most {MAX_MEASURES} measures and {MAX_GROUP_FIELDS} fields in groupBy")
     fields: list[OwnField] = []
     for column in groups:
         if not isinstance(column, str):
             raise bad_request("groupBy takes the name of a column, or a list of names")
         found = lookup(column)
         if isinstance(found, ColumnField) and found.kind is Kind.JSON:
-            raise bad_request(f"{found.name} holds JSON: rows cannot be grouped by it")
+            raise bad_request(f"{found.name} is JSON, which groupBy does not support")
         fields.append(found)
     return AggregateQuery(tuple(asked), tuple(fields))
 
 
 def _measurable(measure: Measure, column: ColumnField) -> None:
     if measure in (Measure.SUM, Measure.AVG) and column.kind not in kinds.NUMERIC:
-        raise bad_request(f"{column.name} holds {column.kind}: it has no {measure}")
+        raise bad_request(f"{measure} needs a numeric column; {column.name} is {column.kind}")
     if column.kind not in kinds.ORDERED:
-        raise bad_request(f"{column.name} has no order")
+        raise bad_request(f"{column.name} is {column.kind}, which has no order")
 
 
 def group_key(group: Iterable[OwnField], row: Row) -> tuple[Any, ...]:
@@ -204,7 +204,7 @@ def _shown(wanted: AggregateQuery, key: tuple[Any, ...], part: PartialAggregate)
                 continue
         elif index in part.others:
             raise CallRefused(
-                "not_numbers", f"{item.name} holds other values than numbers: it has no {measure}; filter them out"
+                "not_numbers", f"{measure} needs numbers, but {item.name} has other values; exclude them with a filter"
             )
         else:
             total, count = part.sums.get(index, (Decimal(0) if kind is Kind.DECIMAL else 0, 0))
@@ -220,7 +220,10 @@ def _shown(wanted: AggregateQuery, key: tuple[Any, ...], part: PartialAggregate)
 def _one_class(measure: Measure, item: OwnField, ends: dict[int, Any]) -> tuple[int, Any]:
     if len(ends) > 1 or OTHER in ends:
         held = "lists or objects" if OTHER in ends else "values of several types"
-        raise CallRefused("not_comparable", f"{item.name} holds {held}: it has no {measure}; filter by type")
+        raise CallRefused(
+            "not_comparable",
+            f"{measure} needs values of one type with an order, but {item.name} has {held}; filter them by type",
+        )
     ((rank, value),) = ends.items()
     return rank, value
 

@@ -30,15 +30,15 @@ def read_cursor(text: Any, name: str, order: Sequence[Order]) -> tuple[Any, ...]
         CallRefused: ``bad_request``: not a cursor, or one of another set or order.
     """
     if not isinstance(text, str) or len(text) > _LONGEST:
-        raise bad_request("that is not a cursor")
+        raise bad_request("this is not a cursor")
     try:
         found = strict_json.parse(base64.b64decode(text, altchars=b"-_", validate=True).decode())
         of, signature, shown = found
         if [of, signature] != [name, _signature(order)] or len(shown) != len(order):
-            raise bad_request("that cursor belongs to another set or order")
+            raise bad_request("this cursor belongs to another set or order")
         return tuple(_term(term, value) for term, value in zip(order, shown, strict=True))
     except (binascii.Error, ValueError, TypeError):
-        raise bad_request("that is not a cursor") from None
+        raise bad_request("this is not a cursor") from None
 
 
 def _signature(order: Sequence[Order]) -> list[str]:
@@ -54,5 +54,5 @@ def _term(term: Order, value: Any) -> Any:
         plain = {strict_json.INSTANT: inner}
     found = classed(strict_json.normal(plain))
     if type(rank) is not int or found[0] != rank:
-        raise bad_request("that is not a cursor")
+        raise bad_request("this is not a cursor")
     return found

@@ -108,7 +108,7 @@ class Order:
 def _undefined(where: str) -> CallRefused:
     return CallRefused(
         "filter_undefined",
-        f"the filter asks for undefined in {where}; name the value, leave the condition out, or ask for missing ones with null",
+        f"{where} of the filter is undefined; give a value, leave the condition out, or match missing values with null",
     )
 
 
@@ -120,11 +120,11 @@ class _Reader:
 
     def tree(self, value: Any, depth: int) -> Filter:
         if value == strict_json.UNDEFINED:
-            raise _undefined("the place of a filter")
+            raise _undefined("a part")
         if not isinstance(value, dict):
             raise bad_request("a filter is an object like { state: 'open' }")
         if depth > MAX_DEPTH:
-            raise bad_request(f"a filter is nested at most {MAX_DEPTH} deep")
+            raise bad_request(f"a filter is nested at most {MAX_DEPTH} levels deep")
         parts = [self.entry(name, inner, depth) for name, inner in value.items()]
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
@@ -151,7 +151,7 @@ class _Reader:
     def compare(self, field: Field, op: str, value: Any) -> Filter:
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
-            raise bad_request(f"a filter holds at most {MAX_CONDITIONS} conditions")
+            raise bad_request(f"a filter has at most {MAX_CONDITIONS} conditions")
         if value == strict_json.UNDEFINED or (isinstance(value, list) and strict_json.UNDEFINED in value):
             raise _undefined(f"'{op}' of {field.name}")
         if op not in _OPS:
@@ -161,7 +161,7 @@ class _Reader:
                 raise bad_request(f"'in' takes a list of at most {MAX_IN} values")
             self.values += len(value)
             if self.values > MAX_VALUES:
-                raise bad_request(f"the lists of a filter hold at most {MAX_VALUES} values together")
+                raise bad_request(f"the lists of a filter have at most {MAX_VALUES} values in total")
             return In(field, tuple(operand(field, item, Op.EQ) for item in value))
         return Compare(field, Op(op), operand(field, value, Op(op)))
 
@@ -217,7 +217,7 @@ def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, 
                 raise bad_request("a direction is 'asc' or 'desc'")
             field = lookup(name)
             if isinstance(field, ColumnField) and field.kind not in kinds.ORDERED:
-                raise bad_request(f"{field.name} has no order")
+                raise bad_request(f"{field.name} is {field.kind}, which has no order")
             terms.append(Order(field, direction == "desc"))
     if len(terms) > MAX_ORDER:
         raise bad_request(f"an order has at most {MAX_ORDER} terms")
@@ -234,16 +234,16 @@ def operand(field: Field, value: Any, op: Op) -> Any:
         field = field.inner
     if op in _TEXTUAL:
         if field.kind is not Kind.TEXT or not isinstance(value, str):
-            raise bad_request(f"'{op}' asks text of a text column; {field.name} is {field.kind}")
+            raise bad_request(f"'{op}' compares text with a text column; {field.name} is {field.kind}")
         return value
     if value is None:
         if op in _RANGE:
-            raise bad_request(f"'{op}' needs a value; ask for missing ones with {{ {field.name}: null }}")
+            raise bad_request(f"'{op}' needs a value; match missing values with {{ {field.name}: null }}")
         return None
     if field.kind is Kind.JSON:
-        raise bad_request(f"{field.name} holds JSON: only null can be asked of it")
+        raise bad_request(f"{field.name} is JSON, which can only be compared with null")
     if op in _RANGE and field.kind not in kinds.ORDERED:
-        raise bad_request(f"{field.name} has no order")
+        raise bad_request(f"{field.name} is {field.kind}, which has no order")
     return kinds.read(field.kind, value, field.name)
 
 
@@ -257,5 +257,5 @@ def _path_operand(field: PathField, value: Any, op: Op) -> tuple[int, Any]:
     if op in _TEXTUAL and rank != STRING:
         raise bad_request(f"'{op}' takes text")
     if op in _RANGE and rank == NULL:
-        raise bad_request(f"'{op}' needs a value; ask for missing ones with null")
+        raise bad_request(f"'{op}' needs a value; match missing values with null")
     return rank, inner

@@ -54,13 +54,15 @@ def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
     if not NAME.fullmatch(name):
-        raise InputError("collection_name", f"{name!r} can be no collection", fix="letters, digits and _")
+        raise InputError(
+            "collection_name", f"{name!r} cannot be the name of a collection", fix="use letters, digits and _"
+        )
     if not PATH.fullmatch(path) or path == "id":
         raise InputError(
             "index_path",
-            f"{path!r} can be no index",
-            why="an index is on a path of names, like address.city; ids need none",
-            fix="write the path as a filter does",
+            f"{path!r} cannot be the path of an index",
+            why="an index has a path of names, such as address.city; ids are always indexed",
+            fix="write the path as in a filter",
         )
     mine = (_i.tenant_id == tenant_id, _i.collection == name)
     known = list(connection.scalars(select(_i.path).where(*mine)))
@@ -70,8 +72,8 @@ def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us
         raise Conflict(
             "indexes_full",
             f"collection {name!r} has {len(known)} indexes",
-            why=f"each is written with every document; {document_index.MAX_INDEXES} are the most",
-            fix="drop one",
+            why=f"every write of a document updates all of them; the maximum is {document_index.MAX_INDEXES}",
+            fix="drop an index",
         )
     connection.execute(
         insert(collection_indexes).values(
@@ -89,7 +91,9 @@ def build(connection: Connection, tenant_id: str, name: str, path: str) -> bool:
     mine = (_i.tenant_id == tenant_id, _i.collection == name, _i.path == path)
     state = connection.execute(select(_i.complete, _i.upto).where(*mine)).first()
     if state is None:
-        raise NotFound("index_unknown", f"there is no index on {path!r} of {name!r}", fix="it was dropped meanwhile")
+        raise NotFound(
+            "index_unknown", f"collection {name!r} has no index on {path!r}", fix="it was dropped in the meantime"
+        )
     if state.complete:
         return True
     rows = connection.execute(
@@ -116,5 +120,9 @@ def drop(connection: Connection, tenant_id: str, name: str, path: str) -> None:
         delete(collection_indexes).where(_i.tenant_id == tenant_id, _i.collection == name, _i.path == path)
     )
     if gone.rowcount == 0:
-        raise NotFound("index_unknown", f"there is no index on {path!r} of {name!r}", fix="list the collections")
+        raise NotFound(
+            "index_unknown",
+            f"collection {name!r} has no index on {path!r}",
+            fix="list the collections with their indexes",
+        )
     connection.execute(delete(entries).where(_e.tenant_id == tenant_id, _e.collection == name, _e.path == path))

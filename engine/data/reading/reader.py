@@ -61,9 +61,7 @@ _CHUNK = 400
 #: Classes of a document's values that have extremes.
 _RANKS = (BOOLEAN, NUMBER, STRING, TIME)
 ExcludedKeys = Many[Any]
-UNREADABLE = (
-    "a row holds a date that scripts cannot be given: infinity, or outside the years 1 to 9999; filter such rows out"
-)
+UNREADABLE = "a row has a date that scripts cannot represent: infinity, or outside the years 1 to 9999; exclude such rows with a filter"
 
 
 class Reader:
@@ -104,8 +102,8 @@ class Reader:
             if refusal is QueryRefusal.UNREADABLE:
                 raise CallRefused("unreadable", UNREADABLE) from error
             if refusal is QueryRefusal.TOO_COMPLEX:
-                raise bad_request("the question is too complex for the database; ask in parts") from None
-            raise bad_request("the question holds a value that the database cannot compare with") from error
+                raise bad_request("the query is too complex for the database; split it") from None
+            raise bad_request("the query has a value that the database cannot compare") from error
 
     def page(
         self,
@@ -157,9 +155,7 @@ class Reader:
             weighed = () if max_bytes is None else bounded.wide(rows)
             some, cut = self._ask(statement, weighed, max_bytes)
             if cut:
-                raise CallRefused(
-                    "too_large", f"these rows of {rows.name} are too large to be given at once; ask for fewer"
-                )
+                raise CallRefused("too_large", f"these rows of {rows.name} are too large for one answer; ask for fewer")
             for raw in some:
                 row = _row(rows, raw)
                 found[row[rows.key.name]] = row
@@ -193,11 +189,11 @@ class Reader:
             weighed += range(len(flat))
         found, cut = self._ask(statement, weighed)
         if cut:
-            raise CallRefused(
-                "too_large", "what the rows are grouped by, or their extremes, is too large; group by less"
-            )
+            raise CallRefused("too_large", "the values of groupBy, min or max are too large; group by less")
         if len(found) > MAX_GROUPS:
-            raise CallRefused("too_many_groups", f"there are more than {MAX_GROUPS} groups; filter or group by less")
+            raise CallRefused(
+                "too_many_groups", f"the query has more than {MAX_GROUPS} groups; filter more or group by less"
+            )
         result: PartialAggregates = {}
         for raw in found:
             if not raw[len(flat)] and not flat:

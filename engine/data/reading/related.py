@@ -58,10 +58,10 @@ def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
             return rows.lookup(name)
         known = relations(rows, datasets, may_read)
         if label not in known:
-            raise bad_request(f"{rows.name} leads to: {', '.join(sorted(known)) or 'nothing'}")
+            raise bad_request(f"{rows.name} has the relations: {', '.join(sorted(known)) or 'none'}")
         followed += 1
         if followed > MAX_RELATIONS:
-            raise bad_request(f"a filter follows at most {MAX_RELATIONS} keys")
+            raise bad_request(f"a filter follows at most {MAX_RELATIONS} relations")
         relation = known[label]
         inner = relation.target.lookup(rest)
         assert isinstance(inner, ColumnField)

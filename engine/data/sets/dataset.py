@@ -80,7 +80,7 @@ class TableDataset:
             CallRefused: it is not among the columns that may be read.
         """
         if name not in self.readable:
-            raise bad_request(f"{self.name} has no such column to ask for; it has: {', '.join(sorted(self.readable))}")
+            raise bad_request(f"{self.name} has no such column; its columns are: {', '.join(sorted(self.readable))}")
         return self.fields[name]
 
     @property
@@ -123,7 +123,7 @@ class Collection:
         if name == "id":
             return DOCUMENT_ID
         if not PATH.fullmatch(name):
-            raise bad_request("a field is a name, or names joined by points: letters, digits and _ only")
+            raise bad_request("a field is a name, or names joined by dots, of letters, digits and _ only")
         return PathField(name, tuple(name.split(".")))
 
 

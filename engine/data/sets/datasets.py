@@ -76,7 +76,7 @@ class Datasets:
         made = expose(source, tenant_column=tenant_column, database=place, **options)
         if made.name in self._tables:
             raise Conflict(
-                "expose_name_taken", f"a set named {made.name!r} is exposed already", fix="give another name="
+                "expose_name_taken", f"a set named {made.name!r} is already exposed", fix="give another name="
             )
         self._tables[made.name] = made
         self.unknown(place)
@@ -148,7 +148,7 @@ class Datasets:
         if found is not None:
             return found
         if not NAME.fullmatch(name) or name in TAKEN:
-            raise bad_request("a set is named by letters, digits and _")
+            raise bad_request("the name of a set has only letters, digits and _")
         return Collection(name)
 
     def table(self, name: str) -> TableDataset:

@@ -80,19 +80,27 @@ def expose(
     table, names = _table(source)
     set_name = name if name is not None else table.name
     if not NAME.fullmatch(set_name) or set_name in TAKEN:
-        raise _refused("name", f"a set cannot be named {set_name!r}", "letters, digits and _, not a word of JavaScript")
+        raise _refused(
+            "name",
+            f"{set_name!r} cannot be the name of a set",
+            "use letters, digits and _; words of JavaScript are reserved",
+        )
     tenant = _column(table, names, tenant_column)
     key_column = _key(table, tenant)
     by_column = {column: label for label, column in names.items()}
     reads = [_column(table, names, item) for item in read] if read is not None else _all(table, by_column, tenant)
     if table.name.startswith("lodger_"):
-        raise _refused("ledger", f"{table.name} is one of Lodger's own tables", "scripts see their runs through action")
+        raise _refused(
+            "ledger",
+            f"{table.name} is one of Lodger's own tables",
+            "leave it out; scripts read their own runs through action",
+        )
     writes = [_column(table, names, item) for item in write]
     if tenant in writes:
-        raise _refused("tenant", f"{table.name}.{tenant.name} says whose row it is", "leave it out of write=")
+        raise _refused("tenant", f"{table.name}.{tenant.name} identifies the row's tenant", "leave it out of write=")
     made = [column.name for column in writes if column.computed is not None or _always(column)]
     if made:
-        raise _refused("computed", f"{table.name}.{made[0]} is worked out by the database", "leave it out of write=")
+        raise _refused("computed", f"{table.name}.{made[0]} is computed by the database", "leave it out of write=")
     hidden = [column.name for column in writes if column not in reads]
     if hidden:
         raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
@@ -106,7 +114,7 @@ def expose(
         raise _refused(
             "insert",
             f"{table.name}.{needed[0]} has no value for a new row",
-            "add it to write= or give it a default",
+            "add it to write=, or give it a default",
         )
     return TableDataset(
         name=set_name,
@@ -133,16 +141,16 @@ def expose(
 
 def _feed(table: Table, key: ColumnField, wish: str | None) -> str:
     if wish not in (None, *FEEDS):
-        raise _refused("feed", f"feed cannot be {wish!r}", "one of: " + ", ".join(FEEDS))
+        raise _refused("feed", f"feed cannot be {wish!r}", "use one of: " + ", ".join(FEEDS))
     if key.kind in KEYED:
         return wish or "reported"
     if wish in (None, "off"):
         return "off"
     raise _refused(
         "feed",
-        f"changes of {table.name} cannot be kept",
+        f"changes of {table.name} cannot be recorded",
         "leave feed= out",
-        f"its key holds {key.kind}, which has several texts",
+        f"its key is {key.kind}, whose values can be written in several ways",
     )
 
 
@@ -164,7 +172,7 @@ def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
     if isinstance(mapper, Mapper) and mapper.inherits is not None:
         raise _refused(
             "source",
-            f"{source!r} is a part of the table that it shares with {mapper.inherits.class_.__name__}",
+            f"{source!r} is part of a table shared with {mapper.inherits.class_.__name__}",
             "expose that class, or a view of these rows",
         )
     if isinstance(mapper, Mapper) and isinstance(mapper.local_table, Table) and len(mapper.tables) == 1:
@@ -173,7 +181,7 @@ def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
             for attribute in mapper.column_attrs
             if isinstance(attribute.columns[0], Column)
         }
-    raise _refused("source", f"{source!r} is neither a Table nor a class mapped to one", "give the table itself")
+    raise _refused("source", f"{source!r} is neither a Table nor a class mapped to one", "give the table")
 
 
 def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[Any]:
@@ -200,7 +208,7 @@ def _key(table: Table, tenant: Column[Any]) -> Column[Any]:
     if len(left) != 1:
         raise _refused(
             "key",
-            f"{table.name} needs a primary key of one column, besides the tenant's",
+            f"{table.name} has no primary key of one column besides the tenant's",
             "expose a view that has one",
         )
     return left[0]
@@ -211,11 +219,15 @@ def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
     if kind is None:
         raise _refused(
             "type",
-            f"{table.name}.{column.name} is of type {column.type!r}, which scripts cannot be given",
+            f"{table.name}.{column.name} is of type {column.type!r}, which scripts cannot read",
             "leave it out of read=, or expose a column of a plain type",
         )
     if not NAME.fullmatch(name) or name in TAKEN:
-        raise _refused("name", f"a column cannot be named {name!r}", "letters, digits and _, not and, or, not")
+        raise _refused(
+            "name",
+            f"{name!r} cannot be the name of a column",
+            "use letters, digits and _; the words and, or, not are reserved",
+        )
     choices = tuple(column.type.enums) if isinstance(column.type, sa.Enum) else None
     return ColumnField(
         name=name,
@@ -293,7 +305,7 @@ def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[st
         except CallRefused:
             value = None
         if value is None or str(value) != tenant_id:  # 07 and 7 are two tenants, and only one of them can be meant
-            raise denied(f"this tenant has no part in {name}")
+            raise denied(f"this tenant has no access to {name}")
         return uuid.UUID(value) if isinstance(tenant.type, sa.Uuid) and tenant.type.as_uuid else value
 
     return value

@@ -124,15 +124,15 @@ def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
     except addresses.UNOPENABLE as error:
         raise InputError(
             "database_url",
-            "this names no database that Lodger can open",
+            "Lodger cannot open this database",
             why=str(error),
-            fix="give an address or an Engine",
+            fix="give a database URL or an Engine",
         ) from error
     raise InputError(
         "database_url",
-        f"scripts cannot be given tables of {name}",
-        why="the filter language is proved to mean the same on SQLite and PostgreSQL only",
-        fix="expose tables of one of these",
+        f"tables of {name} cannot be exposed",
+        why="only SQLite and PostgreSQL are supported",
+        fix="expose tables of a SQLite or PostgreSQL database",
     )
 
 

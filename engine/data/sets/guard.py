@@ -73,8 +73,8 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
     unique = cross_tenant_unique_columns(connection, sets)
     for name, columns in unique.items():
         _log.warning(
-            "%s: %s is unique over all tenants in the database, though the table declares it nowhere: scripts may not write it "
-            "unless allow_unique= names the rule",
+            "%s: %s is unique over all tenants in the database, though not in the declared table: scripts may not write it "
+            "unless allow_unique= names the constraint",
             name,
             ", ".join(sorted(columns)),
         )
@@ -87,10 +87,10 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
         return DatabaseIsolation()
     role = security.role
     if not security.is_member(connection):
-        _log.warning("scripts' questions are not asked as role %s: there is none, or this user is not its member", role)
+        _log.warning("queries of scripts do not run as role %s: it does not exist, or this user is not a member", role)
         return DatabaseIsolation()
     if ledger and not security.has_privileges(connection, _NEEDED):
-        _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` lets it", role)
+        _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` grants it the privileges", role)
         return DatabaseIsolation()
     marks = security.marks(connection)
     standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows, security).mark)
@@ -99,8 +99,8 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
         standing -= lost
     for rows in sets:
         if rows.name not in standing:
-            why = "is not what expose() says now" if rows.name in marks else "does not stand"
-            _log.warning("%s is read without its view, which %s: `lodger db prepare` makes it", rows.name, why)
+            why = "differs from the current expose()" if rows.name in marks else "does not exist"
+            _log.warning("%s is read without its view, which %s: `lodger db prepare` creates it", rows.name, why)
     written = frozenset(
         rows.name
         for rows in sets
@@ -134,7 +134,7 @@ async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
         try:
             datasets.stand(database, await ask(look_there, database))
         except Exception:  # noqa: BLE001 - the next query of that database reports it
-            _log.warning("%s cannot be looked at", "the ledger's database" if database is None else database.place)
+            _log.warning("%s cannot be inspected", "the ledger's database" if database is None else database.place)
 
 
 def isolated_query(

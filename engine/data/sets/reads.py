@@ -65,7 +65,7 @@ class ThreadReads:
                 with driver_of(connection).time_limit(connection, self._statement_s, self._elapsed_s):
                     return work(connection)
             except StatementTimeout as error:
-                raise CallRefused("too_slow", "the database took too long to answer; ask for less") from error
+                raise CallRefused("too_slow", "the query took too long; ask for less") from error
 
     async def numbers(self, rows: TableDataset, many: int) -> list[int] | None:
         """Take keys of a set from its database: :func:`lodger.engine.data.sets.numbers.taken`."""

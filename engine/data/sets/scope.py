@@ -66,7 +66,7 @@ class Scope:
     def _value(self, rows: TenantTable) -> Any:
         value = rows.tenant_value(self.tenant_id)
         if value is None:  # would match rows without a tenant
-            raise denied("this tenant has no part in that set")
+            raise denied("this tenant has no access to that set")
         return value
 
     def _within(self, rows: TenantTable) -> ColumnElement[bool]:

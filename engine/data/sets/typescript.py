@@ -27,9 +27,9 @@ SAID = GIVEN | {
     Kind.INSTANT: "Instant | Date | string",
 }
 _NOTES = {
-    Kind.BIGINT: "64 bits, as text.",
-    Kind.DECIMAL: "Exact, as text.",
-    Kind.DATE: "Like 2026-11-21.",
+    Kind.BIGINT: "A 64-bit integer, as text.",
+    Kind.DECIMAL: "An exact decimal, as text.",
+    Kind.DATE: "A date such as 2026-11-21.",
     Kind.UUID: "A UUID.",
 }
 
@@ -40,7 +40,7 @@ def declarations(sets: Iterable[TableDataset], targets: dict[str, dict[str, str]
     Args:
         targets: by set, the names of related sets by relation name.
     """
-    parts = ["// The sets that this platform exposes, made by `lodger init`; do not edit.\n"]
+    parts = ["// The sets that this platform exposes, written by `lodger init`; do not edit.\n"]
     members = []
     for rows in sets:
         name = rows.name[0].upper() + rows.name[1:]

@@ -76,7 +76,7 @@ def show(kind: Kind, value: Any) -> Any:
     if kind is Kind.BYTES:
         return strict_json.tag_bytes(value)
     if kind is Kind.INT and abs(value) > strict_json.SAFE_INTEGER:
-        raise bad_request("a number in this column is larger than JavaScript can hold")
+        raise bad_request("a number in this column exceeds the range of JavaScript")
     if kind is Kind.FLOAT and value - value != 0:
         return str(value)
     return value
@@ -160,12 +160,12 @@ _WORDS = {
     Kind.INT: "a whole number",
     Kind.BIGINT: "a whole number of 64 bits, as text",
     Kind.FLOAT: "a number",
-    Kind.DECIMAL: "a decimal number, as text like 12.50",
+    Kind.DECIMAL: "a decimal number, as text such as 12.50",
     Kind.BOOL: "true or false",
     Kind.TEXT: "text",
     Kind.INSTANT: "a Date or an Instant",
-    Kind.DATE: "a date like 2026-11-21",
+    Kind.DATE: "a date such as 2026-11-21",
     Kind.UUID: "a UUID",
     Kind.JSON: "a JSON value",
-    Kind.BYTES: "an Uint8Array",
+    Kind.BYTES: "a Uint8Array",
 }

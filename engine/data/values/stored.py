@@ -102,7 +102,7 @@ def scaled(field: ColumnField, value: Any, name: str) -> Any:
     if field.kind is not Kind.DECIMAL or field.scale is None:
         return value
     if value.as_tuple().exponent < -field.scale:
-        raise bad_request(f"{name} has {field.scale} digits after the point")
+        raise bad_request(f"{name} has {field.scale} digits after the decimal point")
     return at_scale(value, field.scale, ROUND_HALF_EVEN)
 
 

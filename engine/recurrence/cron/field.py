@@ -58,12 +58,12 @@ class Field:
         """
         body, slash, steps = text.partition("/")
         if body == "?" and self not in (DAY, WEEKDAY):
-            raise self.wrong(text, index, "A question mark belongs to the day of month or the day of week.")
+            raise self.wrong(text, index, "A question mark is allowed only for the day of month or the day of week.")
         step = 1
         if slash:
             at = index + len(body) + 1
             if not _DIGITS.match(steps) or not int(steps):
-                raise self.wrong(steps, at, f"A step is a whole number of at least 1, in the {self.name} field too.")
+                raise self.wrong(steps, at, f"The step of the {self.name} field is a whole number of at least 1.")
             step = int(steps)
         if body in ("*", "?"):
             return stride(self.low, self.high + 1, step)
@@ -99,6 +99,6 @@ def terms(field: Field, text: str, index: int) -> Iterator[tuple[str, int]]:
     """Return each comma-separated term with its position."""
     for term in text.split(","):
         if not term:
-            raise field.wrong(term, index, f"A list in the {field.name} field has an empty place.")
+            raise field.wrong(term, index, f"A list in the {field.name} field has an empty item.")
         yield term, index
         index += len(term) + 1

@@ -49,7 +49,7 @@ def _month_days(text: str, index: int) -> MonthDays:
         if match := _FROM_END.match(term):
             before = int(match[1] or 0)
             if before > 30:
-                raise DAY.wrong(term, at, "L-n counts back from the last day; n is 0 to 30.")
+                raise DAY.wrong(term, at, "L-n counts back from the last day; n is from 0 to 30.")
             from_end.append(FromEnd(before, nearest_weekday=bool(match[2])))
         elif match := _NEAREST.match(term):
             nearest.append(DAY.number(match[1], at))
@@ -64,13 +64,15 @@ def _week_days(text: str, index: int) -> WeekDays:
         day, hash_sign, which = term.partition("#")
         if hash_sign:
             if which not in ("1", "2", "3", "4", "5"):
-                raise WEEKDAY.wrong(term, at + len(day) + 1, "A month has at most five of a weekday: write #1 to #5.")
+                raise WEEKDAY.wrong(
+                    term, at + len(day) + 1, "A weekday occurs at most five times in a month: write #1 to #5."
+                )
             nth.append(((WEEKDAY.number(day, at) - 1) % 7, int(which)))
         elif term.upper() == "L":
             raise WEEKDAY.wrong(
                 term,
                 at,
-                "A lone L means Saturday to some readers and the last day to others: write SAT or 6L.",
+                "L alone means Saturday in some cron versions and the last such day in others: write SAT or 6L.",
             )
         elif term[-1] in "Ll":
             last.append((WEEKDAY.number(term[:-1], at) - 1) % 7)
@@ -94,8 +96,8 @@ def _assigned(pieces: list[tuple[str, int]]) -> tuple[str | None, int, DayReadin
         else:
             raise RuleInvalid(
                 "cron_bad_assignment",
-                f"{piece!r} is nothing that can stand before a cron expression",
-                why="Only one TZ= or CRON_TZ= and DAYS=both or DAYS=either are read there.",
+                f"{piece!r} is not allowed before a cron expression",
+                why="Only one TZ= or CRON_TZ= and DAYS=both or DAYS=either may come before it.",
                 fix="Write for example CRON_TZ=Europe/Berlin 0 9 * * MON.",
                 index=at,
             )
@@ -110,8 +112,8 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
             raise RuleInvalid(
                 "cron_unknown_word",
                 f"{word!r} is not a cron macro",
-                why="A schedule has no reboot, and the words are " + ", ".join(sorted(_WORDS)) + ".",
-                fix="Write one of the words, or five fields.",
+                why="A schedule has no reboot; the macros are " + ", ".join(sorted(_WORDS)) + ".",
+                fix="Write one of the macros, or five fields.",
                 index=at,
             )
         return [(field, at) for field in fields.split()]

@@ -54,7 +54,7 @@ def _set_text(
     lines += [f"EXRULE{_line(each, start)}" for each in exrules]
     lines += [f"EXDATE{_moment(each)}" for each in exdates]
     if not rules and not rdates:  # EXRULE and EXDATE alone: the set has no slot, and DTSTART is none either
-        raise _unreadable("the set never fires: it has exceptions only")
+        raise _unreadable("the set never fires: it has only exceptions")
     return "\n".join(lines)
 
 
@@ -156,6 +156,6 @@ def _weekdays(rule: Any) -> list[str]:  # noqa: ANN401 - the same
         # dateutil keeps the days that are in both lists, the RFC those in either.
         kept = [(day, number) for day, number in numbered if (not plain or day in plain) and 1 <= abs(number) <= 53]
         if not kept:
-            raise _unreadable("the rule never fires: no weekday of it is both plain and numbered, or exists")
+            raise _unreadable("the rule never fires: its weekdays have no value in common")
         return [f"{number}{WEEKDAYS[day]}" for day, number in kept]
     return [WEEKDAYS[day] for day in sorted(plain)]

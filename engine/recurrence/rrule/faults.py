@@ -21,7 +21,7 @@ TEACH: dict[str, tuple[str, str]] = {
         "split it into several schedules or shorten its lists",
     ),
     "too_many_dates": (
-        f"RDATE and EXDATE together list at most {DATES} dates",
+        f"RDATE and EXDATE together have at most {DATES} dates",
         "use a rule instead of dates",
     ),
     "too_many_rules": (
@@ -30,18 +30,18 @@ TEACH: dict[str, tuple[str, str]] = {
     ),
     "not_ascii": ("a rule is written in ASCII letters, digits and punctuation", "remove this character"),
     "space_in_rule": (
-        "properties stand on lines of their own and have no spaces inside; a folded line goes on after one space",
+        "each property has its own line, without spaces inside; a folded line continues after one space",
         "remove the space",
     ),
     "property_unknown": (
-        "a set is made of DTSTART, RRULE, RDATE, EXDATE, EXRULE and DURATION",
+        "a set has the properties DTSTART, RRULE, RDATE, EXDATE, EXRULE and DURATION",
         "remove the line",
     ),
-    "property_repeated": ("DTSTART and DURATION are given at most once", "keep one of them"),
-    "parameter_unknown": ("only TZID and VALUE can follow a property's name", "remove the parameter"),
-    "part_malformed": ("a part is NAME=VALUE, parts are separated by one semicolon", "write NAME=VALUE"),
+    "property_repeated": ("DTSTART and DURATION occur at most once", "keep one of them"),
+    "parameter_unknown": ("a property has only the parameters TZID and VALUE", "remove the parameter"),
+    "part_malformed": ("a part is NAME=VALUE; semicolons separate parts", "write NAME=VALUE"),
     "part_unknown": (
-        "RFC 5545 §3.3.10 has FREQ, INTERVAL, COUNT, UNTIL, WKST, BYSETPOS and BY with SECOND … MONTH",
+        "RFC 5545 §3.3.10 defines FREQ, INTERVAL, COUNT, UNTIL, WKST, BYSETPOS and BYSECOND to BYMONTH",
         "remove the part or correct its name",
     ),
     "part_repeated": ("a part is given at most once (RFC 5545 §3.3.10)", "join the lists with commas"),
@@ -50,15 +50,15 @@ TEACH: dict[str, tuple[str, str]] = {
         "list the dates with RDATE",
     ),
     "rscale_unsupported": (
-        "only the Gregorian calendar is understood (RFC 7529 is optional)",
+        "only the Gregorian calendar is supported (RFC 7529 is optional)",
         "remove RSCALE and SKIP, or list the dates with RDATE",
     ),
-    "freq_missing": ("every rule needs FREQ", "begin with FREQ=DAILY or another frequency"),
+    "freq_missing": ("every rule has FREQ", "begin with FREQ=DAILY or another frequency"),
     "freq_unknown": (
         "FREQ is SECONDLY, MINUTELY, HOURLY, DAILY, WEEKLY, MONTHLY or YEARLY",
         "write one of them",
     ),
-    "number_malformed": ("the value is a whole number written in digits", "write digits only"),
+    "number_malformed": ("a number is written in digits", "write digits only"),
     "number_out_of_range": ("", "write a number inside the range"),
     "weekday_malformed": (
         "a weekday is MO, TU, WE, TH, FR, SA or SU, with a number from -53 to 53 before it where FREQ allows",
@@ -72,22 +72,22 @@ TEACH: dict[str, tuple[str, str]] = {
         "a rule ends by COUNT or by UNTIL, not by both (RFC 5545 §3.3.10)",
         "remove one of them",
     ),
-    "count_without_start": ("COUNT counts from DTSTART, which is missing", "add DTSTART or use UNTIL"),
+    "count_without_start": ("COUNT counts slots from DTSTART", "add DTSTART or use UNTIL"),
     "count_too_far": (
-        "the last slot is found when the rule is read, in a bounded number of steps",
+        "the last slot is computed when the rule is read, in a bounded number of steps",
         "use a smaller COUNT, or UNTIL",
     ),
     "setpos_alone": (
-        "BYSETPOS selects among the times of other BY parts (RFC 5545 §3.3.10)",
+        "BYSETPOS selects from the times of other BY parts (RFC 5545 §3.3.10)",
         "add the BY part that it selects from, or remove BYSETPOS",
     ),
     "date_malformed": (
         "a date is YYYYMMDD, a time YYYYMMDDTHHMMSS with an optional Z for UTC (RFC 5545 §3.3.5)",
         "write for example 20261121T090000",
     ),
-    "date_impossible": ("the calendar has no such date or the clock no such time", "correct the number"),
+    "date_impossible": ("the calendar has no such date, or the day no such time", "correct the number"),
     "offset_forbidden": (
-        "RFC 5545 §3.3.5 forbids offsets from UTC in a time: a zone is named by TZID",
+        "RFC 5545 §3.3.5 forbids offsets in a time: TZID names the zone",
         "write DTSTART;TZID=Area/City:... or a UTC time that ends in Z",
     ),
     "tzid_with_utc": ("TZID is not allowed with a UTC time (RFC 5545 §3.2.19)", "remove the Z or the TZID"),
@@ -95,7 +95,7 @@ TEACH: dict[str, tuple[str, str]] = {
     "value_unsupported": ("dates and date-times are supported; periods are not", "use DATE or DATE-TIME"),
     "start_missing": ("RDATE and EXDATE need DTSTART", "add DTSTART"),
     "duration_malformed": (
-        "a duration is P1D, PT4H, PT90M or the like, positive (RFC 5545 §3.3.6)",
+        "a duration is positive, such as P1D, PT4H or PT90M (RFC 5545 §3.3.6)",
         "write for example DURATION:PT4H",
     ),
 }

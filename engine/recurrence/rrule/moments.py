@@ -35,7 +35,7 @@ def read_moment(text: str, index: int) -> Moment:
     try:
         day = civil.day_of(year, month, dom)
     except ValueError:
-        raise fault("date_impossible", f"there is no date {text[:8]}", index) from None
+        raise fault("date_impossible", f"the date {text[:8]} does not exist", index) from None
     rest = upper[8:]
     if not rest:
         return Moment(day * civil.DAY_S, date=True)
@@ -44,7 +44,7 @@ def read_moment(text: str, index: int) -> Moment:
         raise fault("date_malformed", f"{text[:40]!r} is not a date and time", index + 8)
     hour, minute, second = (int(part) for part in time.groups())
     if hour > 23 or minute > 59 or second > 60:
-        raise fault("date_impossible", f"there is no time {rest[1:7]}", index + 9)
+        raise fault("date_impossible", f"the time {rest[1:7]} does not exist", index + 9)
     # A clock without leap seconds reads second 60 as 59 (RFC 5545 §3.3.12).
     local = day * civil.DAY_S + hour * 3600 + minute * 60 + min(second, 59)
     return Moment(local, utc=rest.endswith("Z"))
@@ -58,12 +58,12 @@ def read_start(text: str) -> Moment:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise fault("date_impossible", f"there is no time {text}", 0) from None
+        raise fault("date_impossible", f"the time {text} does not exist", 0) from None
     if parsed.tzinfo is not None:
         try:
             return Moment(civil.utc_floor(parsed.astimezone(UTC))[0], utc=True)
         except OverflowError:
-            raise fault("date_impossible", f"{text} lies outside years 1 to 9999", 0) from None
+            raise fault("date_impossible", f"{text} is outside the years 1 to 9999", 0) from None
     return Moment(civil.local_of(parsed), date=len(text) == 10)
 
 

@@ -146,7 +146,7 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
                 raise fault("start_missing", f"{line.name} is given without DTSTART", line.name_at)
             left -= line.value.count(",") + 1
             if left < 0:
-                raise fault("too_many_dates", f"the set lists more than {DATES} dates", line.value_at)
+                raise fault("too_many_dates", f"the set has more than {DATES} dates", line.value_at)
             for moment in _dates(line, home):
                 if moment.utc:
                     (also if line.name == "RDATE" else without).add(moment.second)
@@ -159,7 +159,7 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
         elif line.name == "DURATION":
             duration = read_duration(line.value, line.value_at)
     if not rules and not rdates and not also and not any(line.name == "DTSTART" for line in lines):
-        raise fault("rule_empty", "the text names no rule and no date", 0)
+        raise fault("rule_empty", "the text has no rule and no date", 0)
     if not rules and anchored:
         # DTSTART is the first occurrence (RFC 5545 §3.8.5.2), and a rule that it does not fulfil is a rule for itself.
         rdates.add(start.second)
@@ -251,9 +251,9 @@ def _moment(line: _Line, text: str, at: int) -> tuple[Moment, Zone | None]:
     named, kind = _parameters(line)
     moment = read_moment(text, at)
     if kind == "DATE" and not moment.date:
-        raise fault("date_malformed", f"{text!r} is not a date", at, why="VALUE=DATE announces YYYYMMDD")
+        raise fault("date_malformed", f"{text!r} is not a date", at, why="VALUE=DATE requires YYYYMMDD")
     if kind == "DATE-TIME" and moment.date:
-        raise fault("date_malformed", f"{text!r} has no time", at, why="VALUE=DATE-TIME announces a time")
+        raise fault("date_malformed", f"{text!r} has no time", at, why="VALUE=DATE-TIME requires a time")
     if named is not None and moment.utc:
         raise fault("tzid_with_utc", f"{text!r} is UTC and has a TZID", at)
     if named is not None and moment.date:
@@ -286,7 +286,7 @@ def _lines(text: str) -> list[_Line]:
             piece, at = token[0], line.start() + token.start()
             if not piece.isascii():
                 bad = next(i for i, char in enumerate(piece) if not char.isascii())
-                raise fault("not_ascii", f"{piece[bad]!r} cannot stand in a rule", at + bad)
+                raise fault("not_ascii", f"{piece[bad]!r} is not allowed in a rule", at + bad)
             head = _HEAD.match(piece)
             if head is None or (head[2] == "=" and found):
                 if token.start() and found:

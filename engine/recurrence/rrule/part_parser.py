@@ -94,7 +94,7 @@ def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule
     if "UNTIL" in seen:
         if "COUNT" in seen and not dateutil:
             first, second = sorted(("COUNT", "UNTIL"), key=lambda name: seen[name][1])
-            raise fault("count_and_until", f"{first} and {second} stand together", seen[second][1])
+            raise fault("count_and_until", f"the rule has both {first} and {second}", seen[second][1])
         moment = read_moment(*seen["UNTIL"])
         fields["until"] = Until(moment.second, moment.utc, moment.date)
     if "bysetpos" in fields and not dateutil and not any(name in fields for name in _CHOOSING):
@@ -108,7 +108,7 @@ def _number(name: str, text: str, at: int, low: int, high: int, *, negative: boo
             raise _out_of_range(name, text[:12] + "...", at, low, high, negative=negative)
         raise fault("number_malformed", f"{text[:40]!r} is not a number for {name}", at)
     if text[0] in "+-" and not negative:
-        raise fault("number_malformed", f"{name} takes no sign, {text!r} has one", at)
+        raise fault("number_malformed", f"{text!r} has a sign, which {name} does not allow", at)
     value = int(text)
     if not low <= (abs(value) if negative else value) <= high:
         raise _out_of_range(name, text, at, low, high, negative=negative)
@@ -142,7 +142,7 @@ def _weekdays(text: str, at: int, freq: Freq, *, with_weeks: bool) -> tuple[tupl
                 "number_out_of_range",
                 f"BYDAY cannot be {piece}",
                 here,
-                why="the number before a weekday goes from 1 to 53 or -53 to -1",
+                why="the number before a weekday is from 1 to 53 or from -53 to -1",
             )
         if ordinal and (freq > Freq.MONTHLY or (freq is Freq.YEARLY and with_weeks)):
             raise fault("weekday_number_forbidden", f"{piece} has a number before its weekday", here)

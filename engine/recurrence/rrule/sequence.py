@@ -72,7 +72,7 @@ class RuleSequence:
         try:
             last = self._members.nth_from(self._start, count - 1, Steps(_COUNT_STEPS)) if count else self._start - 1
         except OutOfSteps:
-            raise fault("count_too_far", f"COUNT={count} cannot be counted out") from None
+            raise fault("count_too_far", f"the last slot of COUNT={count} is too far away to compute") from None
         if last is not None:
             self._until = min(self._until, last)
 

@@ -107,7 +107,7 @@ def number(token: Token) -> int:
         raise RuleInvalid(
             "schyntax_number_too_large",
             f"{token.text[:24]!r} is too large",
-            why=f"A Schyntax number fits into 32 bits, so it is at most {_LARGEST}.",
+            why=f"A Schyntax number is at most {_LARGEST} (32 bits).",
             fix="Write a smaller number.",
             index=token.at,
         )

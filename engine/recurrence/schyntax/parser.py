@@ -41,12 +41,12 @@ class _Reader:
 
     def unexpected(self, *sorts: Sort) -> RuleInvalid:
         token = self.peek()
-        met = "the text ends here" if token.sort is Sort.END else f"{token.text[:24]!r} cannot stand here"
+        met = "the text ends too early" if token.sort is Sort.END else f"{token.text[:24]!r} is not allowed here"
         wanted = " or ".join(sort.value for sort in sorts)
         return RuleInvalid(
             "schyntax_unexpected",
             met,
-            why=f"Schyntax expects {wanted} at this place.",
+            why=f"Schyntax expects {wanted} at this position.",
             fix="Write for example hours(9) days(mon..fri), or min(*%5).",
             index=token.at,
         )
@@ -57,8 +57,8 @@ class _Reader:
             if unit not in FROM_END:
                 raise RuleInvalid(
                     "schyntax_negative",
-                    f"{token.text[:24]} cannot stand here",
-                    why="Only days of the month and of the year are counted from the end.",
+                    f"{token.text[:24]} is not allowed here",
+                    why="Only days of the month and of the year count from the end.",
                     fix="Write a positive number.",
                     index=token.at,
                 )
@@ -140,8 +140,8 @@ class _Reader:
                     raise RuleInvalid(
                         "schyntax_too_many_groups",
                         f"the schedule has more than {MAX_GROUPS} groups",
-                        why="The work of one question grows with each group, so there is a limit.",
-                        fix="Join groups that share their times, or write several rules.",
+                        why="The work of a search grows with each group.",
+                        fix="Combine groups that have the same times, or write several rules.",
                         index=index,
                     )
             elif self.next_is(Sort.NAME):

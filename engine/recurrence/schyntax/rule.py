@@ -75,7 +75,7 @@ class SchyntaxRule:
         if any(not group.grid.days.is_empty() and not group.dial.is_empty() for group in self.groups):
             return None
         if all(group.dial.is_empty() for group in self.groups):
-            return "The excludes leave no time of day."
+            return "The exclusions leave no time of day."
         return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
 
     def pace(self) -> LocalPace:

@@ -22,8 +22,8 @@ def validate(program: Program) -> None:
     if not program.groups:
         raise RuleInvalid(
             "schyntax_empty",
-            "the schedule says nothing",
-            why="It must hold at least one expression.",
+            "the schedule has no expression",
+            why="A schedule has at least one expression.",
             fix="Write for example min(*%5).",
             index=0,
         )
@@ -35,15 +35,15 @@ def validate(program: Program) -> None:
 
 
 def _wrong(what: str, why: str, index: int) -> RuleInvalid:
-    return RuleInvalid("schyntax_bad_value", what, why=why, fix="Write a value that the expression has.", index=index)
+    return RuleInvalid("schyntax_bad_value", what, why=why, fix="Write a valid value for the expression.", index=index)
 
 
 def _argument(unit: Unit, argument: Argument) -> None:
     if argument.interval == 0:
-        raise _wrong("the interval %0 is not positive", f"To mean all {unit} write *.", argument.percent_index)
+        raise _wrong("the interval %0 is not positive", f"For all {unit} write *.", argument.percent_index)
     if argument.is_wildcard:
         if argument.excluded and argument.interval is None:
-            raise _wrong("!* would exclude everything", "A wildcard is excluded only with an interval.", argument.index)
+            raise _wrong("!* excludes everything", "An excluded wildcard needs an interval.", argument.index)
     elif unit is Unit.DATES:
         _dates(argument.span)
     else:
@@ -70,7 +70,7 @@ def _numbers(unit: Unit, span: Range) -> None:
 
 def _not_hollow(span: Range) -> None:
     if span.half_open and span.start == span.end:
-        raise _wrong("the range is empty", "A half-open range whose ends are equal holds nothing.", span.index)
+        raise _wrong("the range is empty", "A half-open range with equal ends has no value.", span.index)
 
 
 def _dates(span: Range) -> None:
@@ -83,11 +83,15 @@ def _dates(span: Range) -> None:
     assert isinstance(start, Date)
     assert isinstance(end, Date)
     if (start.year is None) != (end.year is None):
-        raise _wrong("only one end of the range has a year", "Both dates have a year or neither has.", span.index)
+        raise _wrong("only one end of the range has a year", "Give a year for both dates or for none.", span.index)
     if start.year is None or end.year is None:
         return
     if (start.year, start.month, start.day) > (end.year, end.month, end.day):
-        raise _wrong("the range ends before it starts", "Dates with years do not wrap.", span.index)
+        raise _wrong(
+            "the range ends before it starts",
+            "A range of dates with years cannot wrap around the end of a year.",
+            span.index,
+        )
 
 
 def _date(value: int | Date | None, index: int) -> None:

@@ -80,7 +80,7 @@ def test_only_with_the_right_to_read_both(shop: Shop) -> None:
     attempt = shop.attempt(claim={"grants": parse(["sets:read:orders"])})
     for more in ({"filter": {"customer.email": "x"}}, {"include": "customer"}):
         code, said = ask(attempt, "db.find", set="orders", **more)
-        assert (code, said) == ("bad_request", "orders leads to: nothing")
+        assert (code, said) == ("bad_request", "orders has the relations: none")
     assert "customers" not in attempt.context()
 
 

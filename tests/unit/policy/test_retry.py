@@ -65,10 +65,10 @@ def test_nonsense_is_refused(wish: object) -> None:
     [
         ({"tries": 3}, "retry has no key 'tries'", "attempts (a whole number from 1 to 100)", "did you mean attempts?"),
         ({"atempts": 3}, "retry has no key 'atempts'", "backoff_s (a number from 0 to 2592000)", "did you mean attempts?"),
-        ({"attempts": "3"}, "retry: attempts cannot be '3'", "it is a whole number from 1 to 100", "give a whole number"),
-        ({"attempts": 2.5}, "retry: attempts cannot be 2.5", "it is a whole number from 1 to 100", "give a whole number"),
-        ({"attempts": True}, "retry: attempts cannot be True", "it is a whole number from 1 to 100", "give a whole number"),
-        ({"outcomes": "ok"}, "retry: outcomes cannot be 'ok'", "it is a list of names of outcomes", "give a list"),
+        ({"attempts": "3"}, "retry: attempts cannot be '3'", "the value must be a whole number from 1 to 100", "give a whole number"),
+        ({"attempts": 2.5}, "retry: attempts cannot be 2.5", "the value must be a whole number from 1 to 100", "give a whole number"),
+        ({"attempts": True}, "retry: attempts cannot be True", "the value must be a whole number from 1 to 100", "give a whole number"),
+        ({"outcomes": "ok"}, "retry: outcomes cannot be 'ok'", "the value must be a list of names of outcomes", "give a list"),
         ({"outcomes": ["cpu_limits"]}, "retry: outcomes cannot be 'cpu_limits'", "names of outcomes", "did you mean cpu_limit?"),
     ],
 )  # fmt: skip

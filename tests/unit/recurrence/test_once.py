@@ -80,7 +80,7 @@ def test_refuses(text: str, index: int) -> None:
 
 
 def test_relative_needs_a_moment() -> None:
-    with pytest.raises(RuleInvalid, match="does not say from when"):
+    with pytest.raises(RuleInvalid, match="has no instant to count from"):
         parse_rule(RuleSpec("in 90s"))
 
 
