@@ -1,18 +1,45 @@
-"""Handlers of host calls by name, one for each call in ``lodger.stdlib.calls``. None is looked up by attribute."""
+"""Handlers of host calls by name, one for each call in ``lodger.stdlib.calls``, including those of ``events`` and ``limits``.
 
-from lodger.engine.capabilities import (
-    attempt_limits,
-    changes,
-    db_bulk,
-    db_read,
-    db_write,
-    emit,
-    fetch,
-    kv,
-    mail,
-    secrets,
-)
-from lodger.engine.capabilities.session import Handler
+None is looked up by attribute.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from lodger.engine.capabilities import changes, db_bulk, db_read, db_write, fetch, kv, mail, secrets
+from lodger.engine.capabilities.session import Handler, Session
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import bad_request
+from lodger.engine.effects.effect import Emit
+from lodger.engine.policy.budget_table import STORAGE
+from lodger.engine.store.queue.webhook_events import ENGINE_PREFIX, EVENT_NAME
+
+#: Maximum size of the data of an event, bytes of JSON.
+MAX_EVENT_DATA = 64 * 1024
+
+
+async def emit(session: Session, given: dict[str, Any]) -> None:
+    """Handle events.emit: the event enters the journal, and is sent to webhooks after the commit."""
+    name = given["name"]
+    if not EVENT_NAME.fullmatch(name) or name.startswith(ENGINE_PREFIX):
+        raise bad_request(
+            f"an event is named by lower-case words with dots between, like order.paid, and not {ENGINE_PREFIX}…"
+        )
+    data = strict_json.dump(strict_json.normal(given["data"]))
+    if len(data.encode()) > MAX_EVENT_DATA:
+        raise bad_request(f"the data of an event is at most {MAX_EVENT_DATA} bytes of JSON")
+    session.budgets.spend("events")
+    session.journal.send(Emit(name, data, line=given["line"]))
+
+
+async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
+    """Handle limits.get: return the budgets of the attempt, with used and remaining amounts."""
+    tables: dict[str, Any] = dict(session.budgets.rows())
+    if session.storage is not None:
+        maximum, used = session.storage
+        tables["tenant"] = {STORAGE: {"limit": maximum, "used": used, "left": max(0, maximum - used)}}
+    return tables | {"process": asdict(session.limits)}
+
 
 HANDLERS: dict[str, Handler] = {
     **db_read.HANDLERS,
@@ -23,6 +50,6 @@ HANDLERS: dict[str, Handler] = {
     **mail.HANDLERS,
     **fetch.HANDLERS,
     **secrets.HANDLERS,
-    **emit.HANDLERS,
-    **attempt_limits.HANDLERS,
+    "events.emit": emit,
+    "limits.get": limits,
 }

@@ -19,7 +19,7 @@ from lodger.engine.store.queue.followers import Position
 DEFAULT_LIMIT = 100
 MAX_CHANGES = 500
 #: Possible starts of a consumer: the oldest kept change, or after the newest.
-BEGINNINGS = ("start", "now")
+STARTS = ("start", "now")
 
 
 async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
@@ -27,13 +27,13 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     rows = session.datasets.named(given["set"])
     if not feed.kept(rows):
         raise bad_request(f"changes of {rows.name} are not kept")
-    if given["from"] is not None and given["from"] not in BEGINNINGS:
+    if given["from"] is not None and given["from"] not in STARTS:
         raise bad_request("'from' is 'start' or 'now'")
     database = database_of(rows)
     if database is not None and not await database.ask(database.receives):
         raise denied(f"changes of {rows.name} are not kept: its database was not prepared for it")
     session.budgets.spend("queries")
-    state = await _place(session, rows)
+    state = await _position(session, rows)
     owner = feed.owner_of(rows, session.tenant_id)
     limit = min(given["limit"] or DEFAULT_LIMIT, MAX_CHANGES)
 
@@ -55,7 +55,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     return {"changes": [_shown(rows, each) for each in found], "more": more}
 
 
-async def _place(session: Session, rows: Dataset) -> FeedPosition:
+async def _position(session: Session, rows: Dataset) -> FeedPosition:
     source = feed.source_of(rows)
     state = session.journal.feeds.get(source)
     if state is None:

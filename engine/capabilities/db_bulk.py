@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.db_read import lookup, read_key, row_transform
-from lodger.engine.capabilities.db_write import changed, fresh, writable
+from lodger.engine.capabilities.db_write import new_row, new_values, writable
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.filtering.evaluator import Row
@@ -26,7 +26,7 @@ MAX_CHOSEN_BYTES = 8 * 1024 * 1024
 async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
     """Handle db.insertMany: return the new rows."""
     rows = await writable(session, given)
-    made = [await fresh(session, rows, values, of=len(given["rows"])) for values in given["rows"]]
+    made = [await new_row(session, rows, values, of=len(given["rows"])) for values in given["rows"]]
     keys = {row[rows.key.name] for row, _said, _token in made}
     known = session.journal.of(rows).touched
     if len(keys) < len(made) or any(key in known and known[key].now is not None for key in keys):
@@ -40,8 +40,8 @@ async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str,
 async def update_many(session: Session, given: dict[str, Any]) -> int:
     """Handle db.updateMany: return the number of rows."""
     rows = await writable(session, given)
-    changes = changed(rows, given["changes"])
-    found = await _chosen(session, rows, _filter(session, rows, given, "updateMany({}, changes, { all: true })"))
+    changes = new_values(rows, given["changes"])
+    found = await _select(session, rows, _filter(session, rows, given, "updateMany({}, changes, { all: true })"))
     for row in found:
         session.journal.change(Update(rows, row[rows.key.name], changes, line=given["line"]), row)
     return len(found)
@@ -52,7 +52,7 @@ async def delete_many(session: Session, given: dict[str, Any]) -> int:
     rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
         raise denied(f"rows of {rows.name} may not be deleted")
-    found = await _chosen(session, rows, _filter(session, rows, given, "deleteMany({}, { all: true })"))
+    found = await _select(session, rows, _filter(session, rows, given, "deleteMany({}, { all: true })"))
     for row in found:
         session.journal.delete(Delete(rows, row[rows.key.name], line=given["line"]), row)
     return len(found)
@@ -62,23 +62,23 @@ async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Handle db.upsert: update the row that is equal in ``on``, or insert one; return the row."""
     rows = await writable(session, given)
     values = given["values"]
-    on = _alike(rows, given["on"], values)
+    on = _upsert_key(rows, given["on"], values)
     wanted = {name: values[name] for name in on}
     if on == [rows.key.name]:
         wanted = {rows.key.name: read_key(rows, values[rows.key.name])}
         tree: Filter = And((Compare(rows.key, Op.EQ, wanted[rows.key.name]),))
     else:
         tree = read_filter(wanted, rows.lookup)
-    some, _cut = await _first(session, rows, tree, 1)
+    some, _cut = await _first_rows(session, rows, tree, 1)
     (found, *_) = [*some, None]
     if found is None:
-        row, said, token = await fresh(session, rows, values)
+        row, said, token = await new_row(session, rows, values)
         session.budgets.spend("rows_written")
         session.journal.insert(rows, row, given=said, line=given["line"], token=token, upsert=True)
         return on_wire(rows, row)
     rest = {name: value for name, value in values.items() if name not in on}
     if rest:
-        changes = changed(rows, rest)
+        changes = new_values(rows, rest)
         session.budgets.spend("rows_written")
         session.journal.record_read(rows, [found])
         session.journal.change(Update(rows, found[rows.key.name], changes, line=given["line"]), found)
@@ -86,7 +86,7 @@ async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     return on_wire(rows, found)
 
 
-def _alike(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) -> list[str]:
+def _upsert_key(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) -> list[str]:
     """Return the columns that identify the row of an upsert.
 
     Raises:
@@ -121,13 +121,13 @@ def _filter(session: Session, rows: Dataset, given: dict[str, Any], every: str) 
     return tree
 
 
-async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
+async def _select(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
     """Return the rows that match a filter as this run sees them, within its write budget.
 
     Raises:
         CallRefused: ``budget_exceeded``: too many rows, or ``too_large``: too many bytes to keep until the commit.
     """
-    found, cut = await _first(session, rows, tree, session.budgets.left("rows_written") + 1)
+    found, cut = await _first_rows(session, rows, tree, session.budgets.left("rows_written") + 1)
     if cut:
         raise CallRefused(
             "too_large", f"these rows of {rows.name} are too large to be chosen by one filter; choose fewer"
@@ -137,10 +137,10 @@ async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
     return found
 
 
-async def _first(session: Session, rows: Dataset, tree: Filter, limit: int) -> tuple[list[Row], bool]:
+async def _first_rows(session: Session, rows: Dataset, tree: Filter, limit: int) -> tuple[list[Row], bool]:
     session.budgets.spend("queries")
     order = read_order(None, rows.lookup, rows.key)
-    journal, left = session.journal, session.journal.untouched(rows)
+    journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> tuple[list[Row], bool]:

@@ -36,7 +36,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     place = None if given["cursor"] is None else read_cursor(given["cursor"], rows.name, order)
     limit = min(given["limit"] or DEFAULT_LIMIT, PAGE_ROWS)
     session.budgets.spend("queries", 1 + len(included))
-    journal, left = session.journal, session.journal.untouched(rows)
+    journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> tuple[list[Row], bool]:
@@ -52,7 +52,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     # A worker's limit for one answer may be lower than a page.
     size, maximum = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
     for row in found[:limit]:
-        made = on_wire(rows, row) | _company(session, company, included, row)
+        made = on_wire(rows, row) | _related(session, company, included, row)
         size += len(strict_json.dump(made).encode())
         if shown and size > maximum:
             break
@@ -87,7 +87,7 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
             company.fetch(reader, ((each.target, [row[each.link.name]]) for each in included))
 
         await session.read(ask, rows)
-    return on_wire(rows, row) | _company(session, company, included, row)
+    return on_wire(rows, row) | _related(session, company, included, row)
 
 
 def lookup(session: Session, rows: Dataset) -> Lookup:
@@ -122,7 +122,7 @@ def row_transform(
     return partial(company.with_related, fields=fields)
 
 
-def _company(session: Session, company: RelatedRows, included: Iterable[Relation], row: Row) -> dict[str, Any]:
+def _related(session: Session, company: RelatedRows, included: Iterable[Relation], row: Row) -> dict[str, Any]:
     """Return the related rows of a row in wire form; each counts as a read row."""
     shown: dict[str, Any] = {}
     for each in included:
@@ -155,7 +155,7 @@ async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, 
 
 async def _parts(session: Session, rows: Dataset, tree: Filter, wanted: AggregateQuery) -> PartialAggregates:
     session.budgets.spend("queries")
-    journal, left = session.journal, session.journal.untouched(rows)
+    journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> PartialAggregates:

@@ -38,13 +38,13 @@ async def writable(session: Session, given: dict[str, Any]) -> Dataset:
 async def insert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Handle db.insert: return the new row with its id."""
     rows = await writable(session, given)
-    row, said, token = await fresh(session, rows, given["values"])
+    row, said, token = await new_row(session, rows, given["values"])
     session.budgets.spend("rows_written")
     session.journal.insert(rows, row, given=said, line=given["line"], token=token)
     return on_wire(rows, row)
 
 
-async def fresh(
+async def new_row(
     session: Session, rows: Dataset, given: dict[str, Any], *, of: int = 1
 ) -> tuple[Row, frozenset[str] | None, bool]:
     """Return a new row from the values of a script.
@@ -57,7 +57,7 @@ async def fresh(
     """
     if isinstance(rows, Collection):
         return _new_document(session, given), None, False
-    row = _new_row(session, rows, given)
+    row = _new_table_row(session, rows, given)
     if rows.key.name in row:
         return row, frozenset(given), False
     key = await session.number(rows, of)
@@ -66,7 +66,7 @@ async def fresh(
     return whole, frozenset(given), key is None
 
 
-def changed(rows: Dataset, given: dict[str, Any]) -> Row:
+def new_values(rows: Dataset, given: dict[str, Any]) -> Row:
     """Return the new values of columns, or of top-level fields of a document, from the values of a script."""
     return _document(given) if isinstance(rows, Collection) else _changes(rows, given)
 
@@ -75,7 +75,7 @@ async def update(session: Session, given: dict[str, Any]) -> None:
     """Handle db.update."""
     rows = await writable(session, given)
     key = read_key(rows, given["id"])
-    await _change(session, Update(rows, key, changed(rows, given["changes"]), line=given["line"]))
+    await _change(session, Update(rows, key, new_values(rows, given["changes"]), line=given["line"]))
 
 
 async def increment(session: Session, given: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ def _changes(rows: TableDataset, given: dict[str, Any]) -> Row:
     return {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}
 
 
-def _new_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row:
+def _new_table_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row:
     if not rows.insertable:
         raise denied(f"rows of {rows.name} may not be inserted")
     row = {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lodger.engine.capabilities.fetch_state import READING, ResponseBody
+from lodger.engine.capabilities.fetch_state import SAFE_METHODS, ResponseBody
 from lodger.engine.capabilities.secrets import SecretHandles
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
@@ -17,28 +17,28 @@ from lodger.engine.egress.request import MAX_BODY, Redirect, Request
 MAX_URL = 8192
 MAX_SENT = 512 * 1024
 #: Maximum number of characters of JSON of a body's chunk.
-PIECE = 512 * 1024
+MAX_CHUNK = 512 * 1024
 
 
 async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Handle http.fetch."""
     fetch_state, number = session.fetch_state, _number(given["id"])
     request = _request(session, given)
-    if number in fetch_state.under_way or number in fetch_state.bodies:
+    if number in fetch_state.running or number in fetch_state.bodies:
         raise bad_request("that number is in use")
     handles = SecretHandles(request.headers)
     await handles.look_up(session)
     session.budgets.spend("fetches")
     key = fetch_state.key(request)
-    if fetch_state.dry and request.method not in READING:
-        fetch_state.shown.append(_shown(request, given, sent=False))
+    if fetch_state.dry and request.method not in SAFE_METHODS:
+        fetch_state.shown.append(_description(request, given, sent=False))
         return {"status": 200, "reason": "", "url": request.url, "redirected": False, "headers": [], "size": 0, "next": 0,
                 "text": "", "notSent": True}  # fmt: skip
-    answer = await fetch_state.known(key)
+    answer = await fetch_state.earlier_response(key)
     if answer is None:
-        answer = await _asked(session, replace(request, filled=handles.fill), key, number, handles.redacted)
+        answer = await _send(session, replace(request, filled=handles.fill), key, number, handles.redacted)
     session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body), happened=True)
-    fetch_state.shown.append(_shown(request, given, sent=True) | {"status": answer.status})
+    fetch_state.shown.append(_description(request, given, sent=True) | {"status": answer.status})
     return _to_json(session, number, answer)
 
 
@@ -50,7 +50,7 @@ async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         raise bad_request("there is no more of that body")
     if part.is_text and part.body[start] & 0xC0 == 0x80:
         raise bad_request("that is the middle of a character")
-    chunk = part.chunk_json(start, _room(session))
+    chunk = part.chunk_json(start, _chunk_size(session))
     if chunk["next"] == len(part.body):
         del session.fetch_state.bodies[number]
     return chunk
@@ -58,19 +58,19 @@ async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
 async def abort(session: Session, given: dict[str, Any]) -> None:
     """Handle http.abort: cancel a running request; a finished one is left unchanged."""
-    task = session.fetch_state.under_way.get(_number(given["id"]))
+    task = session.fetch_state.running.get(_number(given["id"]))
     if task is not None:
         task.cancel()
 
 
-async def _asked(
+async def _send(
     session: Session, request: Request, key: str, number: int, redacted: Callable[[Answer], Answer]
 ) -> Answer:
     fetch_state = session.fetch_state
-    if request.method not in READING and not any(name == "idempotency-key" for name, _ in request.headers):
+    if request.method not in SAFE_METHODS and not any(name == "idempotency-key" for name, _ in request.headers):
         headers = (*request.headers, ("idempotency-key", fetch_state.idempotency_key(key)))
         request = replace(request, headers=headers)
-    task = fetch_state.under_way[number] = asyncio.ensure_future(fetch_state.ask(request, key, redacted))
+    task = fetch_state.running[number] = asyncio.ensure_future(fetch_state.send_request(request, key, redacted))
     try:
         return await task
     except asyncio.CancelledError:
@@ -79,7 +79,7 @@ async def _asked(
             raise
         raise CallRefused("aborted", "the request was aborted") from None
     finally:
-        fetch_state.under_way.pop(number, None)
+        fetch_state.running.pop(number, None)
 
 
 def _cancelled() -> bool:
@@ -124,8 +124,8 @@ def _number(given: Any) -> int:
     return given
 
 
-def _room(session: Session) -> int:
-    return max(1024, min(PIECE, session.fetch_state.frame_bytes // 2))
+def _chunk_size(session: Session) -> int:
+    return max(1024, min(MAX_CHUNK, session.fetch_state.frame_bytes // 2))
 
 
 def _to_json(session: Session, number: int, answer: Answer) -> dict[str, Any]:
@@ -137,13 +137,13 @@ def _to_json(session: Session, number: int, answer: Answer) -> dict[str, Any]:
         "redirected": answer.redirected,
         "headers": answer.headers,
         "size": len(answer.body),
-    } | part.chunk_json(0, _room(session))
+    } | part.chunk_json(0, _chunk_size(session))
     if chunk["next"] < len(answer.body):
         session.fetch_state.bodies[number] = part
     return chunk
 
 
-def _shown(request: Request, given: dict[str, Any], *, sent: bool) -> dict[str, Any]:
+def _description(request: Request, given: dict[str, Any], *, sent: bool) -> dict[str, Any]:
     about: dict[str, Any] = {"effect": "fetch", "method": request.method, "url": request.url, "sent": sent}
     if not sent and request.body:
         about["body"] = request.body.decode("utf-8", "replace")[:2000]

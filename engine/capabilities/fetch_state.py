@@ -21,17 +21,17 @@ from lodger.engine.egress.request_errors import NoAnswer, Refused
 from lodger.sandbox.outcome import Outcome
 
 #: Maximum number of concurrent requests of one attempt; others wait.
-AT_ONCE = 6
+MAX_CONCURRENT = 6
 #: Part of the attempt's remaining wall time that a request may take; the rest lets the script handle ``fetch_timeout``.
 SHARE_OF_WALL = 0.9
 #: Methods without effects: they are sent in dry runs too, and need no idempotency key.
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _log = logging.getLogger("lodger.egress")
 
 Send = Callable[[Request], Awaitable[Answer]]
 
 
-async def nothing_kept() -> dict[str, Answer]:
+async def no_responses() -> dict[str, Answer]:
     """Return no responses: there was no earlier attempt."""
     return {}
 
@@ -52,7 +52,7 @@ class FetchState:
     action_id: str
     step: int
     send: Send | None = None
-    kept: Callable[[], Awaitable[dict[str, Answer]]] = nothing_kept
+    earlier: Callable[[], Awaitable[dict[str, Answer]]] = no_responses
     dry: bool = False
     frame_bytes: int = 1024 * 1024
     end_s: float | None = None
@@ -61,32 +61,32 @@ class FetchState:
     sent: int = 0
     moved_bytes: int = 0
     bodies: dict[int, "ResponseBody"] = field(default_factory=dict)
-    under_way: dict[int, asyncio.Task[Answer]] = field(default_factory=dict)
-    lost: Callable[[int], None] = lambda _moved: None
-    _moving: list[Request] = field(default_factory=list)
-    _known: dict[str, Answer] | None = None
-    _asked: Counter[str] = field(default_factory=Counter)
-    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    running: dict[int, asyncio.Task[Answer]] = field(default_factory=dict)
+    on_lost: Callable[[int], None] = lambda _moved: None
+    _in_flight: list[Request] = field(default_factory=list)
+    _earlier: dict[str, Answer] | None = None
+    _counts: Counter[str] = field(default_factory=Counter)
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT))
 
     def key(self, request: Request) -> str:
         """Return the key of a request in its step: a hash of its content and of the number of equal requests before it."""
         chunk_json = json.dumps([request.method, request.url, request.headers, request.redirect.value])
         alike = hashlib.sha256(chunk_json.encode("utf-8", "surrogatepass") + b"\0" + request.body).hexdigest()
-        self._asked[alike] += 1
-        return hashlib.sha256(f"{alike} {self._asked[alike]}".encode()).hexdigest()
+        self._counts[alike] += 1
+        return hashlib.sha256(f"{alike} {self._counts[alike]}".encode()).hexdigest()
 
     def idempotency_key(self, key: str) -> str:
         """Return an Idempotency-Key: the same for every attempt of this step, and unique to it."""
         made = hashlib.sha256(f"{self.tenant_id}\0{self.action_id}\0{self.step}\0{key}".encode()).hexdigest()
         return f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:32]}"
 
-    async def known(self, key: str) -> Answer | None:
+    async def earlier_response(self, key: str) -> Answer | None:
         """Return the response that an earlier attempt got, None if there is none."""
-        if self._known is None:
-            self._known = await self.kept()
-        return self._known.get(key)
+        if self._earlier is None:
+            self._earlier = await self.earlier()
+        return self._earlier.get(key)
 
-    async def ask(self, request: Request, key: str, redacted: Callable[[Answer], Answer]) -> Answer:
+    async def send_request(self, request: Request, key: str, redacted: Callable[[Answer], Answer]) -> Answer:
         """Send a request as soon as a slot is free; its response is passed through ``redacted``.
 
         Raises:
@@ -94,36 +94,36 @@ class FetchState:
         """
         if self.send is None:
             raise CallRefused(Refused.code, Refused.message, outcome=Outcome.DENIED)
-        async with self._room:
+        async with self._slots:
             self.sent += 1
             if self.end_s is not None:
                 left_s = self.end_s - asyncio.get_running_loop().time()
                 request = replace(request, total_s=min(request.total_s, max(0.0, left_s * SHARE_OF_WALL)))
-            self._moving.append(request)
+            self._in_flight.append(request)
             try:
                 answer = redacted(await self.send(request))
             except NoAnswer as none:
                 self.moved_bytes += none.moved_bytes
-                self.lost(none.moved_bytes)
+                self.on_lost(none.moved_bytes)
                 host = _host(request.url)
                 _log.info("%s %r of tenant %s: %s: %s", request.method, host, self.tenant_id, none.code, none.reason)
                 denied = Outcome.DENIED if isinstance(none, Refused) else None
                 raise CallRefused(none.code, none.message, outcome=denied) from none
             except asyncio.CancelledError:
-                if any(each is request for each in self._moving):
-                    self.lost(request.moved.so_far)
+                if any(each is request for each in self._in_flight):
+                    self.on_lost(request.moved.so_far)
                 raise
             finally:
-                self._moving = [each for each in self._moving if each is not request]
+                self._in_flight = [each for each in self._in_flight if each is not request]
         self.moved_bytes += answer.sent_bytes + answer.received_bytes
         self.fetched.append(Fetched(key, answer))
         return answer
 
-    def give_up(self) -> None:
+    def count_abandoned(self) -> None:
         """Count the bytes of requests that still run at the end of the attempt."""
-        for request in self._moving:
-            self.lost(request.moved.so_far)
-        self._moving = []
+        for request in self._in_flight:
+            self.on_lost(request.moved.so_far)
+        self._in_flight = []
 
 
 def _host(url: str) -> str | None:
@@ -150,16 +150,16 @@ class ResponseBody:
             return cls(body, is_text=False)
         return cls(body, is_text=not body.startswith(b"\xef\xbb\xbf"))
 
-    def chunk_json(self, start: int, room: int) -> dict[str, Any]:
+    def chunk_json(self, start: int, max_characters: int) -> dict[str, Any]:
         """Return the chunk that begins at a byte and fits into ``room`` characters of JSON; ``next`` is the start of the rest."""
-        size = min(len(self.body) - start, room * 3 // 4)
+        size = min(len(self.body) - start, max_characters * 3 // 4)
         while True:
             end = start + size
             while self.is_text and end < len(self.body) and self.body[end] & 0xC0 == 0x80:
                 end -= 1
-            piece = self.body[start:end]
-            chunk_json = {"text": piece.decode()} if self.is_text else {"bytes": _base64(piece)}
-            if len(json.dumps(chunk_json, ensure_ascii=False).encode()) <= room or size <= 4:
+            chunk = self.body[start:end]
+            chunk_json = {"text": chunk.decode()} if self.is_text else {"bytes": _base64(chunk)}
+            if len(json.dumps(chunk_json, ensure_ascii=False).encode()) <= max_characters or size <= 4:
                 return chunk_json | {"next": end}
             size //= 2
 

@@ -49,9 +49,9 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
 
 async def set_(session: Session, given: dict[str, Any]) -> None:
     """Handle kv.set."""
-    effect = _setting(session, given)
+    effect = _effect(session, given)
     session.budgets.spend("rows_written")
-    session.journal.keep(effect, effect.value)
+    session.journal.set_value(effect, effect.value)
 
 
 async def swap(session: Session, given: dict[str, Any]) -> bool:
@@ -59,18 +59,18 @@ async def swap(session: Session, given: dict[str, Any]) -> bool:
 
     The commit checks the value again: a different one by then is a conflict.
     """
-    effect = _setting(session, given)
+    effect = _effect(session, given)
     held = await _known(session, effect.scope, effect.key)
     held.shown = held.known
     expected = None if given["expected"] is None else strict_json.normal(given["expected"])
-    if not _same(None if held.now is None else strict_json.parse(held.now), expected):
+    if not _equal(None if held.now is None else strict_json.parse(held.now), expected):
         return False
     session.budgets.spend("rows_written")
-    session.journal.keep(effect, effect.value)
+    session.journal.set_value(effect, effect.value)
     return True
 
 
-def _setting(session: Session, given: dict[str, Any]) -> KvSet:
+def _effect(session: Session, given: dict[str, Any]) -> KvSet:
     """Validate a value and its lifetime; a value of null deletes the key only in a swap."""
     text: str | None = strict_json.dump(strict_json.normal(given["value"]))
     if len((text or "").encode()) > MAX_VALUE:
@@ -85,30 +85,30 @@ def _setting(session: Session, given: dict[str, Any]) -> KvSet:
     return KvSet(_scope(session, given), given["key"], text, expires_us, line=given["line"])
 
 
-def _same(one: Any, two: Any) -> bool:
+def _equal(one: Any, two: Any) -> bool:
     """Compare JSON values like JavaScript: 1 and 1.0 are equal, 1 and true are not."""
     if isinstance(one, bool) or isinstance(two, bool):
         return one is two
     if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
+        return one.keys() == two.keys() and all(_equal(one[name], two[name]) for name in one)
     if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(_same, one, two))
+        return len(one) == len(two) and all(map(_equal, one, two))
     return bool(one == two)
 
 
 async def delete(session: Session, given: dict[str, Any]) -> None:
     """Handle kv.delete."""
     session.budgets.spend("rows_written")
-    session.journal.keep(KvSet(_scope(session, given), given["key"], None, line=given["line"]), None)
+    session.journal.set_value(KvSet(_scope(session, given), given["key"], None, line=given["line"]), None)
 
 
 async def add(session: Session, given: dict[str, Any]) -> Any:
     """Handle kv.add: return the new number."""
     scope = _scope(session, given)
     held = await _known(session, scope, given["key"])
-    now = kv_store.added(held.now, given["amount"])
+    now = kv_store.add_amount(held.now, given["amount"])
     session.budgets.spend("rows_written")
-    session.journal.keep(KvAdd(scope, given["key"], given["amount"], line=given["line"]), now)
+    session.journal.set_value(KvAdd(scope, given["key"], given["amount"], line=given["line"]), now)
     return strict_json.parse(now)
 
 
@@ -121,7 +121,7 @@ async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]
 
     def ask(connection: Connection) -> list[tuple[str, str]]:
         many = limit + len(own)
-        return kv_store.listed(connection, session.tenant_id, scope, prefix, after, many, session.now_us)
+        return kv_store.list_page(connection, session.tenant_id, scope, prefix, after, many, session.now_us)
 
     found: dict[str, str | None] = dict(await session.read(ask))
     found |= {key: value for key, value in own.items() if key.startswith(prefix) and key > after}

@@ -64,7 +64,7 @@ async def _allowed(session: Session, addresses: tuple[str, ...]) -> None:
     grants = session.grants
     unnamed = [address for address in addresses if not grants.of_mail(address, own=False)]
     asked = [address for address in unnamed if grants.of_mail(address, own=True)]
-    own = await session.people(session.tenant_id, asked) if asked else ()
+    own = await session.own_addresses(session.tenant_id, asked) if asked else ()
     if any(address not in own for address in unnamed):
         raise denied(
             "mail to that address is not allowed: it is neither one of the tenant's people nor granted (mail:ADDRESS)"

@@ -23,21 +23,21 @@ def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Dat
         if "set" in given:
             require_rows(grants, given["set"], datasets, write=write)
         elif not (grants.any_of("sets") or grants.any_of("collections")):
-            raise lacking("sets:read")
+            raise missing_grant("sets:read")
     elif kind == "kv":
         if not grants.of_kv(write=write):
-            raise lacking("kv" if write else "kv:read")
+            raise missing_grant("kv" if write else "kv:read")
     elif kind and not grants.any_of(kind):
-        raise lacking(kind)
+        raise missing_grant(kind)
 
 
 def require_rows(grants: Grants, name: str, datasets: Datasets, *, write: bool) -> None:
     """Refuse reads, or with ``write`` writes, of a set without the grant."""
     exposed = isinstance(datasets.named(name), TableDataset)
     if not grants.of_rows(name, exposed=exposed, write=write):
-        raise lacking(f"{'sets' if exposed else 'collections'}:{'write' if write else 'read'}:{name}")
+        raise missing_grant(f"{'sets' if exposed else 'collections'}:{'write' if write else 'read'}:{name}")
 
 
-def lacking(grant: str) -> CallRefused:
+def missing_grant(grant: str) -> CallRefused:
     """Return the refusal that names the missing grant."""
     return denied(f"this run does not hold the grant {grant}")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from lodger.engine.capabilities.permits import lacking
+from lodger.engine.capabilities.permits import missing_grant
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.access.origins import Origin
 from lodger.engine.core.execution import Answer
@@ -24,7 +24,7 @@ MAX_FILLED = 64 * 1024
 _HANDLE = re.compile(r"\{\{(?:secret:|basic:([^{}:]{0,128}):)([A-Za-z][A-Za-z0-9_]{0,62})\}\}", re.ASCII)
 
 
-async def none_known(_names: Collection[str]) -> dict[str, OpenSecret]:
+async def no_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
     """Return no secrets."""
     return {}
 
@@ -33,8 +33,8 @@ async def read(session: Session, given: dict[str, Any]) -> str:
     """Handle secrets.read, the only call that returns a secret's value to a script."""
     name = given["name"]
     if not session.grants.of_secret(name, plain=True):
-        raise lacking(f"secret:{name}:plain")
-    found = await session.opens([name])
+        raise missing_grant(f"secret:{name}:plain")
+    found = await session.read_secrets([name])
     if name not in found:
         raise _unknown(name)
     value = found[name].value
@@ -63,8 +63,8 @@ class SecretHandles:
         """
         for name in sorted(self.names):
             if not session.grants.of_secret(name):
-                raise lacking(f"secret:{name}")
-        self._known = await session.opens(self.names) if self.names else {}
+                raise missing_grant(f"secret:{name}")
+        self._known = await session.read_secrets(self.names) if self.names else {}
         for name in sorted(self.names - set(self._known)):
             raise _unknown(name)
         # A placeholder is short, its value may be long.

@@ -4,18 +4,22 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.pool import StaticPool
 
 from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import load
-from lodger.engine.data.reading.memory import MemoryStore
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import as_job, demanded, merged
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.script_data import TABLES
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -24,6 +28,7 @@ from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.js.artefact import ensure
 from lodger.sandbox.wasm.pool import WasmPool
 
+T = TypeVar("T")
 #: Nothing is sent, so a script tried alone may show whom it would write to.
 GRANTED = (*DEFAULT.split(), "mail:*")
 ACTION_ID = "00000000-0000-7000-8000-000000000000"
@@ -56,6 +61,25 @@ def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
         },
         "walls": ended.report.walls if isinstance(ended, Rehearsed) else {},
     }
+
+
+class MemoryStore:
+    """An in-memory database with Lodger's tables for scripts, initially empty."""
+
+    def __init__(self) -> None:
+        self.engine: Engine = create_engine(
+            "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+        )
+        metadata.create_all(self.engine, tables=list(TABLES))
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run a query at once: no disk is involved."""
+        with self.engine.connect() as connection:
+            return work(connection)
+
+    def close(self) -> None:
+        """Close the database; safe to call twice."""
+        self.engine.dispose()
 
 
 def rehearse(

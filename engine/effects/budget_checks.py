@@ -21,7 +21,7 @@ from lodger.engine.store.usage.usage import DayUsage
 from lodger.sandbox.outcome import Outcome
 
 #: Maximum number of bytes that one written row or key adds to a tenant's stored data.
-LARGEST = 256 * 1024
+MAX_ROW_BYTES = 256 * 1024
 _EFFECTS = tuple(spec.name for spec in BUDGETS if spec.effect)
 
 
@@ -57,70 +57,70 @@ class BudgetChecks:
         self._context = context
         self._connection = connection
         self._known: dict[str, DayUsage] = {}
-        self._kept: dict[str, int] = {}
+        self._stored: dict[str, int] = {}
         self._ended: Counter[tuple[str, str]] = Counter()
         self._held: dict[str, dict[str, int]] = {}
-        self._near = False
+        self._near_limit = False
 
-    def look(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
+    def load(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
         """Read the usage of the tenants of attempts with effects, in one query."""
-        reserved = {
+        tenant_ids = {
             claim.tenant_id for claim, finished in batch if finished.outcome is Outcome.OK and effects_of(finished)
         }
-        if reserved:
-            self._known = usage.usages_of_day(self._context, self._connection, reserved, self.day)
-            self._kept = storage_usage.kept_bytes(self._connection, reserved)
+        if tenant_ids:
+            self._known = usage.usages_of_day(self._context, self._connection, tenant_ids, self.day)
+            self._stored = storage_usage.kept_bytes(self._connection, tenant_ids)
 
-    def require(self, claim: Claim, finished: Finished) -> None:
+    def check_budgets(self, claim: Claim, finished: Finished) -> None:
         """Check the day budgets of an attempt before its effects are applied.
 
         Raises:
             BudgetExceeded: a budget of the day would be exceeded.
         """
         tenant = claim.tenant_id
-        known = self._known.get(tenant)
-        if known is None:
+        usage_now = self._known.get(tenant)
+        if usage_now is None:
             return
         for name, asked in effects_of(finished).items():
-            limit = known.allowed.of_day(name)
+            limit = usage_now.allowed.of_day(name)
             if limit is not None:
-                used = known.used[name] + self._ended[tenant, name] + self._holding(tenant).get(name, 0)
+                used = usage_now.used[name] + self._ended[tenant, name] + self._reserved(tenant).get(name, 0)
                 if used + asked > limit:
                     raise BudgetExceeded(Overdrawn(name, "day", limit, used, asked), _effects(finished))
-        maximum = self._kept.get(tenant, 0) + finished.spent.get("rows_written", 0) * LARGEST
-        self._near = maximum > known.allowed.storage_bytes
-        self._kept[tenant] = self._exactly(tenant) if self._near else maximum
+        maximum = self._stored.get(tenant, 0) + finished.spent.get("rows_written", 0) * MAX_ROW_BYTES
+        self._near_limit = maximum > usage_now.allowed.storage_bytes
+        self._stored[tenant] = self._kept_bytes(tenant) if self._near_limit else maximum
 
-    def fit(self, claim: Claim, finished: Finished) -> None:
+    def check_storage(self, claim: Claim, finished: Finished) -> None:
         """Check the stored bytes of the tenant after the effects were applied; deletions are always allowed.
 
         Raises:
             BudgetExceeded: of ``storage_bytes``.
         """
         tenant = claim.tenant_id
-        known = self._known.get(tenant)
-        if known is None or not self._near:
+        usage_now = self._known.get(tenant)
+        if usage_now is None or not self._near_limit:
             return
-        limit, before, now = known.allowed.storage_bytes, self._kept[tenant], self._exactly(tenant)
+        limit, before, now = usage_now.allowed.storage_bytes, self._stored[tenant], self._kept_bytes(tenant)
         if now > max(limit, before):
             raise BudgetExceeded(Overdrawn(STORAGE, "tenant", limit, before, now - before), _effects(finished))
-        self._kept[tenant] = now
+        self._stored[tenant] = now
 
-    def let(self, claim: Claim, finished: Finished) -> None:
+    def add(self, claim: Claim, finished: Finished) -> None:
         """Count the effects of an attempt for the checks of the next one in the batch."""
         for name, amount in effects_of(finished).items():
             self._ended[claim.tenant_id, name] += amount
 
-    def held(self, claim: Claim) -> None:
+    def forget_reservations(self, claim: Claim) -> None:
         """Discard the cached reservations of this tenant after one of its attempts was sealed."""
         self._held.pop(claim.tenant_id, None)
 
-    def _holding(self, tenant_id: str) -> dict[str, int]:
+    def _reserved(self, tenant_id: str) -> dict[str, int]:
         if tenant_id not in self._held:
             self._held[tenant_id] = budget_reservations.reserved(self._connection, tenant_id, self.day)
         return self._held[tenant_id]
 
-    def _exactly(self, tenant_id: str) -> int:
+    def _kept_bytes(self, tenant_id: str) -> int:
         return storage_usage.kept_bytes(self._connection, [tenant_id]).get(tenant_id, 0)
 
 

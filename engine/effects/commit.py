@@ -27,13 +27,13 @@ from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import cursors, database_errors, holds, kv_store
 from lodger.engine.effects.commit_errors import ConflictFound, EffectRefused, WriteBlocked
 from lodger.engine.effects.database_errors import (
+    CONSTRAINT_AT_COMMIT,
     HELD,
     NO_WRITES,
-    OF_THE_WHOLE,
     TOO_LONG,
     TOO_SLOW,
-    of_the_tables,
-    takes_no_writes,
+    is_read_only_view,
+    is_refusal,
 )
 from lodger.engine.effects.effect import (
     Consumed,
@@ -47,8 +47,8 @@ from lodger.engine.effects.effect import (
     Mail,
     RowEffect,
     Update,
-    after,
-    stated,
+    apply_to,
+    given_values,
 )
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, WriteSet
@@ -57,7 +57,7 @@ from lodger.engine.store.queue import outbox, webhook_events
 from lodger.engine.store.stores import driver_of
 
 
-def apply(connection: Connection, asked: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
+def apply(connection: Connection, pending: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
     """Apply every effect in call order, in a savepoint of its own.
 
     Args:
@@ -78,20 +78,20 @@ def apply(connection: Connection, asked: Journal | WriteSet, *, now_us: int, ver
     """
     try:
         with savepoint(connection):
-            return write(connection, asked, now_us=now_us, verify=verify)
+            return write(connection, pending, now_us=now_us, verify=verify)
     except DBAPIError as error:
-        if database_errors.over(connection):
-            raise database_errors.behind(error) from None
+        if database_errors.is_transaction_lost(connection):
+            raise database_errors.root_cause(error) from None
         raise
 
 
-def write(connection: Connection, asked: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
+def write(connection: Connection, pending: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
     """Do the work of :func:`apply` inside the caller's savepoint, which must be rolled back if this raises."""
-    if not asked:
+    if not pending:
         return {}
-    write_set = asked if isinstance(asked, WriteSet) else asked.write_set()
+    write_set = pending if isinstance(pending, WriteSet) else pending.write_set()
     try:
-        with guard.recheck_on_error(write_set.datasets, write_set.home), _impatient(connection, write_set):
+        with guard.recheck_on_error(write_set.datasets, write_set.home), _bounded_waits(connection, write_set):
             return _Commit(connection, write_set, now_us).run(verify=verify)
     except DBAPIError as error:
         if write_set.home is None and state_of(error) in HELD:
@@ -102,18 +102,18 @@ def write(connection: Connection, asked: Journal | WriteSet, *, now_us: int, ver
 
 
 #: Maximum wait for a row that the platform has locked, in a commit in the ledger's shared transaction, milliseconds.
-HELD_MS = 50
+LOCK_MS = 50
 #: Maximum duration of one statement of such a commit, triggers of the platform's table included, milliseconds.
 STATEMENT_MS = 5000
 
 
 @contextmanager
-def _impatient(connection: Connection, write_set: WriteSet) -> Iterator[None]:
+def _bounded_waits(connection: Connection, write_set: WriteSet) -> Iterator[None]:
     """Limit waits and statements on the platform's tables in the ledger's database: its transactions and triggers are unbounded."""
     if write_set.home is not None or not any(isinstance(rows, TableDataset) for rows in write_set.sets):
         yield
         return
-    with driver_of(connection).short_waits(connection, HELD_MS, STATEMENT_MS):
+    with driver_of(connection).short_waits(connection, LOCK_MS, STATEMENT_MS):
         yield
 
 
@@ -127,7 +127,7 @@ class _Commit:
         self.reader = Reader(connection, self.scope)
         self.wall = write_set.datasets.wall(write_set.home)
         self.live: dict[Dataset, dict[Any, Row]] = {}
-        self.made: dict[int, Any] = {}
+        self.generated: dict[int, Any] = {}
         self.changed: dict[Dataset, dict[Any, str]] = {}
         self.indexes: dict[str, list[str]] = {}
 
@@ -143,17 +143,17 @@ class _Commit:
             if verify:
                 self._unchanged(rows, expected_rows)
         if verify:
-            kv_store.unchanged(self.connection, self.write_set, self.now_us)
-        last = triggers.begin(self.connection, self.write_set.consumer) if self._heard() else None
-        for walled, some in groupby(self.write_set.effects, self._walled):
-            with guard.as_role(self.connection, stands=walled):
+            kv_store.check_unchanged(self.connection, self.write_set, self.now_us)
+        last = triggers.begin(self.connection, self.write_set.consumer) if self._has_triggers() else None
+        for with_role, some in groupby(self.write_set.effects, self._uses_role):
+            with guard.as_role(self.connection, stands=with_role):
                 for index, effect in some:
-                    self._try(index, effect)
+                    self._apply_or_refuse(index, effect)
         self._check_deferred_rules()
-        self._tell()
+        self._write_feed()
         if last is not None:
             triggers.claim(self.connection, last, self.write_set.consumer)
-        return self.made
+        return self.generated
 
     def _check_deferred_rules(self) -> None:
         """Check deferred constraints now: the transaction is shared with other attempts."""
@@ -166,36 +166,38 @@ class _Commit:
         try:
             self.driver.check_constraints(self.connection)
         except DBAPIError as error:
-            if not of_the_tables(error):
+            if not is_refusal(error):
                 raise
             place = last.line if len({effect.line for _n, effect in tables}) == 1 else None
-            raise EffectRefused("constraint", OF_THE_WHOLE, index=index, place=place) from None
+            raise EffectRefused("constraint", CONSTRAINT_AT_COMMIT, index=index, place=place) from None
 
-    def _tell(self) -> None:
+    def _write_feed(self) -> None:
         """Write changes to the feed, one per row."""
         for rows, changed in self.changed.items():
             if not feed.kept(rows) or self._triggered(rows):
                 continue
             keyed = [
-                (feed.key_text(rows, self._real(key)), kind) for key, kind in changed.items() if kind != feed.NOTHING
+                (feed.key_text(rows, self._generated_key(key)), kind)
+                for key, kind in changed.items()
+                if kind != feed.NOTHING
             ]
             owner = feed.owner_of(rows, self.write_set.tenant_id)
             feed.record(self.connection, feed.source_of(rows), owner, keyed, self.now_us, self.write_set.consumer)
 
-    def _heard(self) -> bool:
+    def _has_triggers(self) -> bool:
         """Whether triggers record some of the changes, which need the name of the consumer."""
         return any(isinstance(rows, TableDataset) and rows.feed == "trigger" for rows in self.write_set.sets)
 
     def _triggered(self, rows: Dataset) -> bool:
         return isinstance(rows, TableDataset) and rows.feed == "trigger" and triggers.stands(self.connection, rows)
 
-    def _note(self, effect: RowEffect) -> None:
+    def _record_change(self, effect: RowEffect) -> None:
         """Record the net change of a row over the whole run."""
         changed = self.changed.setdefault(effect.rows, {})
         kind = feed.INSERT if isinstance(effect, Insert) else feed.DELETE if isinstance(effect, Delete) else feed.UPDATE
         changed[effect.key] = feed.net(changed.get(effect.key), kind)
 
-    def _walled(self, placed: tuple[int, Effect]) -> bool:
+    def _uses_role(self, placed: tuple[int, Effect]) -> bool:
         """Whether an effect is written under the role that cannot write other tenants' rows."""
         effect = placed[1]
         if isinstance(effect, KvSet | KvAdd) or (
@@ -204,19 +206,19 @@ class _Commit:
             return self.wall.role
         return isinstance(effect, ROW_EFFECTS) and effect.rows.name in self.wall.written
 
-    def _try(self, index: int, effect: Effect) -> None:
+    def _apply_or_refuse(self, index: int, effect: Effect) -> None:
         try:
             self._apply(index, effect)
         except DBAPIError as error:
-            if of_the_tables(error) and database_errors.over(self.connection):
-                raise database_errors.refused(_name(effect), index=index, place=effect.line) from error
-            if takes_no_writes(error) or self.driver.is_read_only_view(error):
+            if is_refusal(error) and database_errors.is_transaction_lost(self.connection):
+                raise database_errors.transaction_lost(_name(effect), index=index, place=effect.line) from error
+            if is_read_only_view(error) or self.driver.is_read_only_view(error):
                 raise EffectRefused(
                     "read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line
                 ) from None
             if state_of(error) == TOO_LONG and self.write_set.home is None:
                 raise EffectRefused("too_slow", TOO_SLOW, index=index, place=effect.line) from None
-            if not of_the_tables(error):
+            if not is_refusal(error):
                 raise
             if isinstance(effect, Insert) and effect.upsert and isinstance(error, IntegrityError):
                 said = f"a row of {effect.rows.name} was made meanwhile, or a rule of the table forbids this one"
@@ -237,7 +239,7 @@ class _Commit:
 
     def _apply(self, index: int, effect: Effect) -> None:
         if isinstance(effect, ROW_EFFECTS):
-            self._note(effect)
+            self._record_change(effect)
         if isinstance(effect, Insert):
             self._insert(effect)
         elif isinstance(effect, Update | Increment):
@@ -265,22 +267,22 @@ class _Commit:
     def _insert(self, effect: Insert) -> None:
         rows = effect.rows
         row = self._resolved(rows, effect.row)
-        said = self._resolved(rows, stated(effect))
+        said = self._resolved(rows, given_values(effect))
         if isinstance(rows, Collection):
             values: dict[str, Any] = {"id": effect.key, "body": _body(row), "created_us": self.now_us}
             self.connection.execute(self.scope.insert(rows, values | {"updated_us": self.now_us}))
             self._index(rows, row)
         else:
-            self._owned(rows, said)
+            self._check_references(rows, said)
             values = self._values(rows, said)
             if not effect.token:
                 values |= self._values(rows, {rows.key.name: effect.key})
             result = self.connection.execute(self.scope.insert(rows, values))
-            made = None
+            generated = None
             if effect.token:
                 position = list(rows.table.primary_key.columns).index(rows.key.column)
-                made = self.made[effect.key] = (result.inserted_primary_key or {position: None})[position]
-            if result.rowcount == 0 or (effect.token and made is None):  # SQLite reports the key of another row
+                generated = self.generated[effect.key] = (result.inserted_primary_key or {position: None})[position]
+            if result.rowcount == 0 or (effect.token and generated is None):  # SQLite reports the key of another row
                 raise CallRefused("not_written", f"insert in {rows.name}: a rule of the table passes this row over")
         self.live.setdefault(rows, {})[effect.key] = row
 
@@ -289,21 +291,25 @@ class _Commit:
         live = self.live.setdefault(rows, {})
         if effect.key not in live:
             raise CallRefused("vanished", "a row that was to be written is not there any more")
-        changed = self._resolved(rows, after(live[effect.key], effect))
+        changed = self._resolved(rows, apply_to(live[effect.key], effect))
         live[effect.key] = changed
         if isinstance(rows, Collection):
             values: dict[str, Any] = {"body": _body(changed), "updated_us": self.now_us}
         else:
             named = effect.changes if isinstance(effect, Update) else effect.amounts
             part = {name: changed[name] for name in named}
-            self._owned(rows, part)
+            self._check_references(rows, part)
             values = self._values(rows, part)
-        self._hit(self.connection.execute(self.scope.update(rows).where(self._is(rows, effect.key)).values(values)))
+        self._require_one_row(
+            self.connection.execute(self.scope.update(rows).where(self._key_condition(rows, effect.key)).values(values))
+        )
         if isinstance(rows, Collection):
             self._index(rows, changed)
 
     def _delete(self, effect: Delete) -> None:
-        self._hit(self.connection.execute(self.scope.delete(effect.rows).where(self._is(effect.rows, effect.key))))
+        self._require_one_row(
+            self.connection.execute(self.scope.delete(effect.rows).where(self._key_condition(effect.rows, effect.key)))
+        )
         self.live.get(effect.rows, {}).pop(effect.key, None)
         if isinstance(effect.rows, Collection) and self._indexed(effect.rows):
             document_index.remove(self.connection, self.scope, effect.rows.name, effect.key)
@@ -321,16 +327,16 @@ class _Commit:
             self.indexes[rows.name] = found
         return found
 
-    def _hit(self, result: Any) -> None:
+    def _require_one_row(self, result: Any) -> None:
         if result.rowcount != 1:
             raise CallRefused("vanished", "a row that was to be written is not there any more")
 
-    def _is(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
-        return self.reader.compiler.equals(rows.key, self._real(key))
+    def _key_condition(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
+        return self.reader.compiler.equals(rows.key, self._generated_key(key))
 
-    def _real(self, key: Any) -> Any:
+    def _generated_key(self, key: Any) -> Any:
         """Return the key that the database generated for a token; other keys unchanged."""
-        return self.made.get(key, key) if self.made and isinstance(key, int) else key
+        return self.generated.get(key, key) if self.generated and isinstance(key, int) else key
 
     def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
         written = self.reader.compiler.written
@@ -338,18 +344,18 @@ class _Commit:
 
     def _resolved(self, rows: Dataset, row: Row) -> Row:
         """Replace tokens by generated keys, in references only: plain numbers could look like tokens."""
-        if not self.made or isinstance(rows, Collection):
+        if not self.generated or isinstance(rows, Collection):
             return row
-        return row | {name: self.made[row[name]] for name in rows.references if row.get(name) in self.made}
+        return row | {name: self.generated[row[name]] for name in rows.references if row.get(name) in self.generated}
 
-    def _owned(self, rows: TableDataset, row: Row) -> None:
+    def _check_references(self, rows: TableDataset, row: Row) -> None:
         """Refuse references to rows that this tenant does not have; those of other tenants get the same error as missing ones."""
         for name, reference in rows.references.items():
             value = row.get(name)
-            if value is not None and not self._there(rows, name, reference, value):
+            if value is not None and not self._exists(rows, name, reference, value):
                 raise CallRefused("no_such_reference", f"{rows.name}.{name}: there is no such row to refer to")
 
-    def _there(self, rows: TableDataset, name: str, reference: Reference, value: Any) -> bool:
+    def _exists(self, rows: TableDataset, name: str, reference: Reference, value: Any) -> bool:
         target = self.write_set.datasets.of_table(reference.table, rows.database)
         if target is None:
             return False

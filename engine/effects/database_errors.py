@@ -16,7 +16,7 @@ from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.store.stores import driver_of
 
 #: For constraints checked at the end of a transaction, which no single call of the script violates.
-OF_THE_WHOLE = "a rule of the table forbids what this run wrote"
+CONSTRAINT_AT_COMMIT = "a rule of the table forbids what this run wrote"
 TOO_SLOW = "the platform's table took too long to take what this run wrote; write less at once"
 NO_WRITES = "what the platform shows here is a view that takes no writes; let it give the view INSTEAD OF triggers, or expose it to be read"
 #: SQLSTATEs of locks: not available, deadlock, serialization failure.
@@ -26,18 +26,18 @@ TOO_LONG = "57014"
 
 #: Classes of SQLSTATE that do not refuse the written values (PostgreSQL's manual, appendix A). The others are data,
 #: integrity, limits such as an index's, checks of views, errors that triggers raise, and classes that platforms define.
-_OTHERS = frozenset({"00", "01", "02", "03", "08", "0A", "0B", "0F", "0L", "0P", "0Z"})
-_OTHERS |= {"10", "20", "24", "25", "26", "28", "2B", "2D", "2F", "34", "3B", "3D", "3F"}
-_OTHERS |= {"40", "42", "53", "55", "57", "58", "72", "F0", "HV", "XX"}
+_NOT_REFUSALS = frozenset({"00", "01", "02", "03", "08", "0A", "0B", "0F", "0L", "0P", "0Z"})
+_NOT_REFUSALS |= {"10", "20", "24", "25", "26", "28", "2B", "2D", "2F", "34", "3B", "3D", "3F"}
+_NOT_REFUSALS |= {"40", "42", "53", "55", "57", "58", "72", "F0", "HV", "XX"}
 
 
-def of_the_tables(error: DBAPIError) -> bool:
+def is_refusal(error: DBAPIError) -> bool:
     """Whether a constraint or trigger of the tables refused the write, as opposed to a server that is busy or gone."""
     state = state_of(error)
-    return state[:2] not in _OTHERS if state else isinstance(error, IntegrityError | DataError)
+    return state[:2] not in _NOT_REFUSALS if state else isinstance(error, IntegrityError | DataError)
 
 
-def takes_no_writes(error: DBAPIError) -> bool:
+def is_read_only_view(error: DBAPIError) -> bool:
     """Whether the target is a read-only view, by SQLSTATE; see also ``Driver.is_read_only_view``."""
     # Object not in prerequisite state.
     return state_of(error) == "55000"
@@ -60,17 +60,17 @@ class TransactionLost(Exception):
         self.action_id: str | None = None
 
 
-def refused(named: str, *, index: int, place: str | None) -> TransactionLost:
+def transaction_lost(named: str, *, index: int, place: str | None) -> TransactionLost:
     """Return the error for an effect that ended the transaction."""
     return TransactionLost(EffectRefused("rolled_back", f"{named}: {_WHAT}", index=index, place=place))
 
 
-def over(connection: Connection) -> bool:
+def is_transaction_lost(connection: Connection) -> bool:
     """Whether the database has ended a transaction that the connection still considers open."""
     return driver_of(connection).is_transaction_lost(connection)
 
 
-def behind(error: BaseException) -> BaseException:
+def root_cause(error: BaseException) -> BaseException:
     """Return the error that ended the transaction, if ``error`` only reports a missing savepoint."""
     *_, first = (each for each in _chain(error) if isinstance(each, TransactionLost | DBAPIError))
     return next((each for each in _chain(error) if isinstance(each, TransactionLost)), first)

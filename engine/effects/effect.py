@@ -135,7 +135,7 @@ def has_unread_changes(effects: Iterable[Effect]) -> bool:
     return any(last.values())
 
 
-def after(row: Row, effect: Update | Increment) -> Row:
+def apply_to(row: Row, effect: Update | Increment) -> Row:
     """Return the row after the effect.
 
     Raises:
@@ -143,14 +143,16 @@ def after(row: Row, effect: Update | Increment) -> Row:
     """
     if isinstance(effect, Update):
         return row | effect.changes
-    return row | {name: _added(effect.rows, name, row.get(name), amount) for name, amount in effect.amounts.items()}
+    return row | {
+        name: _incremented(effect.rows, name, row.get(name), amount) for name, amount in effect.amounts.items()
+    }
 
 
-def _added(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
+def _incremented(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
     if isinstance(rows, Collection):
         if held is not None and (isinstance(held, bool) or not isinstance(held, int | float)):
             raise CallRefused("not_a_number", f"{name} holds something that is not a number")
-        return plus(held or 0, amount)
+        return add_numbers(held or 0, amount)
     kind = rows.fields[name].kind
     made = (Decimal(0) if kind is Kind.DECIMAL else 0) if held is None else held
     made = kinds.plus(made, amount)
@@ -161,7 +163,7 @@ def _added(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
     return made
 
 
-def plus(held: float, amount: float) -> int | float:
+def add_numbers(held: float, amount: float) -> int | float:
     """Add like JavaScript's numbers; integers stay integers.
 
     Raises:
@@ -173,7 +175,7 @@ def plus(held: float, amount: float) -> int | float:
     return made
 
 
-def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
+def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
     """Describe an effect as JSON for ``lodger exec`` and dry runs.
 
     Args:
@@ -190,15 +192,15 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         }
         named: Iterable[str] = ()
         if isinstance(effect, Insert):
-            about["values"] = _for_people(rows, stated(effect))
+            about["values"] = _display_row(rows, given_values(effect))
         elif isinstance(effect, Update):
-            about["changes"], named = _for_people(rows, effect.changes), effect.changes
+            about["changes"], named = _display_row(rows, effect.changes), effect.changes
         elif isinstance(effect, Increment):
-            about["amounts"], named = _for_people(rows, effect.amounts), effect.amounts
+            about["amounts"], named = _display_row(rows, effect.amounts), effect.amounts
         elif before is not None:
             named = [name for name in before if name != rows.key.name]
         if before is not None and not isinstance(effect, Insert):
-            about["before"] = _for_people(rows, {name: before.get(name) for name in named})
+            about["before"] = _display_row(rows, {name: before.get(name) for name in named})
     elif isinstance(effect, KvSet):
         about = {"effect": "kv.set", "key": effect.key, "value": effect.value}
         if effect.value is None:
@@ -218,7 +220,7 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
     return about
 
 
-def stated(effect: Insert) -> Row:
+def given_values(effect: Insert) -> Row:
     """Return the values that the script set in a new row; the database fills in the others."""
     return {name: value for name, value in effect.row.items() if effect.given is None or name in effect.given}
 
@@ -228,7 +230,7 @@ def on_wire(rows: Dataset, row: Row) -> dict[str, Any]:
     return {name: _wire(rows, name, value) for name, value in row.items()}
 
 
-def _for_people(rows: Dataset, row: Row) -> dict[str, Any]:
+def _display_row(rows: Dataset, row: Row) -> dict[str, Any]:
     return {name: _to_json(rows, name, value) for name, value in row.items()}
 
 

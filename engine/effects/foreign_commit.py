@@ -16,7 +16,7 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts, state_of
 from lodger.engine.effects import commit
 from lodger.engine.effects.commit_errors import NotApplied
-from lodger.engine.effects.database_errors import OF_THE_WHOLE, TransactionLost, of_the_tables
+from lodger.engine.effects.database_errors import CONSTRAINT_AT_COMMIT, TransactionLost, is_refusal
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.stores import driver_of
 from lodger.sandbox.job import ScriptError
@@ -63,20 +63,22 @@ def apply(database: ForeignDatabase, write_set: WriteSet, attempt: int, *, now_u
         except CallRefused as refused:
             verdict = Receipt(Outcome.EFFECT_REFUSED, ScriptError("EffectRefused", refused.message))
         except DBAPIError as error:
-            if passing(error):
+            if is_transient(error):
                 raise
-            if not of_the_tables(error):
+            if not is_refusal(error):
                 _log.error("%s: action %s cannot be applied", database.place, write_set.action_id, exc_info=error)
-            verdict = Receipt(Outcome.EFFECT_REFUSED if of_the_tables(error) else Outcome.ENGINE_FAULT, _said(error))
+            verdict = Receipt(
+                Outcome.EFFECT_REFUSED if is_refusal(error) else Outcome.ENGINE_FAULT, _script_error(error)
+            )
         with database.write() as connection:
             return _claim(connection, write_set, attempt, verdict, now_us) or verdict
     except DBAPIError as error:
         raise DatabaseUnavailable(f"{database.place}: {str(error.orig).strip().splitlines()[0]}") from error
 
 
-def _said(error: DBAPIError) -> ScriptError:
-    if of_the_tables(error):  # a constraint that is checked at the end of a transaction
-        return ScriptError("EffectRefused", OF_THE_WHOLE)
+def _script_error(error: DBAPIError) -> ScriptError:
+    if is_refusal(error):  # a constraint that is checked at the end of a transaction
+        return ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT)
     return ScriptError("EngineFault", f"the platform's database could not be written: {type(error).__name__}")
 
 
@@ -113,15 +115,15 @@ def _read(detail: str) -> Receipt:
 
 #: Classes of SQLSTATE after which the same transaction may succeed: connection, rollback, resources, lock, operator,
 #: system.
-_PASSING = ("08", "25", "40", "53", "55", "57", "58")
+_TRANSIENT = ("08", "25", "40", "53", "55", "57", "58")
 
 
-def passing(error: DBAPIError) -> bool:
+def is_transient(error: DBAPIError) -> bool:
     """Whether the same write may succeed later: the database was unreachable, busy or full."""
     if error.connection_invalidated:
         return True
     state = state_of(error)
     if state:
-        return state.startswith(_PASSING)
+        return state.startswith(_TRANSIENT)
     missing = isinstance(error, OperationalError) and "no such " in str(error.orig)
     return isinstance(error, OperationalError | InterfaceError) and not missing

@@ -16,7 +16,7 @@ from lodger.engine.effects.write_set import ROW_EFFECTS, Place, WriteSet
 from lodger.engine.store.schema.script_data import holds
 
 
-def places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[int, Effect]]:
+def written_places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[int, Effect]]:
     """Return the rows, keys and cursors that these effects write in the ledger's database, each with its first effect."""
     found: dict[Place, tuple[int, Effect]] = {}
     for index, effect in effects:
@@ -41,7 +41,7 @@ def require_free(connection: Connection, write_set: WriteSet) -> None:
     Raises:
         WriteBlocked: one does.
     """
-    wanted = places(write_set.effects)
+    wanted = written_places(write_set.effects)
     if not wanted:
         return
     for row in connection.execute(_of, {"tenant": write_set.tenant_id}):
@@ -56,7 +56,7 @@ def take(connection: Connection, write_set: WriteSet) -> None:
     """Hold the rows that these effects write."""
     rows = [
         {"tenant_id": write_set.tenant_id, "kind": kind, "scope": scope, "key": key, "action_id": write_set.action_id}
-        for kind, scope, key in places(write_set.effects)
+        for kind, scope, key in written_places(write_set.effects)
     ]
     if rows:
         connection.execute(insert(holds), rows)

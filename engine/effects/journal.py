@@ -28,8 +28,8 @@ from lodger.engine.effects.effect import (
     Mail,
     RowEffect,
     Update,
-    after,
-    described,
+    apply_to,
+    describe,
 )
 from lodger.engine.effects.journal_rows import FeedPosition, KnownRows, KnownValue, WrittenRow
 from lodger.engine.effects.write_set import ExpectedRow, ExpectedValue, WriteSet
@@ -84,7 +84,7 @@ class Journal:
         """Return the known rows of a set."""
         return self.rows.setdefault(rows, KnownRows())
 
-    def writes_in(self, rows: Dataset) -> None:
+    def require_same_database(self, rows: Dataset) -> None:
         """Record that a table is written or checked: all such tables of a run must be in one database.
 
         Raises:
@@ -144,12 +144,12 @@ class Journal:
             held = known.touched.get(key)
             if held is None:
                 if key not in known.seen:
-                    self._keep(row)
+                    self._count_bytes(row)
                 known.seen[key] = row
             elif held.base is not None:
                 known.seen.setdefault(key, held.base)
 
-    def _keep(self, row: Row) -> None:
+    def _count_bytes(self, row: Row) -> None:
         self._weight += weight_of(row.values())
         if self._weight > MAX_KEPT_BYTES:
             raise CallRefused(
@@ -160,7 +160,7 @@ class Journal:
         """Have the commit check a row that the script was shown but does not write."""
         known = self.of(rows)
         if key in known.seen:
-            self.writes_in(rows)
+            self.require_same_database(rows)
             base = known.seen[key]
             known.touched.setdefault(key, WrittenRow(base, base, checked=True, first=len(self.effects))).checked = True
 
@@ -194,7 +194,7 @@ class Journal:
         held = known.touched.get(key)
         if held.now is not None if held is not None else key in known.seen:
             raise CallRefused("exists", f"there is a row of that id in {rows.name} already")
-        self.writes_in(rows)
+        self.require_same_database(rows)
         if held is None:
             known.touched[key] = WrittenRow(None, row, checked=False, first=len(self.effects), line=line, token=token)
         else:
@@ -213,10 +213,10 @@ class Journal:
         """
         held = self._held(effect, committed)
         assert held.now is not None
-        held.now = after(held.now, effect)
+        held.now = apply_to(held.now, effect)
         # An increment does not depend on the previous value.
-        held.checked = held.checked or (isinstance(effect, Update) and self._shown(effect))
-        self._wrote(effect, held)
+        held.checked = held.checked or (isinstance(effect, Update) and self._was_shown(effect))
+        self._add_effect(effect, held)
 
     def delete(self, effect: Delete, committed: Row | None) -> None:
         """Delete a row.
@@ -226,15 +226,15 @@ class Journal:
         """
         held = self._held(effect, committed)
         held.now = None
-        held.checked = held.checked or self._shown(effect)
-        self._wrote(effect, held)
+        held.checked = held.checked or self._was_shown(effect)
+        self._add_effect(effect, held)
 
     def needs(self, rows: Dataset, key: Any) -> bool:
         """Whether a write of this row needs its committed content first."""
         known = self.of(rows)
         return key not in known.touched and key not in known.seen
 
-    def _shown(self, effect: RowEffect) -> bool:
+    def _was_shown(self, effect: RowEffect) -> bool:
         known = self.of(effect.rows)
         held = known.touched.get(effect.key)
         return effect.key in known.seen and (held is None or held.base is not None)
@@ -244,21 +244,21 @@ class Journal:
         held = known.touched.get(effect.key)
         if held is None:
             if effect.key not in known.seen and committed is not None:
-                self._keep(committed)
+                self._count_bytes(committed)
             base = known.seen.get(effect.key, committed)
             held = WrittenRow(base, base, checked=False, first=len(self.effects), line=effect.line)
         if held.now is None:
             raise not_found(effect.rows.name)
-        self.writes_in(effect.rows)
+        self.require_same_database(effect.rows)
         return held
 
-    def _wrote(self, effect: RowEffect, held: WrittenRow) -> None:
+    def _add_effect(self, effect: RowEffect, held: WrittenRow) -> None:
         self.of(effect.rows).touched[effect.key] = held
         self.effects.append(effect)
 
     # Reads of the attempt itself
 
-    def untouched(self, rows: Dataset) -> tuple[Any, ...]:
+    def excluded_keys(self, rows: Dataset) -> tuple[Any, ...]:
         """Return the keys that a query must exclude, because their rows come from the journal."""
         return tuple(key for key, held in self.of(rows).touched.items() if not held.token)
 
@@ -266,7 +266,7 @@ class Journal:
         """Return the rows of the journal as this attempt sees them, None for deleted ones."""
         return {key: held.now for key, held in self.of(rows).touched.items()}
 
-    def images(self, rows: Dataset, tree: Filter, transform: RowTransform = unchanged_row) -> list[Row]:
+    def matching_rows(self, rows: Dataset, tree: Filter, transform: RowTransform = unchanged_row) -> list[Row]:
         """Return the rows of the journal that match a filter.
 
         Args:
@@ -292,7 +292,7 @@ class Journal:
         Args:
             cut: the database has more rows, so that the order of rows after the last one is unknown.
         """
-        own = self.images(rows, tree, transform)
+        own = self.matching_rows(rows, tree, transform)
         if after_terms is not None:
             own = [row for row in own if placed(order, terms_of(order, row), after_terms) > 0]
         if cut:
@@ -304,7 +304,7 @@ class Journal:
         self, rows: Dataset, tree: Filter, wanted: AggregateQuery, transform: RowTransform = unchanged_row
     ) -> PartialAggregates:
         """Compute an aggregate of the journal's rows."""
-        return aggregate_rows(wanted, self.images(rows, tree, transform))
+        return aggregate_rows(wanted, self.matching_rows(rows, tree, transform))
 
     # Keyed values
 
@@ -312,7 +312,7 @@ class Journal:
         """Return the known state of a key."""
         return self.values.setdefault((scope, key), KnownValue())
 
-    def keep(self, effect: KvSet | KvAdd, now: str | None) -> None:
+    def set_value(self, effect: KvSet | KvAdd, now: str | None) -> None:
         """Write a key; ``now`` is the JSON text for later reads of the attempt."""
         held = self.value(effect.scope, effect.key)
         if not held.written:
@@ -337,7 +337,7 @@ class Journal:
         """Return the Message-ID of the next mail: the same in every attempt of this step with the same preceding effects."""
         return f"<{self.action_id}.{self.step}.{len(self.effects)}@lodger>"
 
-    def described(self, *, whole: bool = False) -> tuple[dict[str, Any], ...]:
+    def describe(self, *, whole: bool = False) -> tuple[dict[str, Any], ...]:
         """Describe the effects in call order, updates with their previous values.
 
         Args:
@@ -348,5 +348,5 @@ class Journal:
             before = None
             if isinstance(effect, Update | Increment | Delete if whole else Update):
                 before = self.of(effect.rows).touched[effect.key].base
-            shown.append(described(effect, before))
+            shown.append(describe(effect, before))
         return tuple(shown)

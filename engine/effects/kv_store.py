@@ -9,7 +9,7 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.commit_errors import ConflictFound
-from lodger.engine.effects.effect import KvAdd, KvSet, plus
+from lodger.engine.effects.effect import KvAdd, KvSet, add_numbers
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.schema.script_data import kv
 
@@ -30,26 +30,26 @@ _VALUES = _Values()
 
 def read(connection: Connection, tenant_id: str, scope: str, keys: Iterable[str], now_us: int) -> dict[str, str]:
     """Return the JSON texts of the keys with an unexpired value."""
-    found = _alive(tenant_id, scope, now_us).where(kv.c.key.in_(list(keys)))
+    found = _unexpired(tenant_id, scope, now_us).where(kv.c.key.in_(list(keys)))
     return {row.key: row.value for row in connection.execute(found)}
 
 
-def listed(
+def list_page(
     connection: Connection, tenant_id: str, scope: str, prefix: str, after: str, limit: int, now_us: int
 ) -> list[tuple[str, str]]:
     """Return (key, JSON text) of keys with this prefix after ``after``, in code point order."""
-    found = _alive(tenant_id, scope, now_us).where(kv.c.key > after)
+    found = _unexpired(tenant_id, scope, now_us).where(kv.c.key > after)
     if prefix:
         found = found.where(kv.c.key >= prefix, kv.c.key < prefix + "\U0010ffff")
     return [(row.key, row.value) for row in connection.execute(found.order_by(kv.c.key).limit(limit))]
 
 
-def _alive(tenant_id: str, scope: str, now_us: int) -> Any:
+def _unexpired(tenant_id: str, scope: str, now_us: int) -> Any:
     alive = or_(kv.c.expires_us.is_(None), kv.c.expires_us > now_us)
     return Scope(tenant_id).select(_VALUES, kv.c.key, kv.c.value).where(kv.c.scope == scope, alive)
 
 
-def unchanged(connection: Connection, write_set: WriteSet, now_us: int) -> None:
+def check_unchanged(connection: Connection, write_set: WriteSet, now_us: int) -> None:
     """Check that keys that were read and then set still have the same value; additions are not checked.
 
     Raises:
@@ -74,7 +74,7 @@ def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us:
     if isinstance(effect, KvAdd):
         alive = row is not None and (row.expires_us is None or row.expires_us > now_us)
         value, expires_us = (
-            added(row.value if alive and row else None, effect.amount),
+            add_amount(row.value if alive and row else None, effect.amount),
             row.expires_us if alive and row else None,
         )
     else:
@@ -89,7 +89,7 @@ def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us:
         connection.execute(scope.insert(_VALUES, values | {"scope": effect.scope, "key": effect.key}))
 
 
-def added(held: str | None, amount: float) -> str:
+def add_amount(held: str | None, amount: float) -> str:
     """Return the JSON text of the sum of a stored number and an amount.
 
     Raises:
@@ -98,4 +98,4 @@ def added(held: str | None, amount: float) -> str:
     number = 0 if held is None else strict_json.parse(held)
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise CallRefused("not_a_number", "the key holds something that is not a number")
-    return strict_json.dump(plus(number, amount))
+    return strict_json.dump(add_numbers(number, amount))

@@ -13,7 +13,7 @@ from lodger.engine.effects import commit as journal_commit
 from lodger.engine.effects import database_errors, sealed_commits
 from lodger.engine.effects.budget_checks import BudgetChecks
 from lodger.engine.effects.commit_errors import NotApplied, WriteBlocked
-from lodger.engine.effects.database_errors import OF_THE_WHOLE, TransactionLost, of_the_tables
+from lodger.engine.effects.database_errors import CONSTRAINT_AT_COMMIT, TransactionLost, is_refusal
 from lodger.engine.effects.effect import has_unread_changes
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.sealed_commits import SealedAttempt
@@ -68,12 +68,12 @@ def commit(
     lease: Lease,
     batch: Sequence[tuple[Claim, Finished]],
     now_us: int,
-    tired: Collection[str] = (),
+    waited_long: Collection[str] = (),
 ) -> Committed:
     """Store the ends of these attempts with their effects; those with a lost lease are dropped.
 
     Args:
-        tired: ids of actions that have waited long enough for locked rows: they end in conflict.
+        waited_long: ids of actions that have waited long enough for locked rows: they end in conflict.
 
     Raises:
         TransactionLost: one of them made the database roll back; nothing is stored.
@@ -84,41 +84,41 @@ def commit(
     ready_queue.lock(connection, (claim.tenant_id for claim, _finished in batch))
     held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch}).all()}
     endings: list[Ending] = []
-    lost: list[Claim] = []
-    sealed: list[SealedAttempt] = []
+    lost_claims: list[Claim] = []
+    sealed_attempts: list[SealedAttempt] = []
     waiting: list[Claim] = []
     warned: list[Warned] = []
-    ceilings = BudgetChecks(context, connection, now_us)
-    ceilings.look(batch)
+    checks = BudgetChecks(context, connection, now_us)
+    checks.load(batch)
     for claim, finished in batch:
         row = held.pop(claim.action_id, None)
         if row is None or row.attempt != claim.attempt or claim.lease_epoch != lease.epoch:
-            lost.append(claim)
+            lost_claims.append(claim)
             continue
         try:
-            made = _written(context, connection, ceilings, row, claim, finished, now_us)
-        except WriteBlocked as held_up:
-            if claim.action_id not in tired:
+            end = _apply_effects(context, connection, checks, row, claim, finished, now_us)
+        except WriteBlocked as blocked:
+            if claim.action_id not in waited_long:
                 waiting.append(claim)
                 continue
-            conflict = held_up.as_conflict()
-            made = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
-        outcome = Outcome.OK if isinstance(made, SealedAttempt) else made.outcome
+            conflict = blocked.as_conflict()
+            end = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
+        outcome = Outcome.OK if isinstance(end, SealedAttempt) else end.outcome
         fetches.store(connection, claim, finished.fetched, outcome)
-        if isinstance(made, SealedAttempt):
-            sealed.append(made)
-            ceilings.held(claim)
+        if isinstance(end, SealedAttempt):
+            sealed_attempts.append(end)
+            checks.forget_reservations(claim)
         else:
             if outcome is Outcome.OK:
-                ceilings.let(claim, finished)
-            endings.append(made)
-    ready_queue.refresh(connection, {each.tenant_id for each in sealed})
+                checks.add(claim, finished)
+            endings.append(end)
+    ready_queue.refresh(connection, {each.tenant_id for each in sealed_attempts})
     settled = settle(context, connection, endings, now_us, warned)
     _follow_up(context, connection, batch, settled, now_us)
     fetches.delete_kept(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
     )
-    return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting), tuple(warned))
+    return Committed(tuple(settled), tuple(lost_claims), tuple(sealed_attempts), tuple(waiting), tuple(warned))
 
 
 def _follow_up(
@@ -129,22 +129,22 @@ def _follow_up(
     now_us: int,
 ) -> None:
     """Request another run for schedules that left changes unread."""
-    lagging = {
+    unread = {
         claim.action_id
         for claim, finished in batch
         if isinstance(finished.journal, Journal) and has_unread_changes(finished.journal.effects)
     }
     for each in settled:
-        if each.state == "done" and each.action_id in lagging and each.schedule_id is not None:
+        if each.state == "done" and each.action_id in unread and each.schedule_id is not None:
             change_triggers.request_continuation(
                 context, connection, each.tenant_id, each.action_id, each.schedule_id, now_us
             )
 
 
-def _written(
+def _apply_effects(
     context: StoreContext,
     connection: Connection,
-    ceilings: BudgetChecks,
+    checks: BudgetChecks,
     row: AnyRow,
     claim: Claim,
     finished: Finished,
@@ -155,39 +155,39 @@ def _written(
     if finished.outcome is not Outcome.OK or journal is None or claim.dry_run:
         return _ending(row, finished)
     try:
-        ceilings.require(claim, finished)
+        checks.check_budgets(claim, finished)
         with savepoint(connection):
             if journal.home is not None:
-                made = sealed_commits.seal(context, connection, row, claim, finished, journal.write_set(), now_us)
-                ceilings.fit(claim, finished)
-                return made
+                end = sealed_commits.seal(context, connection, row, claim, finished, journal.write_set(), now_us)
+                checks.check_storage(claim, finished)
+                return end
             journal_commit.write(connection, journal, now_us=now_us)
-            ceilings.fit(claim, finished)
+            checks.check_storage(claim, finished)
     except NotApplied as refused:
         finished = replace(finished, outcome=refused.outcome, error=refused.as_error())
     except WriteBlocked:
         raise
     except Exception as error:
-        if database_errors.over(connection):
-            problem = database_errors.behind(error)
+        if database_errors.is_transaction_lost(connection):
+            problem = database_errors.root_cause(error)
             if isinstance(problem, TransactionLost):
                 problem.action_id = claim.action_id
             raise problem from None
-        if _about_the_host(connection, error):
+        if _concerns_host(connection, error):
             raise
         # Errors of one attempt, such as a table that the platform has dropped, must not stop the others.
         _log.error("the end of attempt %d of action %s cannot be written: %s", claim.attempt, claim.action_id,
                    type(error).__name__, exc_info=error)  # fmt: skip
-        finished = our_fault(finished, error)
+        finished = failed_commit(finished, error)
     return _ending(row, finished)
 
 
 def _ending(row: AnyRow, finished: Finished) -> Ending:
-    good = finished.outcome is Outcome.OK
+    ok = finished.outcome is Outcome.OK
     return Ending(
         row,
         finished.outcome,
-        finished.result if good else None,
+        finished.result if ok else None,
         finished.error,
         finished.logs,
         finished.usage,
@@ -197,25 +197,27 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
     )
 
 
-def our_fault(finished: Finished, error: Exception) -> Finished:
+def failed_commit(finished: Finished, error: Exception) -> Finished:
     """Return the end of an attempt that cannot be committed: without effects, with a fault of the engine or of a constraint."""
     if isinstance(error, TransactionLost):
         return Finished(error.refused.outcome, error=error.refused.as_error(), usage=finished.usage, drew=finished.drew)
-    if _late_rule(finished, error):
-        return Finished(Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", OF_THE_WHOLE), usage=finished.usage)
-    said = f"the end of this run could not be written: {type(error).__name__}"
+    if _failed_at_commit(finished, error):
+        return Finished(
+            Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT), usage=finished.usage
+        )
+    message = f"the end of this run could not be written: {type(error).__name__}"
     return Finished(
-        Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", said), usage=finished.usage, drew=finished.drew
+        Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", message), usage=finished.usage, drew=finished.drew
     )
 
 
-def _late_rule(finished: Finished, error: Exception) -> bool:
+def _failed_at_commit(finished: Finished, error: Exception) -> bool:
     """Whether a constraint of a platform's table failed at the end of the transaction; SQLite cannot check it sooner."""
-    at_the_end = isinstance(error, DBAPIError) and error.statement is None and of_the_tables(error)
-    return at_the_end and isinstance(finished.journal, Journal) and finished.journal.writes_tables
+    at_commit = isinstance(error, DBAPIError) and error.statement is None and is_refusal(error)
+    return at_commit and isinstance(finished.journal, Journal) and finished.journal.writes_tables
 
 
-def _about_the_host(connection: Connection, error: Exception) -> bool:
+def _concerns_host(connection: Connection, error: Exception) -> bool:
     """Whether the error concerns the whole transaction: a full disk, a lock, a lost connection."""
     if isinstance(error, DBAPIError):
         explained = driver_of(connection).explain(error, "")

@@ -32,7 +32,7 @@ from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 #: Pauses between tries: doubled from the first to the last.
-REST_US, REST_MAX_US = 250_000, 60_000_000
+PAUSE_US, MAX_PAUSE_US = 250_000, 60_000_000
 _s, _a = sealed.c, actions.c
 
 
@@ -79,7 +79,7 @@ def seal(
             attempt=made.attempt,
             docket=made.write_set,
             own=write_set_codec.encode(own),
-            ended=_ended(claim, finished, now_us // usage.DAY_US),
+            ended=_encode_end(claim, finished, now_us // usage.DAY_US),
             sealed_us=now_us,
             next_us=now_us + context.settings.lease_us,
         )
@@ -93,7 +93,7 @@ def seal(
     return made
 
 
-def _ended(claim: Claim, finished: Finished, day: int) -> str:
+def _encode_end(claim: Claim, finished: Finished, day: int) -> str:
     body = {
         "script": claim.script_name,
         "slot_us": claim.slot_us,
@@ -122,7 +122,7 @@ def next_due(connection: Connection) -> int | None:
     return connection.scalar(select(_s.next_us).order_by(_s.next_us).limit(1))
 
 
-def take(context: StoreContext, connection: Connection, now_us: int, max_rows: int) -> list[SealedAttempt]:
+def take_due(context: StoreContext, connection: Connection, now_us: int, max_rows: int) -> list[SealedAttempt]:
     """Take up due sealed attempts for a lease's time; those that another node takes concurrently are skipped."""
     taken, until = [], now_us + context.settings.lease_us
     for row in connection.execute(_due, {"now": now_us, "most": max_rows}).all():
@@ -132,9 +132,9 @@ def take(context: StoreContext, connection: Connection, now_us: int, max_rows: i
     return taken
 
 
-def rest(connection: Connection, one: SealedAttempt, why: str, now_us: int) -> int:
+def postpone(connection: Connection, one: SealedAttempt, why: str, now_us: int) -> int:
     """Postpone an attempt that cannot be finished now; return the time of the next try. It stays sealed without limit."""
-    next_us = now_us + min(REST_MAX_US, REST_US << min(one.tries, 20))
+    next_us = now_us + min(MAX_PAUSE_US, PAUSE_US << min(one.tries, 20))
     mine = (_s.tenant_id == one.tenant_id, _s.action_id == one.action_id, _s.attempt == one.attempt)
     connection.execute(update(sealed).where(*mine).values(next_us=next_us, last_error=why[:2000]))
     return next_us
@@ -152,7 +152,7 @@ class Finish:
     warned: tuple[usage.Warned, ...] = ()
 
 
-def settled(
+def settle_sealed(
     context: StoreContext, connection: Connection, datasets: Datasets, one: SealedAttempt, receipt: Receipt, now_us: int
 ) -> Finish | None:
     """Write the effects in the ledger and settle the action; return None if another node has done so."""
@@ -170,7 +170,7 @@ def settled(
     body = json.loads(kept.ended)
     finished, own = _finished(body, receipt), write_set_codec.decode(kept.own, datasets)
     if finished.outcome is Outcome.OK:
-        finished = _own(connection, own, finished, now_us)
+        finished = _apply_own(connection, own, finished, now_us)
     holds.release(connection, one.tenant_id, one.action_id)
     connection.execute(delete(sealed).where(_s.tenant_id == one.tenant_id, _s.action_id == one.action_id))
     ending = Ending(
@@ -201,7 +201,7 @@ def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:
     )
 
 
-def _own(connection: Connection, write_set: WriteSet, finished: Finished, now_us: int) -> Finished:
+def _apply_own(connection: Connection, write_set: WriteSet, finished: Finished, now_us: int) -> Finished:
     try:
         commit.apply(connection, write_set, now_us=now_us, verify=False)
     except NotApplied as refused:

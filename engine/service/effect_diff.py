@@ -16,7 +16,7 @@ def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
     """Return the lines of a diff: ``+`` insert, ``~`` change, ``-`` delete, ``@`` mail or event, ``>`` request, ``<`` read changes.
 
     Args:
-        effects: results of :func:`lodger.engine.effects.effect.described`.
+        effects: results of :func:`lodger.engine.effects.effect.describe`.
     """
     shown: list[str] = []
     for effect in effects:

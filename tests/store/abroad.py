@@ -145,7 +145,7 @@ class Abroad:
 
     def settle(self, one: SealedAttempt, receipt: foreign_commit.Receipt) -> Finish | None:
         with self.engine.context.database.write() as connection:
-            return sealed_commits.settled(
+            return sealed_commits.settle_sealed(
                 self.engine.context, connection, self.engine.datasets, one, receipt, self.bench.clock.us
             )
 
@@ -153,7 +153,7 @@ class Abroad:
         """Take up what others have left."""
         self.bench.clock.advance(100)
         with self.engine.context.database.write() as connection:
-            return sealed_commits.take(self.engine.context, connection, self.bench.clock.us, 10)
+            return sealed_commits.take_due(self.engine.context, connection, self.bench.clock.us, 10)
 
     def there(self) -> dict[str, list[Any]]:
         """Give what the platform's database holds of the tenant."""

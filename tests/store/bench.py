@@ -11,7 +11,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.outcome_commit import Committed
-from lodger.engine.store.lifecycle import claims, clock_rollback, leases
+from lodger.engine.store.lifecycle import claims, leases
 from lodger.engine.store.lifecycle import tick as clocks
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.leases import Rescued
@@ -75,8 +75,8 @@ class Bench:
     def mend(self) -> bool:
         """Mend what a clock that was set back has left; whether there was anything."""
         with self.engine.context.database.write() as connection:
-            found = clock_rollback.is_ahead(self.engine.context, connection, self.clock.now_us)
-            clock_rollback.repair(self.engine.context, connection, self.clock.now_us)
+            found = leases.any_in_future(self.engine.context, connection, self.clock.now_us)
+            leases.reset_future(self.engine.context, connection, self.clock.now_us)
         return found
 
     def rescue(self) -> Rescued:

@@ -112,7 +112,7 @@ async def written(attempt: Attempt, number: int) -> None:
 
 
 def test_without_the_look_at_the_commit_they_are(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BudgetChecks, "require", lambda *_args: None)
+    monkeypatch.setattr(BudgetChecks, "check_budgets", lambda *_args: None)
     spender.tenant(mails_per_day=5)
     ends = [(claim, spender.run(claim, mail)) for claim in spender.asked(8)]
     spender.end(*ends)
@@ -228,9 +228,9 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
 
 
 def commits_fault(ended: Finished) -> Finished:
-    from lodger.engine.effects.outcome_commit import our_fault
+    from lodger.engine.effects.outcome_commit import failed_commit
 
-    return our_fault(ended, ValueError("x"))
+    return failed_commit(ended, ValueError("x"))
 
 
 def test_over_midnight_each_thing_counts_on_the_day_it_happened_on(spender: Spender) -> None:

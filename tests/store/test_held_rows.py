@@ -55,10 +55,12 @@ async def neighbour(attempt: Attempt) -> None:
 
 
 def commit(
-    shop: Bench, batch: list[tuple[Claim, Finished]], tired: frozenset[str] = frozenset()
+    shop: Bench, batch: list[tuple[Claim, Finished]], waited_long: frozenset[str] = frozenset()
 ) -> outcome_commit.Committed:
     with shop.engine.context.database.write() as connection:
-        return outcome_commit.commit(shop.engine.context, connection, shop.lease(), batch, shop.clock.us, tired=tired)
+        return outcome_commit.commit(
+            shop.engine.context, connection, shop.lease(), batch, shop.clock.us, waited_long=waited_long
+        )
 
 
 def test_a_held_row_waits_and_its_neighbours_go_on(shop: Bench) -> None:

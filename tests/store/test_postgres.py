@@ -12,7 +12,7 @@ from tests.store.bench import node_id
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
-from lodger.engine.store.lifecycle import clock_rollback, leases
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.migrations.revision import current, head, known
 from lodger.engine.store.stores.postgresql import connections as module
 from lodger.engine.sync import Engine
@@ -122,12 +122,12 @@ def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url
     with Engine.open(url) as engine, engine.context.database.write() as connection:
         now = engine.context.clock.now_us
         leases.register(engine.context, connection, node_id("n1"), "n1", now())
-        assert not clock_rollback.is_ahead(engine.context, connection, now)
+        assert not leases.any_in_future(engine.context, connection, now)
         hour = "lease_until_us + 3600000000, seen_us = seen_us + 3600000000"
         connection.exec_driver_sql(f"UPDATE lodger_nodes SET lease_until_us = {hour}")
-        assert clock_rollback.is_ahead(engine.context, connection, now)
-        clock_rollback.repair(engine.context, connection, now)
-        assert not clock_rollback.is_ahead(engine.context, connection, now)
+        assert leases.any_in_future(engine.context, connection, now)
+        leases.reset_future(engine.context, connection, now)
+        assert not leases.any_in_future(engine.context, connection, now)
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
         assert abs(left[0] - engine.context.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000

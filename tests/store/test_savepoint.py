@@ -68,5 +68,5 @@ def test_what_ended_the_whole_transaction_is_found(database: Database) -> None:
     with database.engine.connect() as connection:
         with pytest.raises(DBAPIError) as caught:
             twice(connection)
-        assert database_errors.over(connection)
-        assert "mine" in str(database_errors.behind(caught.value))
+        assert database_errors.is_transaction_lost(connection)
+        assert "mine" in str(database_errors.root_cause(caught.value))

@@ -104,7 +104,7 @@ def test_what_could_not_be_applied_is_free_again(far: Abroad) -> None:
 
 
 def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget_checks, "LARGEST", 64 * 1024)
+    monkeypatch.setattr(budget_checks, "MAX_ROW_BYTES", 64 * 1024)
     far.engine.tenants.edit("one", limits={"storage_bytes": 100_000})
     far.ask()
     with far.engine.context.database.read() as connection:

@@ -70,7 +70,7 @@ def test_two_nodes_do_not_take_up_the_same_attempt(far: Abroad) -> None:
     with far.engine.context.database.write() as connection:
         from lodger.engine.effects import sealed_commits
 
-        assert sealed_commits.take(far.engine.context, connection, far.bench.clock.us, 10) == []
+        assert sealed_commits.take_due(far.engine.context, connection, far.bench.clock.us, 10) == []
 
 
 def test_two_nodes_that_apply_at_once_apply_once(far: Abroad) -> None:

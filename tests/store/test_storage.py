@@ -161,7 +161,7 @@ def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
 def test_what_would_not_fit_is_refused_and_what_removes_is_not(
     spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget_checks, "LARGEST", 64 * 1024 if guarded else 0)
+    monkeypatch.setattr(budget_checks, "MAX_ROW_BYTES", 64 * 1024 if guarded else 0)
     spender.tenant()
     limit = stored(spender.bench).kept + 2000
     spender.bench.engine.tenants.edit("acme", limits={"storage_bytes": limit})

@@ -18,7 +18,7 @@ from lodger.engine.capabilities.arguments import read_arguments
 from lodger.engine.capabilities.call_handlers import HANDLERS
 from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.capabilities.permits import require
-from lodger.engine.capabilities.secrets import none_known
+from lodger.engine.capabilities.secrets import no_secrets
 from lodger.engine.capabilities.session import AddressLookup, QueryRunner, SecretLookup, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.errors import Unavailable
@@ -69,7 +69,7 @@ class Attempt:
         people: which of some addresses are the tenant's own people's.
         on_log: told every log line as it arrives.
         fetching: makes its requests; None where none may leave.
-        opens: gives the tenant's secrets with their values.
+        read_secrets: gives the tenant's secrets with their values.
         draws: gets shares of the tenant's day; None where no_addresses counts that.
         clock_us: tells what log lines about budgets are dated by.
         new_id: makes keys of new rows.
@@ -87,7 +87,7 @@ class Attempt:
         people: AddressLookup = no_addresses,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         fetch_state: FetchState | None = None,
-        opens: SecretLookup = none_known,
+        read_secrets: SecretLookup = no_secrets,
         draws: BudgetSource | None = None,
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
@@ -117,7 +117,7 @@ class Attempt:
         self._clock_us = clock_us or (lambda: now_us)
         self._drawing = asyncio.Lock()
         self.fetch_state = fetch_state or FetchState(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
-        self.fetch_state.lost = partial(self.counters.note, "fetch_bytes")
+        self.fetch_state.on_lost = partial(self.counters.note, "fetch_bytes")
         self.redactor = Redactor()
         self.refused: CallRefused | None = None
         self._on_log = on_log
@@ -134,9 +134,9 @@ class Attempt:
             now_us=now_us,
             new_id=new_id or Identities(lambda: now_us).new,
             grants=claim.grants,
-            people=people,
+            own_addresses=people,
             fetch_state=self.fetch_state,
-            opens=opens,
+            read_secrets=read_secrets,
             redactor=self.redactor,
             consumer=consumer,
             numbers=None if claim.dry_run else numbers,
@@ -248,4 +248,4 @@ class Attempt:
 
     def effects(self) -> tuple[dict[str, Any], ...]:
         """Describe the journal, JSON-able, in call order; then the requests."""
-        return (*self.journal.described(whole=self.claim.dry_run), *self.fetch_state.shown)
+        return (*self.journal.describe(whole=self.claim.dry_run), *self.fetch_state.shown)

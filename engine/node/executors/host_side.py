@@ -9,7 +9,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, select
 
 from lodger.engine.capabilities.fetch_state import FetchState
-from lodger.engine.capabilities.secrets import none_known
+from lodger.engine.capabilities.secrets import no_secrets
 from lodger.engine.capabilities.session import AddressLookup, QueryRunner
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
@@ -112,7 +112,7 @@ class HostSide:
             fetch_state=self._fetching(claim),
             draws=None if claim.dry_run else self._reservations,
             clock_us=self.clock.now_us,
-            opens=none_known if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
+            read_secrets=no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
 
@@ -132,7 +132,7 @@ class HostSide:
             end_s=asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000,
         )
         if claim.tries > 1:
-            made.kept = partial(self._kept, claim)
+            made.earlier = partial(self._kept, claim)
         return made
 
     async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, OpenSecret]:

@@ -8,7 +8,7 @@ import json
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from lodger.engine.capabilities.fetch_state import nothing_kept
+from lodger.engine.capabilities.fetch_state import no_responses
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished, Stopped
@@ -47,7 +47,7 @@ class PingExecutor:
         """Make the request; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
         attempt = await self._side.attempt(claim)
         # A ping asks anew each time: that it was answered with 503 before is why it is tried again.
-        attempt.fetch_state.kept = nothing_kept
+        attempt.fetch_state.earlier = no_responses
         # No script waits to catch a time-out of its own: the wall limit is the only one.
         attempt.fetch_state.end_s = None
         run = _Run(claim, attempt, self._side)

@@ -116,7 +116,7 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
 
 def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
     """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it."""
-    attempt.fetch_state.give_up()
+    attempt.fetch_state.count_abandoned()
     outcome = attempt.verdict(report.outcome, report.error)
     error = report.error
     if error is not None and outcome is not report.outcome and attempt.refused is not None:

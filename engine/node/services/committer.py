@@ -16,7 +16,7 @@ from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, CancelledWritten
 from lodger.engine.node.service import Service
-from lodger.engine.store.lifecycle import cancelled_usage, commit_recovery
+from lodger.engine.store.lifecycle import cancelled_usage, endings
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.outcome import Outcome
@@ -97,7 +97,7 @@ class Committer(Service):
                     claim, finished = batch[0]
                     if finished.outcome is not Outcome.ENGINE_FAULT:
                         place = self._waiting.index(batch[0])
-                        self._waiting[place] = (claim, outcome_commit.our_fault(finished, error))
+                        self._waiting[place] = (claim, outcome_commit.failed_commit(finished, error))
                 raise
         self._written(batch, committed)
 
@@ -105,7 +105,7 @@ class Committer(Service):
         """Let one that waits end as refused."""
         for place, (claim, finished) in enumerate(self._waiting):
             if claim.action_id == gone.action_id:
-                self._waiting[place] = (claim, outcome_commit.our_fault(finished, gone))
+                self._waiting[place] = (claim, outcome_commit.failed_commit(finished, gone))
 
     def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
         held_up = {_key(claim) for claim in committed.waiting}
@@ -125,9 +125,9 @@ class Committer(Service):
 
     def _commit(self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]) -> Committed:
         now = self.clock.elapsed_s()
-        tired = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
+        waited_long = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
         committed = outcome_commit.commit(
-            self.context.store, connection, lease, batch, self.clock.now_us(), tired=tired
+            self.context.store, connection, lease, batch, self.clock.now_us(), waited_long=waited_long
         )
         return self._answered(connection, committed, batch)
 
@@ -136,7 +136,7 @@ class Committer(Service):
         seems = {_key(claim) for claim in committed.lost} & self._doubted
         if not seems:
             return committed
-        settled = commit_recovery.find_committed(
+        settled = endings.find_committed(
             connection, self.context.identity.id, [each for each in batch if _key(each[0]) in seems]
         )
         there = {(each.action_id, each.attempt) for each in settled}

@@ -10,7 +10,7 @@ from lodger.engine.core.events import ActionsReady, ChangeReported
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import ActionsExpired, AttemptsRescued, PlacementsGone
 from lodger.engine.node.service import Service
-from lodger.engine.store.lifecycle import clock_rollback, leases
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.queue import expiry, placements
 from lodger.engine.store.records import AnyRow
 
@@ -31,7 +31,7 @@ class Recovery(Service):
         now = clock()
         back, overdue, expired, gone = await db.read(self._find)
         if back:
-            await db.write(partial(clock_rollback.repair, store, now_us=clock))
+            await db.write(partial(leases.reset_future, store, now_us=clock))
         if overdue:
             rescued = await db.write(partial(leases.rescue, store, now_us=now))
             bus.publish(ActionsReady())
@@ -47,7 +47,7 @@ class Recovery(Service):
     def _find(self, connection: Connection) -> tuple[bool, bool, bool, Sequence[AnyRow]]:
         """Ask all of it in one transaction: mostly there is nothing."""
         store, now = self.context.store, self.clock.now_us()
-        back = not self.clock.skewed and clock_rollback.is_ahead(store, connection, self.clock.now_us)
+        back = not self.clock.skewed and leases.any_in_future(store, connection, self.clock.now_us)
         overdue = leases.any_expired(store, connection, now_us=now)
         return (
             back,

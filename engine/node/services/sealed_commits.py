@@ -53,7 +53,7 @@ class SealedCommits(Service):
             if due is not None and due <= now:
                 number = free - len(self._queue)
                 self._queue += await context.db.write(
-                    partial(sealed_commits.take, context.store, now_us=now, max_rows=number)
+                    partial(sealed_commits.take_due, context.store, now_us=now, max_rows=number)
                 )
         for one in self._queue[:free]:
             task = asyncio.create_task(self._one(one), name=f"lodger-finish-{one.action_id}")
@@ -80,10 +80,12 @@ class SealedCommits(Service):
             write_set = write_set_codec.decode(one.write_set, datasets)
             receipt = await self._applied(one, write_set)
         except (write_set_codec.WriteSetDecodeError, foreign_commit.DatabaseUnavailable) as unknown:
-            await context.db.write(partial(sealed_commits.rest, one=one, why=str(unknown), now_us=self.clock.now_us()))
+            await context.db.write(
+                partial(sealed_commits.postpone, one=one, why=str(unknown), now_us=self.clock.now_us())
+            )
             self.fault(Unavailable("database_unreachable", str(unknown), fix="see `lodger doctor`"))
             return
-        settle = partial(sealed_commits.settled, context.store, datasets=datasets, one=one, receipt=receipt)
+        settle = partial(sealed_commits.settle_sealed, context.store, datasets=datasets, one=one, receipt=receipt)
         done = await context.db.write(partial(settle, now_us=self.clock.now_us()))
         if done is not None:
             context.bus.publish(ActionsReady())

@@ -19,7 +19,7 @@ def savepoint(connection: Connection) -> Iterator[None]:
 
     Raises:
         DBAPIError: the savepoint was lost with its transaction; the cause is the exception's context, see
-        :func:`lodger.engine.effects.database_errors.behind`.
+        :func:`lodger.engine.effects.database_errors.root_cause`.
     """
     connection.exec_driver_sql(_SET)
     try:

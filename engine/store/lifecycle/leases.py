@@ -5,10 +5,11 @@ An epoch is never used twice: it increases when a node registers and when its le
 under an old epoch changes nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, TextClause, and_, bindparam, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, TextClause, and_, bindparam, insert, literal, or_, select, update
 
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.version import VERSION
@@ -19,7 +20,8 @@ from lodger.engine.store.queue.ready_queue import lock_matching, refresh
 from lodger.engine.store.queue.schedule_concurrency import release
 from lodger.engine.store.queue.stops import SUPERSEDED, cancel_where
 from lodger.engine.store.schema.nodes import nodes
-from lodger.engine.store.schema.scheduling import actions, is_running
+from lodger.engine.store.schema.scheduling import actions, is_running, turns
+from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage import budget_reservations
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -195,3 +197,52 @@ def running_attempts(connection: Connection, lease: Lease) -> set[tuple[str, int
         )
     )
     return {(row.id, row.attempt) for row in rows}
+
+
+#: Clocks of nodes differ by two seconds at most, otherwise they claim nothing; instants this far ahead are normal.
+SLACK_US = 3_000_000
+
+_served_in_future = (turns.c.startable_at.is_not(None), turns.c.served_us > bindparam("now") + SLACK_US)
+_reset_served = update(turns).where(*_served_in_future).values(served_us=bindparam("now"))
+
+
+def any_in_future(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> bool:
+    """Whether a lease or a time of service lies in the future, because a clock was set back; reads only.
+
+    Args:
+        now_us: returns this node's time.
+    """
+    now = now_us()
+    found, _update = _future_queries(context, connection)
+    return connection.scalar(found, {"now": now, "lease_now": now}) is not None
+
+
+def reset_future(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
+    """Set leases and times of service that lie in the future to the present, after a clock was set back.
+
+    Otherwise such a lease would last until that time comes again, and the actions of a dead node would not be rescued; a
+    tenant served before the step would be served after all others. Living nodes renew their leases anyway.
+
+    Args:
+        now_us: called at the moment of writing, because a node that was suspended since it read a clock would mistake
+            leases that were renewed meanwhile for future ones.
+    """
+    _found, statement = _future_queries(context, connection)
+    connection.execute(statement, {"lease_now": now_us()})
+    connection.execute(_reset_served, {"now": now_us()})
+
+
+def _future_queries(context: StoreContext, connection: Connection) -> tuple[Any, Any]:
+    return _by_database_time.of(connection) if context.database_time else _BY_NODE_TIME
+
+
+def _future_statements(now: Any) -> tuple[Any, Any]:  # noqa: ANN401 - an expression
+    renewed = (nodes.c.state == "alive", nodes.c.seen_us > now + SLACK_US)
+    leases = select(nodes.c.id).where(*renewed).exists()
+    found = select(literal(1)).where(leases | select(turns.c.tenant_id).where(*_served_in_future).exists())
+    until = nodes.c.lease_until_us - nodes.c.seen_us + now
+    return found, update(nodes).where(*renewed).values(lease_until_us=until, seen_us=now)
+
+
+_by_database_time = PerDriver(lambda driver: _future_statements(driver.now_us()))
+_BY_NODE_TIME = _future_statements(bindparam("lease_now"))

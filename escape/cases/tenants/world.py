@@ -138,7 +138,7 @@ class TenantHost:
             started_us=NOW_US, grants=granted or parse(_GRANTS), limits=limits,
         )  # fmt: skip
         self.attempt = Attempt(
-            claim, place.read, datasets or place.exposed, now_us=NOW_US, budgets=budgets, opens=_opened
+            claim, place.read, datasets or place.exposed, now_us=NOW_US, budgets=budgets, read_secrets=_opened
         )
         self.attempt.fetch_state.send = send
 

@@ -237,7 +237,7 @@ async def under_way(attempt: Attempt) -> None:
     """Wait until the first request has a task."""
     for _ in range(100):
         await asyncio.sleep(0)
-        if attempt.fetch_state.under_way:
+        if attempt.fetch_state.running:
             return
     raise AssertionError("nothing is under way")
 
@@ -257,7 +257,7 @@ def test_a_request_can_be_broken_off(desk: Desk) -> None:
         return read(await asyncio.wait_for(first, 120)), read(twice), read(aborted)
 
     assert asyncio.run(go()) == ("aborted", "bad_request", None)
-    assert attempt.fetch_state.under_way == {}
+    assert attempt.fetch_state.running == {}
 
 
 def test_a_run_that_ends_breaks_its_requests_off(desk: Desk) -> None:
@@ -275,7 +275,7 @@ def test_a_run_that_ends_breaks_its_requests_off(desk: Desk) -> None:
             await calling
 
     asyncio.run(go())
-    assert attempt.fetch_state.under_way == {}
+    assert attempt.fetch_state.running == {}
 
 
 def test_in_a_dry_run_only_reading_leaves(desk: Desk) -> None:
@@ -335,7 +335,7 @@ def test_what_came_of_an_answer_that_nobody_waited_for_counts(desk: Desk, way: s
             await attempt.call("http.abort", '{"id": 1}')
             assert read(await calling) == "aborted"
         else:
-            attempt.fetch_state.give_up()
+            attempt.fetch_state.count_abandoned()
             calling.cancel()
             await asyncio.wait([calling])
 

@@ -38,7 +38,9 @@ class Desk:
     def attempt(self, *grants: str) -> Attempt:
         reach = [f"fetch:http://127.0.0.1:{peer.port}" for peer in (self.peer, self.other)]
         fetch_state = FetchState("one", ACTION, 0, self.way.send)
-        return self.shop.attempt(claim={"grants": parse([*reach, *grants])}, fetch_state=fetch_state, opens=self.opens)
+        return self.shop.attempt(
+            claim={"grants": parse([*reach, *grants])}, fetch_state=fetch_state, read_secrets=self.opens
+        )
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 from tests.unit.data.shop import ALL, NOW_US, count_on, customers, orders, platform
 
+from lodger.engine.cli.dry_run import MemoryStore
 from lodger.engine.core.execution import Claim
-from lodger.engine.data.reading.memory import MemoryStore
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit
 from lodger.engine.effects.commit_errors import EffectRefused

@@ -22,7 +22,7 @@ async def rounds() -> None:
 def watched(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Any], scene: Callable[[Poller], Awaitable[None]]
 ) -> None:
-    monkeypatch.setattr(live, "pulses", lambda _connection, keys: dict.fromkeys(keys, answer()))
+    monkeypatch.setattr(live, "change_stamps", lambda _connection, wanted: dict.fromkeys(wanted, answer()))
 
     async def read(look: Callable[[Any], Any]) -> Any:
         return look(None)
