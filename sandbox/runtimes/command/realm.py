@@ -244,7 +244,7 @@ class ModuleRealm:
     def _of_exit(self, code: int) -> Stopped:
         if self._full():
             return self._out_of_memory()
-        return Stopped("script_error", "ExitCode", f"the module exited with code {code}")
+        return Stopped("script_error", "ExitCode", f"the module ended with exit code {code}")
 
     def _of_trap(self, trap: Trapped) -> Stopped:
         details = self._place(trap.frames)
