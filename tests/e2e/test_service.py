@@ -95,6 +95,7 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
     with up(tmp_path, LODGER_MIN_INTERVAL_S="1") as service:
         token = service.kind("token")["text"]
         url = service.kind("listening")["url"]
+        link = service.kind("dashboard")["url"]
         (child,) = of_api(tmp_path)
         assert child != service.process.pid
         with httpx2.Client(
@@ -112,7 +113,7 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
         with httpx2.Client(
             headers={"accept": "text/html"}, trust_env=False, timeout=120, follow_redirects=True
         ) as browser:
-            assert "Tenants" in browser.get(service.kind("dashboard")["url"]).text, "the link signs in"
+            assert "Tenants" in browser.get(link).text, "the link signs in"
             assert '<a href="/t/acme">' in browser.get(f"{url}/tenants").text
         assert service.end() == 0
     assert of_api(tmp_path) == []
