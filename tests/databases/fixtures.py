@@ -19,7 +19,7 @@ KINDS = ("sqlite", "postgresql")
 
 
 def absent() -> str | None:
-    """Say why there is no PostgreSQL, None when there is."""
+    """Return why there is no PostgreSQL, None if there is one."""
     try:
         import psycopg  # noqa: F401 - whether it is there is all that is asked
     except ImportError:
@@ -30,7 +30,7 @@ def absent() -> str | None:
 
 
 def postgres() -> "Server":
-    """Give the session's server, or skip aloud."""
+    """Return the session's server, or skip aloud."""
     missing = absent()
     if missing:
         pytest.skip(f"NOT TESTED on PostgreSQL: {missing}")

@@ -1,6 +1,6 @@
 """A test process that gets no CPU for ten seconds keeps its transaction on the server all the same.
 
-The server ends a transaction whose client says nothing for so long, which is there for processes that are stopped in the middle of one.
+The server ends a transaction of a client that says nothing for so long, which is there for processes that are stopped in the middle of one.
 On a machine with thirty other processes that hit tests in the middle of a question. Engines in processes of their own are not touched.
 """
 

@@ -1,6 +1,6 @@
 """Databases made from the template and used again: what a test wrote is taken out, which costs a tenth of a new one.
 
-A database whose schema a test changed, or to which somebody is still connected, is not used again.
+A database with a changed schema, or with open connections, is not used again.
 """
 
 import time

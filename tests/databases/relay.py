@@ -31,7 +31,7 @@ class Relay:
     def __init__(self, server: Server) -> None:
         self._path = server.socket
         self.lost, self.held = threading.Event(), threading.Event()
-        # Bound and never listening: while nobody listens the port refuses, and nobody else can take it.
+        # Bound and never listening: the port refuses connections, and no other process can take it.
         self._holder = _bound(0)
         self.port: int = self._holder.getsockname()[1]
         self._links: set[_Link] = set()
@@ -45,7 +45,7 @@ class Relay:
         self._do(self._listen())
 
     def url(self, name: str, **options: str) -> str:
-        """Give what Lodger opens to reach a database through it."""
+        """Return what Lodger opens to reach a database through it."""
         given = {"sslmode": "disable", "connect_timeout": "5"} | options
         more = "&".join(f"{key}={value}" for key, value in given.items())
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}?{more}"

@@ -34,7 +34,7 @@ _PDEATHSIG = 1
 
 
 def binaries() -> Path | None:
-    """Give the folder of the newest PostgreSQL on this machine, None when there is none."""
+    """Return the folder of the newest PostgreSQL on this machine, None when there is none."""
     found = sorted(
         (path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")),
         key=lambda folder: int(re.sub(r"\D", "", folder.parent.name) or 0),
@@ -46,7 +46,7 @@ def binaries() -> Path | None:
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Give the user to run as, None for the present one."""
+    """Return the user to run as, None for the present one."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -144,11 +144,11 @@ class Server:
         return str(self.folder / ".s.PGSQL.5432")
 
     def conninfo(self, name: str, user: str = "postgres") -> str:
-        """Give what psycopg connects with."""
+        """Return what psycopg connects with."""
         return f"host={self.folder} dbname={name} user={user}"
 
     def url(self, name: str, user: str = "postgres") -> str:
-        """Give what Lodger opens; a busy machine may take a while to start a backend."""
+        """Return what Lodger opens; a busy machine may take a while to start a backend."""
         return f"postgresql://{user}@/{name}?host={self.folder}&connect_timeout=60"
 
     def _execute(self, statement: str, *names: str) -> None:
@@ -202,14 +202,14 @@ def _die_with_parent() -> None:
 
 @cache
 def shared() -> Server:
-    """Give the session's server, started at the first call."""
+    """Return the session's server, started at the first call."""
     server = own()
     atexit.register(server.remove)
     return server
 
 
 def own() -> Server:
-    """Give a server for one test that stops or kills it; the caller removes it."""
+    """Return a server for one test that stops or kills it; the caller removes it."""
     server = Server(Path(tempfile.mkdtemp(prefix="lodger-pg-")))
     try:
         server.start()

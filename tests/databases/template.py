@@ -35,7 +35,7 @@ def copied_ledgers(folder: Path) -> Iterator[None]:
                 Database(f"sqlite:///{template}").close()
             with suppress(
                 OSError
-            ):  # no room, no right, somebody was first: the real thing says so, or takes what is there
+            ):  # no space, no permission, or already there: opening the database reports it, or uses the file
                 _copy(template, place)
         return opened(driver, url, **options)
 
@@ -47,7 +47,7 @@ def copied_ledgers(folder: Path) -> Iterator[None]:
 
 
 def _copy(template: Path, place: Path) -> None:
-    """All at once: who looks meanwhile finds nothing, or the whole."""
+    """Atomic: a concurrent reader finds nothing, or the whole."""
     part = place.with_name(f".{place.name}-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         shutil.copyfile(template, part)

@@ -27,7 +27,7 @@ class Said:
 
 
 def bare() -> dict[str, str]:
-    """Give the environment of a command."""
+    """Return the environment of a command."""
     kept = {
         name: os.environ[name]
         for name in ("PATH", "HOME", "XDG_CACHE_HOME", "LODGER_CHECK_SCRIPTS")

@@ -42,7 +42,7 @@ async def play(attempt: Attempt) -> None:
 
 
 def begin(engine: Engine, place: str) -> list[sa.Engine]:
-    """Expose the platform's tables; give the engines whose statements are counted."""
+    """Expose the platform's tables; return the engines on which statements are counted."""
     ledger = engine.context.database.engine
     if place != "-":
         database = engine.attach(place)

@@ -87,7 +87,7 @@ class Ready:
         self.pid = int(said)
 
     def wait(self, seconds: float) -> int:
-        """Give how it ended, as subprocess does.
+        """Return how it ended, as subprocess does.
 
         Raises:
             subprocess.TimeoutExpired: it has not; it is killed.
@@ -117,7 +117,7 @@ class Ready:
 
 @cache
 def waiting() -> str:
-    """Give the socket of this test process's own; started at the first call, ended with its standard input."""
+    """Return the socket of this test process's own; started at the first call, ended with its standard input."""
     place = tempfile.mkdtemp(prefix="lodger-ready-")
     path = os.path.join(place, "line")
     process = subprocess.Popen(
@@ -142,12 +142,12 @@ def waiting() -> str:
 
 
 def _wait(path: str) -> None:
-    """Fork for whoever connects, until standard input ends; only a fork returns."""
+    """Fork for each connection until standard input ends; only a fork returns."""
     for name in IMPORTED:
         import_module(name)
     folder = Path(path).parent
     with copied_ledgers(folder):
-        if not (pid := os.fork()):  # whoever is forked from has opened nothing itself
+        if not (pid := os.fork()):  # the parent of the forks has opened nothing itself
             Database(f"sqlite:///{folder / TEMPLATE}").close()
             os._exit(0)
         os.waitpid(pid, 0)
@@ -160,7 +160,7 @@ def _meet(path: str) -> None:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     line.bind(path)
     line.listen(20)
-    print("up", flush=True)  # noqa: T201 - whoever began it waits for that
+    print("up", flush=True)  # noqa: T201 - the starting process waits for that
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     while line in select.select([line, 0], [], [])[0]:
         met, _ = line.accept()
@@ -194,7 +194,7 @@ def _serve(met: socket.socket) -> None:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         try:
             met.send(str(code).encode())
-        except OSError:  # nobody waits for it any more
+        except OSError:  # the client has gone
             pass
         os._exit(0)
     met.close()

@@ -33,7 +33,7 @@ def test_no_process_and_no_folder_is_left(number: signal.Signals, tmp_path: Path
         said = demo.stdout.read()
         assert demo.wait(60) == 0
     assert "The ledger after" in said
-    ends = time.monotonic() + 60  # they have ended; whoever inherits them has to take note of it
+    ends = time.monotonic() + 60  # they have ended; the process that inherits them has to reap them
     while (left := [pid for pid in below if Path(f"/proc/{pid}").exists()]) and time.monotonic() < ends:
         time.sleep(0.01)
     assert left == []

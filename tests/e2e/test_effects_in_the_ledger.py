@@ -36,7 +36,7 @@ export default async ({ db, mail }) => {
 
 
 class Meddled(SandboxExecutor):
-    """Between the first attempt's end and its commit, somebody else changes what it read."""
+    """Between the first attempt's end and its commit, another writer changes what it read."""
 
     database: Any = None
     runs = 0

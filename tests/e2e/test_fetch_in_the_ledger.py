@@ -28,7 +28,7 @@ export default async ({ kv }) => {
 
 
 class Meddled(SandboxExecutor):
-    """Between an attempt's end and its commit, somebody else changes what it read, so many times."""
+    """Between an attempt's end and its commit, another writer changes what it read, this many times."""
 
     engine: Any = None
     times = 0

@@ -41,7 +41,7 @@ def test_the_log_says_that_it_came_by_the_command_line(ledger: Ledger) -> None:
 
 
 def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path: Path) -> None:
-    """A command in the wrong folder makes a ledger of its own there: whoever is told that her tenant is gone has to hear of it."""
+    """A command in the wrong folder creates a ledger there: the error about a missing tenant names that ledger."""
     known = ledger("schedule", "list", "nobody").json["error"]
     assert (known["code"], known["why"]) == ("tenant_unknown", f"this is the ledger {ledger.place}")
     new = inside("schedule", "list", "acme", "--db", tmp_path / "elsewhere.db", "--json").json["error"]

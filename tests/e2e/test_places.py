@@ -92,7 +92,7 @@ def walk(ask: Asking, folder: Path) -> list[Any]:
 
 
 def alike(value: Any) -> Any:
-    """Give a JSON value without what differs between two ledgers."""
+    """Return a JSON value without what differs between two ledgers."""
     text = json.dumps(value)
     for pattern, instead in (
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
@@ -214,7 +214,7 @@ HOSTILE = "\u001b]52;c;cm0gLXJm\u0007\u001b[2J\u009b31m\r\u202eevil\u2066\u0008x
 
 
 def test_hostile_letters_reach_no_terminal(tmp_path: Path) -> None:
-    """Class 123: what a stranger wrote (results, notes, logs, sources, reasons, errors) repaints nothing, in no output."""
+    """Class 123: text of scripts (results, notes, logs, sources, reasons, errors) repaints the terminal in no output."""
     from lodger.engine.sync import Engine
 
     place = tmp_path / "l.db"

@@ -1,4 +1,4 @@
-"""``lodger db prepare``: what Lodger wants in a platform's databases, made by the command or by whoever may run what it prints."""
+"""``lodger db prepare``: what Lodger wants in a platform's databases, created by the command, or by a user that runs its output."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path, url: str) -> Path:
 
 
 def stands(folder: Path, url: str) -> tuple[set[str], bool]:
-    """Give the views that stand in the ledger's database, and whether the other one takes receipts."""
+    """Return the views that stand in the ledger's database, and whether the other one takes receipts."""
     namespace: dict[str, object] = {}
     exec(compile(PLATFORM.replace('os.environ["SHOP"]', repr(str(folder / "shop.db"))), "shop", "exec"), namespace)
     with Engine.open(url) as engine:

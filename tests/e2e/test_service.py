@@ -43,7 +43,7 @@ class Up:
         self.lines.put(None)
 
     def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Give the next line like that."""
+        """Return the next line like that."""
         while True:
             try:
                 line = self.lines.get(timeout=60)

@@ -139,7 +139,7 @@ def test_a_service_goes_on_when_nobody_reads_its_lines_any_more(tmp_path: Path) 
         LODGER_MIN_INTERVAL_S="1",
     )
     assert made.code == 0, made.err
-    # Any port: the usual one may be somebody else's on this machine.
+    # Any port: another program on this machine may use the default one.
     command = [sys.executable, "-m", "lodger.engine.cli", "up", "--port", "0", "--db", str(place)]
     service = subprocess.Popen(
         command,

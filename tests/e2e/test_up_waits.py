@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on Pos
 
 @pytest.fixture(autouse=True)
 def out(relay: Relay) -> None:
-    """Nobody is there at first."""
+    """The server is not there at first."""
     relay.cut()
 
 

@@ -1,4 +1,4 @@
-"""What somebody who waits sees: on a terminal how far long work is, in a pipe and for programs nothing of it."""
+"""Progress of long work: shown on a terminal, not in a pipe or to programs."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ ENTRIES = 1200
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Give a ledger with a suspended tenant whose audit log is long."""
+    """Return a ledger with a suspended tenant that has a long audit log."""
     place = tmp_path / "ledger.db"
     with Engine.open(place) as engine:
         engine.tenants.create("acme")
@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def looked_at(*arguments: str | Path) -> tuple[str, str]:
-    """Run a command whose stderr is a terminal; give what stands in its stdout and what the terminal was sent."""
+    """Run a command with a terminal as stderr; return its stdout and what the terminal received."""
     ours, theirs = pty.openpty()
     try:
         command = [sys.executable, "-m", "lodger.engine.cli", *map(str, arguments)]

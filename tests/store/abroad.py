@@ -53,7 +53,7 @@ def expose(engine: Engine, database: Any) -> None:
 
 
 def tenant(engine: Engine, **limits: int) -> None:
-    """Make the tenant, which may write what is exposed and mail anybody."""
+    """Create the tenant, with grants to write exposed tables and to mail any address."""
     engine.tenants.create("one", grants=["sets:write", "mail:*"], limits=limits)
     engine.scripts.put("one", "job", "export default () => 1")
 
@@ -156,7 +156,7 @@ class Abroad:
             return sealed_commits.take_due(self.engine.context, connection, self.bench.clock.us, 10)
 
     def there(self) -> dict[str, list[Any]]:
-        """Give what the platform's database holds of the tenant."""
+        """Return what the platform's database holds of the tenant."""
         found = {}
         with self.database.engine.connect() as connection:
             mine = sa.select(orders.c.state, orders.c["items"], customers.c.email).outerjoin_from(orders, customers)

@@ -32,7 +32,7 @@ def keyed(engine: Engine) -> None:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, bench: Bench) -> Iterator[Bench]:
-    """Another ledger, on SQLite, whose clock goes with the first one's."""
+    """Another ledger, on SQLite, with the clock of the first one."""
     clock = bench.clock
     settings = Settings(
         sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1, secret_keys=tmp_path / "keys"
@@ -44,7 +44,7 @@ def elsewhere(tmp_path: Path, bench: Bench) -> Iterator[Bench]:
 
 
 def furnish(bench: Bench) -> None:
-    """Give the tenant something of every kind, with a history."""
+    """Return the tenant something of every kind, with a history."""
     engine = bench.engine
     keyed(engine)
     engine.scripts.put(PLATFORM, "report", "export default () => 1", offered=True)
@@ -114,7 +114,7 @@ def move(there: Bench, here: Bench) -> bytes:
 
 
 def bent(archive: bytes, change: Callable[[list[Any]], None]) -> bytes:
-    """Change the lines and sign them anew, as whoever wants to can."""
+    """Change the lines and sign them anew, as anyone can."""
     lines = [json.loads(line) for line in gzip.decompress(archive).splitlines()][:-1]
     change(lines)
     texts = [json.dumps(line).encode() + b"\n" for line in lines]

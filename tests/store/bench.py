@@ -26,7 +26,7 @@ THROWN = Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", "no", line=3)
 
 
 def node_id(name: str) -> str:
-    """Give the id of a node that the tests call by this name."""
+    """Return the id of a node that the tests call by this name."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 

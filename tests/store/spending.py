@@ -99,7 +99,7 @@ class Spender:
         return self.bench.claim(number)
 
     def used(self, tenant: str = "acme") -> dict[str, int]:
-        """Give what a tenant used, of its last day."""
+        """Return what a tenant used, of its last day."""
         return {
             name: amount for name, amount in self.bench.engine.tenants.usage(tenant).days[-1].counts.items() if amount
         }

@@ -171,7 +171,7 @@ def test_rows_of_another_tenant_become_this_ones(bench: Bench, elsewhere: Bench,
 def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
     bench: Bench, elsewhere: Bench, walled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is unfinished of a schedule is found by its id alone: who knows one could bring in a schedule of that id, and be busy."""
+    """Unfinished actions of a schedule are found by its id alone: an archive could bring one with a known id."""
     if not walled:
         monkeypatch.setattr(Arrival, "_check_owners", lambda _self: None)
     elsewhere.tenant("victim")

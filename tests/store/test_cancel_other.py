@@ -10,7 +10,7 @@ GRACE_S = int(CANCEL_GRACE.total_seconds())
 
 
 def _started(bench: Bench, **terms: object) -> tuple[Schedule, Claim]:
-    """A schedule whose first slot runs."""
+    """A schedule with its first slot running."""
     bench.tenant(min_interval_s=1)
     bench.lease()
     schedule = bench.schedule("every 2s", overlap="CancelOther", **terms)

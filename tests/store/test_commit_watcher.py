@@ -1,4 +1,4 @@
-"""Who sees that somebody has committed: every commit of anybody is seen, and nothing else is."""
+"""Commit watchers see every commit of any process, and nothing else."""
 
 import asyncio
 import threading

@@ -39,7 +39,7 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
-    """As a user who is not root: root may write everywhere."""
+    """As an ordinary user: root may write everywhere."""
     folder = tmp_path / "locked"
     folder.mkdir()
     Database(str(folder / "there.db")).close()

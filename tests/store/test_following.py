@@ -67,7 +67,7 @@ def test_a_tenants_actions_from_now_on() -> None:
 
 
 def test_the_async_engine_has_the_same_name_for_it(tmp_path: Path) -> None:
-    """It ends with its action, tells of others, and leaves no thread that waits when nobody listens any more."""
+    """It ends with its action, tells of others, and leaves no waiting thread when the last listener is gone."""
 
     async def scenario() -> None:
         async with AsyncEngine.open(str(tmp_path / "ledger.db")) as engine:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def held(bench: Bench) -> set[str]:
-    """Give what the next run holds, of a few things asked."""
+    """Return what the next run holds, of a few things asked."""
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.run()

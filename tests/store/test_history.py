@@ -46,7 +46,7 @@ def column_names(bench: Bench, table: str) -> Iterator[list[str]]:
 
 
 def lengthen(bench: Bench, number: int) -> None:
-    """Give every action that is over so many predecessors like it, with their attempts."""
+    """Return every action that is over so many predecessors like it, with their attempts."""
     count = f"WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < {number})"
     key = "printf('%04x', k + 16384) || substr({}, 5)"
     past = "{} - k * 3600000000"
@@ -64,7 +64,7 @@ def lengthen(bench: Bench, number: int) -> None:
 
 
 def grown(bench: Bench, *, without: str = "") -> dict[str, tuple[int, int]]:
-    """Give what a tick, a claim and a commit took before there was a long history, and with it."""
+    """Return what a tick, a claim and a commit took before there was a long history, and with it."""
     bench.tenant(concurrent_runs=100, retention_runs=1_000_000)
     for number in range(3):
         bench.schedule(name=f"s{number}", overlap=("skip", "queue_all", "allow")[number])

@@ -95,7 +95,7 @@ def hostile(hint: Any) -> Iterator[Any]:
 
 
 def good(name: str, hint: Any) -> Any:
-    """Give what is good for an argument; of one that is not in the table something of its kind."""
+    """Return what is good for an argument; of one that is not in the table something of its kind."""
     if name in GOOD:
         return GOOD[name]
     kinds = {hint, *get_args(hint)}

@@ -1,4 +1,4 @@
-"""What a platform hands on from strangers is refused in words before anything is stored."""
+"""Hostile values that a platform hands on are refused with an error before anything is stored."""
 
 from pathlib import Path
 from typing import Any

@@ -25,7 +25,7 @@ WAYS: dict[str, Callable[[Engine, Any], object]] = {
 
 
 def text_of(size: int) -> str:
-    """Give a value whose JSON text has so many bytes, some of them in letters of two."""
+    """Return a value with a JSON text of this many bytes, some of them in two-byte characters."""
     return "é" * 100 + "x" * (size - 2 - 200)
 
 

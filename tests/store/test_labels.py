@@ -1,4 +1,4 @@
-"""Labels: what a schedule or tenant requires, no other node takes; and nobody else waits for it."""
+"""Labels: only nodes with the required labels take an action, and no other action waits for it."""
 
 import pytest
 from tests.store.bench import Bench, node_id

@@ -1,4 +1,4 @@
-"""Who is alive: epochs, rescue, resignation; suspended and deleted tenants never meet old work."""
+"""Leases: epochs, rescue, resignation; suspended and deleted tenants never meet old work."""
 
 import pytest
 from tests.store.bench import Bench

@@ -40,7 +40,7 @@ def test_one_has_it_until_its_lease_ends(bench: Bench) -> None:
 
 
 def test_who_comes_back_after_her_lease_takes_it_anew(bench: Bench) -> None:
-    """Somebody else may have had it meanwhile, and given it back: what is fenced by the epoch of before is a stranger's."""
+    """Another holder may have had it meanwhile and released it: work fenced by the earlier epoch is not the new holder's."""
     locks = bench.engine.locks
     first = locks.take("rebuild", "one", "10s")
     assert first is not None

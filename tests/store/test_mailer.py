@@ -238,7 +238,7 @@ ENCODED = [
 
 @pytest.mark.parametrize("words", ENCODED)
 def test_encoded_words_make_no_header_even_past_the_first_lock(url: str, words: str) -> None:
-    """Python decodes them when a header is set, line ends and all; whatever becomes of that, nobody else is written to."""
+    """Python decodes them when a header is set, line ends and all; whatever becomes of that, no further address receives the mail."""
 
     async def work(post: Post) -> None:
         post.queue(subject=words)

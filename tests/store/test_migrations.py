@@ -106,7 +106,7 @@ def test_what_the_tree_builds_is_what_the_tables_say_in_the_databases_own_words(
 
 
 def _described(connection: Connection, table: str, schema: str) -> object:
-    """Give constraints and indexes by name, and columns with types and defaults, without the schema's name."""
+    """Return constraints and indexes by name, and columns with types and defaults, without the schema's name."""
     columns = (
         "SELECT column_name, data_type, character_maximum_length, is_nullable, column_default "
         "FROM information_schema.columns WHERE table_schema = :schema AND table_name = :table ORDER BY 1"

@@ -12,7 +12,7 @@ from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
 
 def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
-    """Give how SQLite answers each question of some work."""
+    """Return how SQLite answers each question of some work."""
     database, asked = bench.engine.context.database, []
 
     def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Lines of attempts that run: told once and in order, in whatever steps they are written and stored, and gone when nobody needs them."""
+"""Lines of running attempts: read once and in order, in whatever batches they are stored, and deleted when no longer needed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ LINES = tuple(LogLine("info", text, 10 * number) for number, text in enumerate((
 
 
 class Hall:
-    """A run that is under way, and somebody who listens."""
+    """A running attempt, and a listener."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -111,7 +111,7 @@ def test_what_is_stored_is_forgotten_and_what_is_not_is_kept(hall: Hall) -> None
 
 
 def test_history_is_not_read_to_find_them(hall: Hall, kind: str) -> None:
-    """Twice a second, while anybody's script runs and says something."""
+    """Twice a second, while any script runs and logs."""
     if kind == "postgresql":
         pytest.skip("it plans by how large a table is")
     asked: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Schedules whose next slot takes a search: the clock stores how far it came, and goes on there; and slots that come too close."""
+"""Schedules with a long search for the next slot: the clock stores how far it came, and continues there; and slots that come too close."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -74,7 +74,7 @@ def test_a_secret_is_kept_and_nothing_of_it_shows(url: str, keys: Path, kind: st
 
 
 def test_rows_that_are_moved_or_bent_do_not_open(url: str, keys: Path) -> None:
-    """Whoever can write to the database and has no key can neither borrow a secret nor send it to a host of its own."""
+    """Write access to the database without the key neither borrows a secret nor sends it to another host."""
     with opened(url, keys) as engine:
         engine.secrets.put("acme", "KEY", VALUE, hosts=["api.example.com"])
         for change in ("hosts = '[\"evil.example\"]'", "tenant_id = 'other'", "name = 'TWO'", "key_id = 'nobody'"):

@@ -1,4 +1,4 @@
-"""A network that is cut, or that takes everything and answers nothing: whoever waits for the server is told in time."""
+"""A network that is cut, or that accepts everything and answers nothing: callers get an error in time."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ def opened(url: str) -> Engine:
 
 
 def patiently(do: Callable[[], T]) -> T:
-    """Do it as often as needed: a busy machine may take longer to let somebody in than is waited for."""
+    """Retry as often as needed: on a busy machine a connection may take longer than the time limit."""
     for _ in range(20):
         try:
             return do()

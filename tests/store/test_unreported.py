@@ -1,4 +1,4 @@
-"""Revisions that a platform's SQL has inserted and reported to nobody: a trigger writes them down, and whoever takes them adopts them."""
+"""Unreported revisions, inserted by a platform's SQL: a trigger records them, and a node adopts them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def made(bench: Bench) -> Any:
 
 
 def insert(bench: Bench, schedule: str, was: str, now: str, number: int = 2, **changed: Any) -> None:
-    """Do what somebody does with a client of the database."""
+    """Run statements as a client of the database does."""
     with bench.engine.context.database.write() as connection:
         rules = rules_of(connection, schedule).replace(f"every {was}s", f"every {now}s")
         copied(connection, schedule, number, rules=rules, **changed)

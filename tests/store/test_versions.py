@@ -1,5 +1,5 @@
-"""Versions of scripts and revisions of schedules: never changed, told with who, when and why, compared, taken back; what was
-made with one keeps it."""
+"""Versions of scripts and revisions of schedules: immutable, listed with actor, time and reason, compared, rolled back; actions
+keep theirs."""
 
 import unicodedata
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Scripts that are WebAssembly modules, in the ledger: versions, limits, the compiler's word at upload, whose code it is."""
+"""Scripts that are WebAssembly modules, in the ledger: versions, limits, the compiler's verdict at upload, code by tenant."""
 
 import os
 import signal

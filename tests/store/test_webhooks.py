@@ -300,7 +300,7 @@ def test_a_suspended_tenants_webhooks_wait(tmp_path: Path, peer: Peer) -> None:
 
 
 def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
-    """The secret is bound to its webhook: whoever swaps rows in the database makes messages that cannot be signed."""
+    """The secret is bound to its webhook: swapped rows in the database make messages that cannot be signed."""
 
     async def work(post: Post) -> None:
         from lodger.engine.store.schema.script_data import webhooks

@@ -61,7 +61,7 @@ def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pyt
 
 
 class StoreContext:
-    """A ledger whose transactions begin with something of the test's."""
+    """A ledger with a hook of the test at the begin of transactions."""
 
     def __init__(self, wrote: list[str], begin: Any) -> None:
         self.database = self

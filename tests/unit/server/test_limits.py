@@ -1,4 +1,4 @@
-"""Rates and shares of threads: who is refused, who comes next, and that neither grows without bound."""
+"""Rate limits and shares of threads: refusals, order, and bounded memory."""
 
 import asyncio
 

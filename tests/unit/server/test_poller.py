@@ -1,4 +1,4 @@
-"""One reader for all streams of single actions: who has to look is told, nobody else, and a fault of ours ends them all."""
+"""One reader for all streams of single actions: only streams with changes are woken, and a fault ends all of them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
