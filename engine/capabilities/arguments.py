@@ -50,7 +50,7 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
 
 def _name(value: Any, what: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 63:
-        raise bad_request(f"{what} is a name of at most 63 letters")
+        raise bad_request(f"{what} is a name of at most 63 characters")
     return value
 
 
@@ -72,13 +72,13 @@ def _limit(value: Any, what: str) -> int:
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise bad_request(f"{what} is text of at most {MAX_TEXT} letters")
+        raise bad_request(f"{what} is text of at most {MAX_TEXT} characters")
     return value
 
 
 def _key(value: Any, what: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_KEY:
-        raise bad_request(f"{what} is text of 1 to {MAX_KEY} letters")
+        raise bad_request(f"{what} is text of 1 to {MAX_KEY} characters")
     return value
 
 

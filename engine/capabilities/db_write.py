@@ -163,7 +163,7 @@ def _value(rows: TableDataset, column: ColumnField, given: Any) -> Any:
         return None
     if column.kind is Kind.TEXT:
         if column.max_length is not None and len(value) > column.max_length:
-            raise bad_request(f"{name} holds at most {column.max_length} letters")
+            raise bad_request(f"{name} holds at most {column.max_length} characters")
         if column.choices is not None and value not in column.choices:
             raise bad_request(f"{name} is one of: {', '.join(column.choices)}")
     return scaled(column, value, name)
@@ -174,7 +174,7 @@ def _new_document(session: Session, given: dict[str, Any]) -> Row:
     if key is None:
         key = session.new_id()
     if not isinstance(key, str) or not 0 < len(key) <= 200:
-        raise bad_request("the id of a document is text of 1 to 200 letters")
+        raise bad_request("the id of a document is text of 1 to 200 characters")
     return {"id": key} | _document({name: value for name, value in given.items() if name != "id"})
 
 

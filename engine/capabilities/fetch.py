@@ -92,7 +92,7 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
     if method not in METHODS:
         raise bad_request(f"method is one of: {', '.join(METHODS)}")
     if len(url) > MAX_URL:
-        raise bad_request(f"a URL has at most {MAX_URL} letters")
+        raise bad_request(f"a URL has at most {MAX_URL} characters")
     body = _body(given["body"])
     if body and method in ("GET", "HEAD"):
         raise bad_request(f"a {method} has no body")

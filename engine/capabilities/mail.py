@@ -43,7 +43,7 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
     reply_to = None if given["replyTo"] is None else checked_address(given["replyTo"])
     subject = given["subject"]
     if _CONTROL.search(subject) or len(subject) > MAX_SUBJECT:
-        raise bad_request(f"a subject is one line of at most {MAX_SUBJECT} letters")
+        raise bad_request(f"a subject is one line of at most {MAX_SUBJECT} characters")
     if _ENCODED.search(subject):
         raise bad_request("a subject is written plainly, without encoded words (=?…?=)")
     if given["text"] is None and given["html"] is None:

@@ -40,7 +40,10 @@ def read(
         return LimitedList(make(list(connection.execute(statement).all())))
     if not 1 <= limit <= MAX_ROWS:
         raise InputError(
-            "limit_invalid", f"a page cannot have {limit} entries", why=f"it has 1 to {MAX_ROWS}", fix="say another"
+            "limit_invalid",
+            f"a page cannot have {limit} entries",
+            why=f"the limit is from 1 to {MAX_ROWS}",
+            fix="give a limit in this range",
         )
     rows: list[AnyRow] = []
     characters, more = 0, False

@@ -51,8 +51,8 @@ def decode_cursor(connection: Connection, of: str, text: str) -> Json:
     if owner != of:
         raise InputError(
             "cursor_invalid",
-            "this cursor is none of this list's",
-            why="a cursor is good for the very list, with the very filters, that it came with",
+            "this cursor does not belong to this list",
+            why="a cursor is valid only for the list and the filters that it was returned with",
             fix="begin again without a cursor",
         )
     return where

@@ -37,7 +37,7 @@ def test_what_was_said_in_another_order_or_kind_is_told_so(bench: Bench) -> None
     bench.tenant()
     with pytest.raises(NotFound) as swapped:
         bench.engine.actions.get(bench.engine.run_in("acme", "job", 5).id, "acme")
-    assert swapped.value.why == "an action's id is a UUID; whose it is stands before it"
+    assert swapped.value.why == "an action's id is a UUID; its tenant is a separate argument"
     for ask in (
         lambda: bench.engine.run_at("acme", "job", "2027-01-01"),  # type: ignore[arg-type]  # what a newcomer tries
         lambda: bench.engine.actions.list("acme", since="2027-01-01"),  # type: ignore[arg-type]  # the same

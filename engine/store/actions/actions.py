@@ -247,7 +247,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
         rows = _read(connection, _select().where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id))
     if not rows:
         # An explanation of the format reveals nothing about existing actions.
-        why = "" if is_id(action_id) else "an action's id is a UUID; whose it is stands before it"
+        why = "" if is_id(action_id) else "an action's id is a UUID; its tenant is a separate argument"
         raise NotFound("action_unknown", f"there is no action {action_id!r}", why=why, fix="list the actions")
     return rows[0]
 

@@ -83,7 +83,7 @@ def backfill(
         raise InputError(
             "backfill_every_node",
             f"schedule {found.name!r} runs on every node",
-            why="which nodes were there at a slot that has passed, nobody can say",
+            why="the nodes that lived at a past slot are not known",
             fix="run it now, once on each node",
         )
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)

@@ -84,7 +84,7 @@ def _check(name: str, value: str, places: str) -> None:
     if not len(value) >= SHORTEST or len(value.encode("utf-8", "surrogatepass")) > MAX_BYTES or "\0" in value:
         raise InputError(
             "secret_value_invalid", f"the value of {name} cannot be a secret",
-            why=f"it has {SHORTEST} letters at least (shorter ones could not be kept out of logs) and {MAX_BYTES} bytes at most",
+            why=f"a secret has at least {SHORTEST} characters, so that logs can mask it, and at most {MAX_BYTES} bytes",
             fix="check what was given, such as an empty file",
         )  # fmt: skip
     hosts = json.loads(places)
