@@ -183,7 +183,7 @@ def _document(given: dict[str, Any]) -> Row:
         raise denied("the id of a document never changes")
     made = strict_json.normal(given)
     if not isinstance(made, dict) or set(made) & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
-        raise bad_request("a document is an object whose names do not begin with $")
+        raise bad_request("a document is an object with names that do not begin with $")
     if len(strict_json.dump(made).encode()) > MAX_DOCUMENT:
         raise CallRefused("too_large", f"a document holds at most {MAX_DOCUMENT} bytes of JSON")
     return made

@@ -47,7 +47,7 @@ async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     number, start = _number(given["id"]), _number(given["from"])
     part = session.fetch_state.bodies.get(number)
     if part is None or start >= len(part.body):
-        raise bad_request("there is no more of that body")
+        raise bad_request("that body has no further data")
     if part.is_text and part.body[start] & 0xC0 == 0x80:
         raise bad_request("that is the middle of a character")
     chunk = part.chunk_json(start, _chunk_size(session))
@@ -120,7 +120,7 @@ def _body(given: Any) -> bytes:
 
 def _number(given: Any) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given < 2**31:
-        raise bad_request("that is no number of a request")
+        raise bad_request("that is not the number of a request")
     return given
 
 

@@ -41,7 +41,7 @@ WORDS = {
     "tenant_id": "The tenant's id.", "schedule": "The schedule's name or id.",
     "action_id": "The action's id, or its beginning or end, at least 4 characters.",
     "name": "Its name.", "tz": "IANA time zone, such as Europe/Berlin; UTC when left out.", "params": "The script's input.",
-    "exclusions": "A rule whose slots are taken away.", "start": "No slot before then.", "end": "No slot from then on.",
+    "exclusions": "An exclusion: its slots are removed.", "start": "No slot before then.", "end": "No slot from then on.",
     "limits": "Process limits.", "retry": "How often to try, or a whole policy.", "dst": 'Such as {"gap": "skip", "fold": "both"}.',
     "limit": "Most entries.", "cursor": "Where to go on: next of the page before.", "script": "The script's name.",
     "rules": "A rule; several make a union.", "state": "Only those in this state.", "outcome": "Only those that ended so.",

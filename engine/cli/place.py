@@ -48,7 +48,7 @@ class Profiles:
             known = {name: Profile(name, **fields) for name, fields in body.get("profiles", {}).items()}
         except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
             raise Usage(
-                "profiles_invalid", f"{self.path} is no file of profiles", why=str(error), fix="mend it, or remove it"
+                "profiles_invalid", f"{self.path} is not a profiles file", why=str(error), fix="mend it, or remove it"
             ) from None
         if mode & 0o077 and any(profile.token for profile in known.values()):
             raise Usage(

@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable
 
-#: The tenant that stands for the platform itself: its schedules, its scripts that others may bind. Always there.
+#: The tenant that is reserved for the platform itself: its schedules, its scripts that others may bind. Always there.
 PLATFORM = "@platform"
 #: What the names of the platform's scripts begin with for everybody else; no tenant's id or script begins so.
 PLATFORM_PREFIX = "@"

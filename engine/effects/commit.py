@@ -95,7 +95,7 @@ def write(connection: Connection, pending: Journal | WriteSet, *, now_us: int, v
             return _Commit(connection, write_set, now_us).run(verify=verify)
     except DBAPIError as error:
         if write_set.home is None and state_of(error) in HELD:
-            raise WriteBlocked("rows that this run writes are being written by somebody else") from error
+            raise WriteBlocked("rows that this run writes are being written by another transaction") from error
         if write_set.home is None and state_of(error) == TOO_LONG:
             raise EffectRefused("too_slow", TOO_SLOW, index=len(write_set.effects) - 1) from error
         raise

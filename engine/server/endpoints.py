@@ -130,7 +130,7 @@ def _each_once(request: Request, model: type[QueryModel] | None) -> None:
     lists = {name for name, field in model.model_fields.items() if "list" in str(field.annotation)} if model else set()
     names = [name for name, _value in request.query_params.multi_items() if name not in lists]
     if len(names) != len(set(names)):
-        raise Refused(400, "request_invalid", "a name stands twice in the query", fix="give each name once")
+        raise Refused(400, "request_invalid", "a name occurs twice in the query", fix="give each name once")
 
 
 def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Callable[[], dict[str, Any]]) -> None:

@@ -175,7 +175,7 @@ def _extra(route: Route) -> dict[str, Any]:
     headers = []
     if route.changes:
         headers.append(
-            _header("Lodger-Why", "the reason, for the audit log; percent-encoded where it is no plain letter", 1000)
+            _header("Lodger-Why", "the reason, for the audit log; percent-encoded where it is not plain ASCII", 1000)
         )
         if not route.secret:
             headers.append(_header("Idempotency-Key", "the same request with the same key is carried out once", 200))

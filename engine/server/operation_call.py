@@ -123,7 +123,7 @@ class Calls:
                 422,
                 "idempotency_key_reused",
                 "another request was sent with this Idempotency-Key before",
-                why="a key stands for one request: its method, path and body",
+                why="a key identifies one request: its method, path and body",
                 fix="make a new key for every request",
             )
         return Response(found.body, found.status, {"Idempotent-Replayed": "true"}, "application/json")

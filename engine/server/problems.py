@@ -81,7 +81,7 @@ def problem(error: Exception) -> Response:
             {
                 "code": "internal_error",
                 "message": "Lodger met something it did not foresee",
-                "fix": "this is a fault of Lodger, not yours: report it with the request's id; it stands in the log",
+                "fix": "this is a fault of Lodger, not yours: report it with the request's id, which is in the log",
             },
         )
     body = error.as_dict()  # type: ignore[attr-defined]  # every error above explains itself

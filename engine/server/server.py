@@ -225,7 +225,7 @@ def _bound(host: str, port: int) -> socket.socket:
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise Unavailable(
-            "address_unknown", f"{host!r} is no address of this host", why=str(error), fix="set LODGER_API_HOST"
+            "address_unknown", f"{host!r} is not an address of this host", why=str(error), fix="set LODGER_API_HOST"
         ) from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -141,4 +141,4 @@ class Hooks:
             if thread is not threading.current_thread():
                 thread.join(CLOSE_S)
             if thread.is_alive() and thread is not threading.current_thread():
-                _log.warning("a hook is still at work: nobody waits for it any more")
+                _log.warning("a hook is still running; it is not waited for any longer")

@@ -33,7 +33,7 @@ def execute(
         str | None,
         typer.Option(
             help="quickjs, quickjs-native (only for code you trust: no WebAssembly around the engine) or wasm; "
-            "unless told, the file's first bytes decide."
+            "by default the file's first bytes decide."
         ),
     ] = None,
     input_json: Annotated[

@@ -60,10 +60,7 @@ def show_all(as_json: AsJson = False) -> None:
     if as_json:
         write_json({"profiles": shown})
     else:
-        rows = (
-            (each["name"], each["server"] or each["db"], "used unless told" if each["current"] else "")
-            for each in shown
-        )
+        rows = ((each["name"], each["server"] or each["db"], "default" if each["current"] else "") for each in shown)
         table(("profile", "place", ""), rows)
 
 
@@ -74,7 +71,7 @@ def use(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         write_json({"current": name})
     else:
-        say(f"profile {name} is used unless told otherwise")
+        say(f"profile {name} is the default")
 
 
 @app.command()

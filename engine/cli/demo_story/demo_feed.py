@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK}
 
 _NOTES = {
-    "lost": "{whose}: its run ended too late to count and is dropped; somebody else has it",
-    "rescued": "{whose}: taken back from a node that is gone, and now {state}",
+    "lost": "{subject}: its run ended too late and is dropped; another node has it",
+    "rescued": "{subject}: rescued from a lost node, and now {state}",
     "node_lost": "node {node} is gone",
     "lease_lost": "this node lost its lease: {reason}",
     "fault": "{service}: {error}",

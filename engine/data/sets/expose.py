@@ -150,7 +150,7 @@ def _feed(table: Table, key: ColumnField, wish: str | None) -> str:
         "feed",
         f"changes of {table.name} cannot be recorded",
         "leave feed= out",
-        f"its key is {key.kind}, whose values can be written in several ways",
+        f"its key is {key.kind}, with values that have several spellings",
     )
 
 

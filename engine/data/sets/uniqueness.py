@@ -51,7 +51,7 @@ def require_unique_within_tenant(
         raise InputError(
             "expose_unique",
             f"{table.name}: {', '.join(c.name for c in columns)} is unique over all tenants, and scripts would write it",
-            why="a violation would tell one tenant what another has",
+            why="a violation would reveal another tenant's value",
             fix=f"add {tenant.name} to the constraint, leave the column out of write=, or name it in allow_unique=",
         )
 

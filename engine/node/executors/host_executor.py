@@ -140,7 +140,7 @@ class _Run:
             running.cancel()
         await asyncio.wait({running}, timeout=GRACE_S)
         if not running.done():
-            _log.warning("handler %s goes on after it was told to stop", self._handler.name)
+            _log.warning("handler %s continues after it was stopped", self._handler.name)
             running.add_done_callback(_unheard)
         elif not running.cancelled():
             running.exception()

@@ -55,7 +55,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         raise Conflict(
             "tenant_active",
             f"tenant {tenant_id!r} is {tenant.state}",
-            why="what goes on would be missing in the archive, or happen twice",
+            why="running work would be missing in the archive, or happen twice",
             fix="suspend it first",
         )
     if connection.scalar(

@@ -57,7 +57,10 @@ _SEALED = {("lodger_webhooks", "before")}
 def bad(why: str) -> InputError:
     """Return the error for an invalid archive."""
     return InputError(
-        "archive_invalid", "this is no archive of a tenant", why=why, fix="export the tenant again, with this version"
+        "archive_invalid",
+        "this is not an archive of a tenant",
+        why=why,
+        fix="export the tenant again, with this version",
     )
 
 

@@ -180,7 +180,7 @@ def replay(
     if row.state not in actions.FINISHED:
         raise Conflict("action_open", f"the action is {row.state}", fix="wait for its end, or cancel it")
     if row.slot_to is not None:
-        raise InputError("replay_gap", "this row stands for many slots", fix="backfill the range instead")
+        raise InputError("replay_gap", "this row represents many slots", fix="backfill the range instead")
     revision = None
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)

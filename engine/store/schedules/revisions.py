@@ -144,7 +144,7 @@ def pinned_version(given: object) -> int | None:
     if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given < 2**31:
         raise InputError(
             "version_invalid",
-            f"{given!r} is no version of a script",
+            f"{given!r} is not a version of a script",
             why=f"a schedule runs one version, a number from 1, or {LATEST}",
             fix="list the script's versions",
         )

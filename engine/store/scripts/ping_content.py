@@ -52,7 +52,7 @@ def read(url: str, method: str, headers: Mapping[str, str] | None, body: Json, e
     """
     method = method.upper() if isinstance(method, str) else ""
     if method not in METHODS:
-        raise _invalid(f"{method!r} is no method of a ping", fix="one of: " + ", ".join(METHODS))
+        raise _invalid(f"{method!r} is not a method of a ping", fix="one of: " + ", ".join(METHODS))
     if body is not None and method in ("GET", "HEAD"):
         raise _invalid(f"a {method} has no body", fix="leave the body out, or take POST")
     try:

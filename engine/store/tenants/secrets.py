@@ -90,7 +90,7 @@ def _check(name: str, value: str, places: str) -> None:
     hosts = json.loads(places)
     if hosts and not is_value(value):
         raise InputError(
-            "secret_value_invalid", f"the value of {name} cannot stand in a header", why="it is more than one line of Latin-1 text",
+            "secret_value_invalid", f"the value of {name} cannot be sent in a header", why="it is more than one line of Latin-1 text",
             fix="store it without hosts and grant it plain, or store one line (without the line's end)",
         )  # fmt: skip
     if len(hosts) > MAX_HOSTS:

@@ -58,7 +58,7 @@ def create(
         raise InputError(
             "tenant_id_invalid",
             f"{tenant_id!r} cannot name a tenant",
-            why=f"{PLATFORM_PREFIX} stands for the platform",
+            why=f"{PLATFORM_PREFIX} is reserved for the platform",
             fix="leave it out",
         )
     cap, bound = _check_limits(limits or {}, context.content_cache).concurrent_runs, written(parse_labels(labels))

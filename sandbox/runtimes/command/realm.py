@@ -228,7 +228,7 @@ class ModuleRealm:
         assert self._channel is not None
         wait_ms = min(-(-microseconds // 1000), 1 << 30)
         if self._channel.wait(wait_ms):
-            raise RuntimeError("the parent said something to a command that asks nothing")
+            raise RuntimeError("the parent sent a reply to a command without calls")
 
     # -- the answer --
 

@@ -123,7 +123,7 @@ def _is_connecting(error: DBAPIError) -> bool:
 
 _GONE = ("database_unreachable", "the database server cannot be reached",
          "start it, or look at the network; nodes that are up go on by themselves when it answers again")  # fmt: skip
-_REFUSED = ("database_refused", "the database server lets nobody in under this name",
+_REFUSED = ("database_refused", "the database server refuses this user",
             "check user, password, database name and pg_hba.conf; then open again")  # fmt: skip
 _BUSY = ("database_busy", "another transaction kept a lock too long",
          "look who: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")  # fmt: skip
@@ -134,11 +134,11 @@ _STATES = {
     "25P03": (
         "database_busy",
         "a transaction of ours stood still too long and was ended",
-        "the engine goes on by itself",
+        "the engine continues by itself",
     ),
     "40": _BUSY,
     "55P03": _BUSY,
-    "53100": ("disk_full", "the server's disk is full", "free some space; the engine goes on by itself"),
+    "53100": ("disk_full", "the server's disk is full", "free some space; the engine continues by itself"),
     "53": ("database_busy", "the server has no room for another connection", "raise max_connections, or use a pooler"),
     "28": _REFUSED,
     "3D000": _REFUSED,

@@ -85,7 +85,7 @@ _SIGNS = (
      "the file, its folder or its file system is read-only for this user; SQLite also writes two files beside it",
      "make the file and its folder writable, or give a path elsewhere"),
     ("disk is full", "disk_full", "the disk is full",
-     "the transaction was rolled back, nothing is half written", "free some space; the engine goes on by itself"),
+     "the transaction was rolled back, nothing is half written", "free some space; the engine continues by itself"),
     ("disk i/o error", "disk_error", "the disk refused to read or write",
      "", "look at the kernel's log; a network file system cannot hold a ledger in WAL mode"),
     ("database is locked", "database_busy", "another process kept the write lock too long",
