@@ -12,7 +12,7 @@ import typer
 
 from lodger.engine.cli import entry
 from lodger.engine.cli.operations import summary
-from lodger.engine.service.operations.table import NOT_HERE, OPERATIONS, ROUTES
+from lodger.engine.service.operations.table import LOCAL_ONLY, OPERATIONS, ROUTES
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- made by python -m tests.reference_pages -->"
@@ -30,7 +30,7 @@ def everything() -> Any:
     """Return the command line with all of its commands."""
     os.environ["_LODGER_COMPLETE"] = "tests"
     try:
-        entry.furnish([])
+        entry.add_commands([])
         return typer.main.get_command(entry.app)
     finally:
         del os.environ["_LODGER_COMPLETE"]
@@ -74,7 +74,7 @@ def http() -> str:
         for each in ROUTES
     ]
     lines += ["", "In Python only:", ""]
-    lines += [f"- `{name}`: {summary(OPERATIONS[name].function)} Why: {why}." for name, why in NOT_HERE.items()]
+    lines += [f"- `{name}`: {summary(OPERATIONS[name].function)} Why: {why}." for name, why in LOCAL_ONLY.items()]
     return "\n".join([*lines, ""])
 
 

@@ -86,7 +86,7 @@ SPECIAL = {"tenant", "grant", "secret", "script", "action", "token", "audit"}
 _COMPLETING = "_LODGER_COMPLETE"
 
 
-def furnish(arguments: list[str]) -> None:
+def add_commands(arguments: list[str]) -> None:
     """Add the command group that the command line names with its commands, other groups by name only; everything for completion."""
     word = next((each for each in arguments if not each.startswith("-")), None)
     unknown = word not in {*COMMANDS, *NOUNS}
@@ -120,7 +120,7 @@ def run(arguments: list[str]) -> int:
     try:
         try:
             arguments = place.taken(arguments)
-            furnish(arguments)
+            add_commands(arguments)
             ended = app(args=arguments, prog_name="lodger", standalone_mode=not as_json)
         finally:
             sys.stdout.flush()

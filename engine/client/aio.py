@@ -32,7 +32,7 @@ class AsyncClient(Nouns[Async]):
         self.url, headers = requests.connection(url, token)
         timeout = httpx2.Timeout(requests.ANSWER_S, connect=requests.CONNECT_S)
         self._http = httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, verify=verify)
-        proxy.furnish(self, self._carry)
+        proxy.bind_operations(self, self._call)
 
     async def close(self) -> None:
         """Close the connections; safe to call twice."""
@@ -56,7 +56,7 @@ class AsyncClient(Nouns[Async]):
             raise requests.error_of(answer.status_code, answer.content)
         return cast("dict[str, Any]", answer.json())
 
-    def _carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+    def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
         if operation.declared.streams:
             return self._export(**requests.arguments_of(operation, args, kwargs))
         return self._answer(operation, args, kwargs)

@@ -38,7 +38,7 @@ class Client(Nouns[Sync]):
         self.url, headers = requests.connection(url, token)
         timeout = httpx2.Timeout(requests.ANSWER_S, connect=requests.CONNECT_S)
         self._http = httpx2.Client(headers=headers, timeout=timeout, trust_env=False, verify=verify)
-        proxy.furnish(self, self._carry)
+        proxy.bind_operations(self, self._call)
 
     def close(self) -> None:
         """Close the connections; safe to call twice."""
@@ -76,7 +76,7 @@ class Client(Nouns[Sync]):
         except httpx2.TransportError as error:
             raise requests.unreachable(self.url, error) from error
 
-    def _carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+    def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
         if operation.declared.streams:
             return self._export(**requests.arguments_of(operation, args, kwargs))
         sent = requests.build(operation, args, kwargs)

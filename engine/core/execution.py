@@ -108,7 +108,7 @@ class Finished:
         effects: JSON-able description of the journal for people, in call order; then of the requests that were made.
         fetched: what its requests were answered, for a run that repeats it.
         spent: what it used of its budgets, by name.
-        drew: it holds a share of its tenant's day.
+        has_reservation: it holds a share of its tenant's day.
         nearly: budgets of the attempt of which it used four fifths or more: name, limit, use.
     """
 
@@ -121,7 +121,7 @@ class Finished:
     effects: tuple[dict[str, Any], ...] = ()
     fetched: tuple[Fetched, ...] = ()
     spent: Mapping[str, int] = field(default_factory=dict)
-    drew: bool = False
+    has_reservation: bool = False
     nearly: tuple[tuple[str, int, int], ...] = ()
 
 

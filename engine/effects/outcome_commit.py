@@ -193,21 +193,29 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
         finished.usage,
         finished.effects,
         spent=finished.spent,
-        drew=finished.drew,
+        has_reservation=finished.has_reservation,
     )
 
 
 def failed_commit(finished: Finished, error: Exception) -> Finished:
     """Return the end of an attempt that cannot be committed: without effects, with a fault of the engine or of a constraint."""
     if isinstance(error, TransactionLost):
-        return Finished(error.refused.outcome, error=error.refused.as_error(), usage=finished.usage, drew=finished.drew)
+        return Finished(
+            error.refused.outcome,
+            error=error.refused.as_error(),
+            usage=finished.usage,
+            has_reservation=finished.has_reservation,
+        )
     if _failed_at_commit(finished, error):
         return Finished(
             Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT), usage=finished.usage
         )
     message = f"the end of this run could not be written: {type(error).__name__}"
     return Finished(
-        Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", message), usage=finished.usage, drew=finished.drew
+        Outcome.ENGINE_FAULT,
+        error=ScriptError("EngineFault", message),
+        usage=finished.usage,
+        has_reservation=finished.has_reservation,
     )
 
 

@@ -175,7 +175,7 @@ def settle_sealed(
     connection.execute(delete(sealed).where(_s.tenant_id == one.tenant_id, _s.action_id == one.action_id))
     ending = Ending(
         row, finished.outcome, finished.result, finished.error, finished.logs, finished.usage, finished.effects,
-        spent=body.get("spent", {}), drew=True, day=body.get("day"),
+        spent=body.get("spent", {}), has_reservation=True, day=body.get("day"),
     )  # fmt: skip
     warned: list[usage.Warned] = []
     (made,) = settle(context, connection, [ending], now_us, warned)

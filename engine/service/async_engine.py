@@ -47,7 +47,7 @@ class Threads:
         self._inner = inner
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
 
-    def carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+    def call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
         """Run one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
         call = partial(operation.function, getattr(self._inner, operation.noun), *args, **kwargs)
         return self._stream(call) if operation.declared.streams else self.run(call)
@@ -98,7 +98,7 @@ class Engine(Nouns[Async]):
     def __init__(self, inner: sync.Engine) -> None:
         self.inner = inner
         self.threads = Threads(inner)
-        proxy.furnish(self, self.threads.carry)
+        proxy.bind_operations(self, self.threads.call)
         self.context = inner.context
         self.process_metrics = inner.process_metrics
         self.datasets = inner.datasets

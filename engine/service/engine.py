@@ -139,7 +139,7 @@ class Engine(Nouns[Sync]):
     def close(self) -> None:
         """Call the waiting hooks and release the databases; safe to call twice."""
         self.hooks.close()
-        self.scripts.proof.close()
+        self.scripts.source_check.close()
         self.datasets.close()
         self.context.database.close()
 

@@ -80,7 +80,7 @@ class Hooks:
         self._lock = threading.Lock()
         self._waiting: queue.Queue[tuple[Hook, Event] | None] = queue.Queue(KEPT)
         self._thread: threading.Thread | None = None
-        self._deaf: Callable[[], None] | None = None
+        self._unsubscribe: Callable[[], None] | None = None
 
     def add(self, name: str, hook: Hook, tenant_id: str | None = None) -> Callable[[], None]:
         """Set a hook, for all tenants or one; call the result to remove it.
@@ -99,7 +99,7 @@ class Hooks:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="lodger-hooks", daemon=True)
                 self._thread.start()
-                self._deaf = self._events.subscribe(Event, self._hear)
+                self._unsubscribe = self._events.subscribe(Event, self._on_event)
 
         def forget() -> None:
             with self._lock:
@@ -107,7 +107,7 @@ class Hooks:
 
         return forget
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         for spec, tenant_id, hook in self._set:
             if tenant_id in {None, event.tenant_id} and spec.fits(event, self._late_ms):
                 try:
@@ -132,9 +132,9 @@ class Hooks:
         """Call the waiting hooks, then end the thread; a hook that takes longer than ten seconds is abandoned. Safe to call twice."""
         with self._lock:
             thread, self._thread, self._set = self._thread, None, ()
-            if self._deaf is not None:
-                self._deaf()
-                self._deaf = None
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+                self._unsubscribe = None
         if thread is not None:
             with suppress(queue.Full):
                 self._waiting.put(None, timeout=CLOSE_S)

@@ -64,7 +64,7 @@ def test_no_option_faults_whatever_it_is_given(tmp_path: Path, monkeypatch: pyte
         engine.scripts.put("acme", "job", "export default () => 1")
         engine.schedules.create("acme", "s", script="job", rules="every 60s")
     monkeypatch.setenv("_LODGER_COMPLETE", "tests")
-    entry.furnish([])
+    entry.add_commands([])
     wanted = attacks(typer.main.get_command(entry.app))
     monkeypatch.delenv("_LODGER_COMPLETE")
     assert len(wanted) > 200

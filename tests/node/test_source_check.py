@@ -70,14 +70,14 @@ def test_what_could_run_is_stored_and_the_same_again_is_not_read_again(
 ) -> None:
     made = engine.scripts.put("acme", "job", "return 1")
     assert (made.version, made.unchecked) == (1, None)
-    monkeypatch.setattr(type(engine.scripts.proof), "problem", lambda *_given: pytest.fail("it was read again"))
+    monkeypatch.setattr(type(engine.scripts.source_check), "problem", lambda *_given: pytest.fail("it was read again"))
     assert engine.scripts.put("acme", "job", "return 1").version == 1
 
 
 def test_force_stores_it_unread_and_the_log_says_so(engine: Engine) -> None:
     made = engine.scripts.put("acme", "job", "return 1 +;", force=True)
     assert (made.version, made.unchecked) == (1, "force was said")
-    assert not engine.scripts.proof.reader.warm, "nobody was asked"
+    assert not engine.scripts.source_check.reader.warm, "nobody was asked"
     (entry,) = engine.audit.list("acme", verb="scripts.put")
     assert isinstance(entry.after, dict)
     assert entry.after["unchecked"] == "force was said"

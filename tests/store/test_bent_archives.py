@@ -16,7 +16,7 @@ from tests.store.virtual_clock import VirtualClock
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive import validation
-from lodger.engine.service.archive.restore import Arrival, in_chunks
+from lodger.engine.service.archive.restore import TenantImport, in_chunks
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine
@@ -173,7 +173,7 @@ def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
 ) -> None:
     """Unfinished actions of a schedule are found by its id alone: an archive could bring one with a known id."""
     if not walled:
-        monkeypatch.setattr(Arrival, "_check_owners", lambda _self: None)
+        monkeypatch.setattr(TenantImport, "_check_owners", lambda _self: None)
     elsewhere.tenant("victim")
     theirs = elsewhere.schedule("every 60s", "victim", "theirs")
     bench.tenant()

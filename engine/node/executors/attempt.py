@@ -109,7 +109,7 @@ class Attempt:
             self._nearly,
             host_calls=claim.limits.host_calls,
         )
-        self.drew = False
+        self.has_reservation = False
         #: Lines about budgets that are nearly used up, among the script's own; and which.
         self.warnings: list[LogLine] = []
         self.nearly: list[tuple[str, int, int]] = []
@@ -213,7 +213,7 @@ class Attempt:
         lacking = self.counters.lacking(name)
         if lacking and self._draws is not None:
             claim, day = self.claim, self.claim.started_us // DAY_US
-            self.drew = True
+            self.has_reservation = True
             lot = BY_NAME[name].lot
             share = await self._draws(
                 ReservationRequest(claim.tenant_id, claim.action_id, claim.attempt, day, name, lacking, lot)

@@ -54,7 +54,7 @@ class HostExecutor:
         if handler is None:
             said = f"no handler {claim.script_name!r} is registered in this process"
             return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NoHandler", said))
-        return await _Run(handler, claim, self._clock, self._node).through()
+        return await _Run(handler, claim, self._clock, self._node).run()
 
 
 class _Run:
@@ -82,7 +82,7 @@ class _Run:
         wall_ms = (self._clock.elapsed_s() - self._begun) * 1000
         return Finished(outcome, result, error, logs, Usage(round(self._cpu_s * 1000, 3), round(wall_ms, 3)))
 
-    async def through(self) -> Finished:
+    async def run(self) -> Finished:
         running = self._awaited() if self._handler.asynchronous else self._threaded()
         try:
             await asyncio.wait({running}, timeout=self._handler.deadline_s)

@@ -52,7 +52,7 @@ class PingExecutor:
         attempt.fetch_state.end_s = None
         run = _Run(claim, attempt, self._side)
         try:
-            return await run.through()
+            return await run.run()
         finally:
             attempt.close()
 
@@ -65,7 +65,7 @@ class _Run:
         self._begun = side.clock.elapsed_s()
         self._lines: list[LogLine] = []
 
-    async def through(self) -> Finished:
+    async def run(self) -> Finished:
         ping = decode(self._claim.modules)
         limit_ms = self._claim.limits.wall_ms
         try:
@@ -122,7 +122,7 @@ class _Run:
         lines = sorted((*self._lines, *self._attempt.warnings), key=lambda line: line.us)
         return Finished(
             outcome, result, error, tuple(lines), Usage(wall_ms=round(wall_ms, 3), host_calls=1),
-            effects=tuple(self._attempt.fetch_state.shown), spent=counters.spent(), drew=self._attempt.drew,
+            effects=tuple(self._attempt.fetch_state.shown), spent=counters.spent(), has_reservation=self._attempt.has_reservation,
             nearly=tuple(self._attempt.nearly),
         )  # fmt: skip
 

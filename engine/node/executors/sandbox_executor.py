@@ -140,7 +140,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetch_state.fetched),
         spent=attempt.counters.spent(),
-        drew=attempt.drew,
+        has_reservation=attempt.has_reservation,
         nearly=tuple(attempt.nearly),
     )
 

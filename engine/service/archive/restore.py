@@ -59,7 +59,7 @@ def bring_in(context: StoreContext, connection: Connection, tenant_id: str, arch
     head = _head(lines, tenant_id, current(connection))
     try:
         with savepoint(connection):
-            return Arrival(context, connection, tenant_id).through(head, lines, now_us)
+            return TenantImport(context, connection, tenant_id).run(head, lines, now_us)
     except (IntegrityError, DataError) as error:
         raise bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error
 
@@ -117,7 +117,7 @@ def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
     return list(head["row"])
 
 
-class Arrival:
+class TenantImport:
     """Restores one archive inside one transaction."""
 
     def __init__(self, context: StoreContext, connection: Connection, tenant_id: str) -> None:
@@ -128,7 +128,7 @@ class Arrival:
         self._known: set[tuple[str, int]] = set()
         self._history = 0
 
-    def through(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
+    def run(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
         """Insert all rows, check their references, and return the tenant.
 
         Raises:

@@ -133,7 +133,7 @@ def _form(table: Table) -> _Form:
     columns = tuple((column.name, _check(table, column)) for column in table.c)
     texts = {column.name for column in table.c if isinstance(column.type, String)}
     cells = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
-    return _Form(columns, cells, _LOOKS.get(table.name))
+    return _Form(columns, cells, _ROW_CHECKS.get(table.name))
 
 
 def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
@@ -287,7 +287,7 @@ def _fetched(row: Row, cells: Row) -> None:
         raise ValueError("more than an answer may hold")
 
 
-_LOOKS: dict[str, Callable[[Row, Row], None]] = {
+_ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {
     "lodger_scripts": _script,
     "lodger_script_versions": _version,
     "lodger_schedules": _schedule,

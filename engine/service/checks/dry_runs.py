@@ -74,11 +74,11 @@ class DryRuns:
         self._budget.require(tenant_id)
         if content.wasm is not None:
             try:
-                engine.scripts.intake.require(tenant_id, content.wasm, limits)
+                engine.scripts.module_check.require(tenant_id, content.wasm, limits)
             except InputError as refused:
                 return Checked(ok=False, problems=(ScriptError("CompileError", f"{refused.what}: {refused.why}"),))
             return Checked(ok=True, problems=())
-        problem = engine.scripts.proof.problem(tenant_id, content.modules, limits)
+        problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
         return Checked(ok=problem is None, problems=() if problem is None else (problem,))
 
     def _run(

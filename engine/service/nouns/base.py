@@ -21,11 +21,11 @@ from lodger.engine.store.records import Json
 from lodger.engine.store.usage import storage_usage
 
 #: Input form of rules: a text, a RuleSpec, or several of them.
-RuleWish = str | RuleSpec | Sequence[str | RuleSpec]
+RulesArgument = str | RuleSpec | Sequence[str | RuleSpec]
 
 #: Input form of steps: a script's name, or steps in order: names, or objects with ``script``, ``version`` and
 #: ``limits``.
-StepWish = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+StepsArgument = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 
 R = TypeVar("R")
 
@@ -194,7 +194,7 @@ class Noun(Operations[M]):
         self.changed()
 
 
-def specs(rules: RuleWish) -> tuple[RuleSpec, ...]:
+def specs(rules: RulesArgument) -> tuple[RuleSpec, ...]:
     """Return rules as RuleSpecs."""
     if isinstance(rules, str | RuleSpec):
         rules = (rules,)

@@ -10,7 +10,7 @@ from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
-from lodger.engine.service.nouns.base import Noun, RuleWish, aware, specs
+from lodger.engine.service.nouns.base import Noun, RulesArgument, aware, specs
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
 from lodger.engine.store.schedules import schedules
@@ -46,9 +46,9 @@ class Previews(Noun[M]):
     @operation("POST", "/preview", Role.VIEWER, reads=True)
     def preview(
         self,
-        rules: RuleWish,
+        rules: RulesArgument,
         *,
-        exclusions: RuleWish = (),
+        exclusions: RulesArgument = (),
         tz: str | None = None,
         dst: DstPolicy | None = None,
         start: datetime | None = None,
@@ -79,8 +79,8 @@ class Previews(Noun[M]):
         tenant_id: str,
         schedule: str,
         *,
-        rules: RuleWish = UNCHANGED,
-        exclusions: RuleWish = UNCHANGED,
+        rules: RulesArgument = UNCHANGED,
+        exclusions: RulesArgument = UNCHANGED,
         tz: str | None = UNCHANGED,
         dst: DstPolicy = UNCHANGED,
         start: datetime | None = UNCHANGED,

@@ -14,7 +14,7 @@ from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.service.nouns.base import Change, RuleWish, StepWish, aware, specs
+from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
 from lodger.engine.service.nouns.preview import Previews
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
@@ -52,9 +52,9 @@ class Schedules(Previews[M]):
         tenant_id: str,
         name: str,
         *,
-        script: StepWish,
-        rules: RuleWish,
-        exclusions: RuleWish = (),
+        script: StepsArgument,
+        rules: RulesArgument,
+        exclusions: RulesArgument = (),
         tz: str | None = None,
         dst: DstPolicy | None = None,
         start: datetime | None = None,
@@ -130,9 +130,9 @@ class Schedules(Previews[M]):
         tenant_id: str,
         schedule: str,
         *,
-        script: StepWish = UNCHANGED,
-        rules: RuleWish = UNCHANGED,
-        exclusions: RuleWish = UNCHANGED,
+        script: StepsArgument = UNCHANGED,
+        rules: RulesArgument = UNCHANGED,
+        exclusions: RulesArgument = UNCHANGED,
         tz: str | None = UNCHANGED,
         dst: DstPolicy = UNCHANGED,
         start: datetime | None = UNCHANGED,

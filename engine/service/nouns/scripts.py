@@ -31,8 +31,8 @@ VersionPage = Page[ScriptVersion]
 class Scripts(Noun[M]):
     """Scripts and their versions."""
 
-    intake: ModuleCheck
-    proof: SourceCheck
+    module_check: ModuleCheck
+    source_check: SourceCheck
     dry_runs: DryRuns
 
     @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
@@ -170,11 +170,11 @@ class Scripts(Noun[M]):
         if known == content.digest:
             return content, None
         if content.wasm is not None:
-            self.intake.require(tenant_id, content.wasm, limits)
+            self.module_check.require(tenant_id, content.wasm, limits)
             return content, None
         if force:
             return content, "force was said"
-        return content, self.proof.require(tenant_id, name, content.modules, limits)
+        return content, self.source_check.require(tenant_id, name, content.modules, limits)
 
     @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
     def check(self, tenant_id: str, source: ScriptInput) -> Checked:

@@ -27,9 +27,9 @@ def signature(function: Callable[..., Any]) -> inspect.Signature:
 class Proxy:
     """One noun with the verbs of the table, each with the signature and the documentation of its function."""
 
-    def __init__(self, noun: str, carry: Carry) -> None:
+    def __init__(self, noun: str, call: Carry) -> None:
         self._noun = noun
-        self._carry = carry
+        self._call = call
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         operation = OPERATIONS.get(f"{self._noun}.{verb}")
@@ -38,7 +38,7 @@ class Proxy:
 
         @wraps(operation.function)
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb's own signature
-            return self._carry(operation, args, kwargs)
+            return self._call(operation, args, kwargs)
 
         call.__signature__ = signature(operation.function)  # type: ignore[attr-defined]  # what inspect reads
         return call
@@ -47,7 +47,7 @@ class Proxy:
         return [each.verb for each in OPERATIONS.values() if each.noun == self._noun]
 
 
-def furnish(engine: Nouns[M], carry: Carry) -> None:
+def bind_operations(engine: Nouns[M], call: Carry) -> None:
     """Set the nouns of an engine or a client."""
     for noun in NOUNS:
-        setattr(engine, noun, Proxy(noun, carry))
+        setattr(engine, noun, Proxy(noun, call))

@@ -96,7 +96,7 @@ ROUTES: tuple[Route, ...] = tuple(
 )
 
 #: Verbs without a route, each with its reason.
-NOT_HERE = {each.name: each.declared.local for each in OPERATIONS.values() if each.declared.local is not None}
+LOCAL_ONLY = {each.name: each.declared.local for each in OPERATIONS.values() if each.declared.local is not None}
 
 
 def routes_of(noun: str, verb: str) -> tuple[Route, ...]:

@@ -36,7 +36,7 @@ class Ending:
             tenant_faults, engine_faults, conflicts, steps, node_key.
         reason: reason for the action row, if the outcome does not imply it (suspended, superseded).
         spent: used amounts of its budgets, by name.
-        drew: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
+        has_reservation: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
         day: day that its effects are counted on, in days since 1970; None for the day on which it ends.
     """
 
@@ -49,7 +49,7 @@ class Ending:
     effects: tuple[dict[str, Any], ...] = ()
     reason: str | None = None
     spent: Mapping[str, int] = field(default_factory=dict)
-    drew: bool = False
+    has_reservation: bool = False
     day: int | None = None
 
 
@@ -150,7 +150,7 @@ def _settle_one(
     changes.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
     _charge(changes.used, ending, now_us)
     # A failed attempt may have ended without a report of its reservation.
-    if ending.drew or outcome is not Outcome.OK:
+    if ending.has_reservation or outcome is not Outcome.OK:
         changes.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
         changes.finished.add((row.tenant_id, schedule, row.node_key))

@@ -74,7 +74,7 @@ class Workers:
         await self._reservations(
             ReservationRequest(claim.tenant_id, claim.action_id, claim.attempt, day, "fetches", 1, 5)
         )
-        return replace(await self._end(claim), drew=True)
+        return replace(await self._end(claim), has_reservation=True)
 
     async def _end(self, claim: Claim) -> Finished:
         # Depends only on what a shortened plan does not change, so that it draws the same outcomes.
