@@ -94,7 +94,7 @@ def test_what_was_free_when_each_began_is_not_used_twice(
         assert action.outcome is Outcome.CALL_LIMIT
         assert action.error is not None
         assert f"budget {limit} is 5 per day" in action.error.message
-        assert "4 used and 2 asked" in action.error.message
+        assert "4 used, 2 more requested" in action.error.message
         assert (action.error.file, action.error.line) == ("main.js", 3)
     table = {"mails": "lodger_outbox", "events": "lodger_outbox", "rows_written": "lodger_kv"}[limit]
     kept = spender.bench.scalar(f"SELECT count(*) FROM {table}")

@@ -66,7 +66,7 @@ def test_what_is_sealed_leaves_no_more_than_the_rest(
     error = far.engine.actions.get(None, second).error
     assert error is not None
     assert "budget mails is 3 per day" in error.message
-    assert "2 used and 2 asked" in error.message
+    assert "2 used, 2 more requested" in error.message
     assert error.line == 4
     _committed, last = far.seal(mails(1, "third"))
     assert last is not None

@@ -147,7 +147,7 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else()
     held, free = threading.Event(), threading.Event()
 
     class Slow(ModuleChecker):
-        def _apart(self, job: Job) -> Checked:
+        def _compile_in_thread(self, job: Job) -> Checked:
             if job.tag == "first":
                 held.set()
                 free.wait(120)
