@@ -149,7 +149,7 @@ def test_one_that_hangs_holds_up_no_end(monkeypatch: pytest.MonkeyPatch, caplog:
     events.publish(Event("started", 0, details={"lateness_ms": 0}))
     assert begun.wait(120)
     made.close()
-    assert "still at work" in caplog.text
+    assert "still running" in caplog.text
     go.set()
     thread.join(120)
     assert not thread.is_alive()
