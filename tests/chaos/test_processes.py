@@ -112,8 +112,8 @@ def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_
     start("two", "race")
     shares: dict[str, int] = {}
     for wave in range(1, 6):  # if a disk stalls, one process may run a whole wave: that was no race
-        number = wave * 1200
-        fill(engine, 1200)
+        number = wave * 700
+        fill(engine, 700)
         until(lambda number=number: states(engine) == {"done": number}, 60)
         audit(engine, number)
         shares = counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
@@ -154,12 +154,12 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
 def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
     chance = random.Random(7)
     living = [start("a"), start("b")]
-    fill(engine, 1600)
+    fill(engine, 1000)
     for number in (1, 2):
-        until(lambda number=number: states(engine).get("done", 0) >= 400 * number, 60)  # type: ignore[misc]  # bound now
+        until(lambda number=number: states(engine).get("done", 0) >= 250 * number, 60)  # type: ignore[misc]  # bound now
         victim = living.pop(chance.randrange(len(living)))
         victim.kill()
         victim.wait()
         living.append(start(f"again-{number}"))
-    until(lambda: states(engine) == {"done": 1600}, 60)
-    audit(engine, 1600)
+    until(lambda: states(engine) == {"done": 1000}, 60)
+    audit(engine, 1000)

@@ -13,7 +13,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.sync import Engine
 
 start = test_processes.start
-ACTIONS = 1200
+ACTIONS = 800
 pytestmark = pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}")
 
 
@@ -60,9 +60,9 @@ def test_four_processes_one_killed_and_the_server_crashed_in_the_middle_lose_not
     assert isinstance(server, Server)
     living: list[subprocess.Popen[str]] = [start(name) for name in ("a", "b", "c", "d")]
     fill(engine, ACTIONS)
-    until(lambda: known(engine).get("done", 0) >= 200, 60)
+    until(lambda: known(engine).get("done", 0) >= 120, 60)
     living[0].send_signal(signal.SIGKILL)
-    until(lambda: known(engine).get("done", 0) >= 500, 60)
+    until(lambda: known(engine).get("done", 0) >= 320, 60)
     server.stop(signal.SIGQUIT)
     with pytest.raises(Unavailable) as refused:
         states(engine)
