@@ -42,7 +42,7 @@ class FetchState:
 
     Attributes:
         send: sends a request; None if requests are not allowed.
-        kept: returns the responses of earlier attempts, by key.
+        earlier: returns the responses of earlier attempts, by key.
         dry: requests with effects are described and not sent.
         frame_bytes: maximum size of one answer to the script.
         end_s: end of the attempt's wall time, on the event loop's clock; None if unlimited.

@@ -115,6 +115,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
 
 
 def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Signature:
+    """Return the signature that FastAPI inspects: the request, the path's parameters and the query model."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     found = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
     text = Annotated[str, Path(min_length=1, max_length=MAX_TEXT)]
@@ -125,6 +126,7 @@ def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Si
 
 
 def _each_once(request: Request, model: type[QueryModel] | None) -> None:
+    """Refuse a query on a route that takes none, and a name that occurs twice, except lists."""
     if model is None and request.scope["query_string"]:
         raise Refused(400, "request_invalid", "this route takes no query", fix="leave out what comes after ?")
     lists = {name for name, field in model.model_fields.items() if "list" in str(field.annotation)} if model else set()
@@ -208,6 +210,8 @@ def _require_tenant(engine: Engine, tenant_id: str) -> None:
 
 
 async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> Any:  # noqa: ANN401 - an async generator of text
+    """Yield audit entries as lines of JSON, read in chunks on threads; ``share``: see :meth:`Authenticated.key`."""
+
     def some() -> str:
         texts = []
         for entry in entries:

@@ -119,7 +119,7 @@ class RevisionCache:
         self._lock = threading.Lock()
 
     def without_compiler(self) -> "RevisionCache":
-        """Return a cache that does not compile rules, for rows that may be rolled back."""
+        """Return a cache that does not compile rules: its revisions have no slots. For rows that may be rolled back."""
         return RevisionCache(self._settings, _compile_nothing)
 
     def check_generation(self, tenant: str, generation: int) -> bool:
@@ -333,6 +333,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _compile_nothing(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
+    """Raise ValueError, so that a revision has no slots and a fault."""
     raise ValueError(f"no rule is looked at, {now}")
 
 

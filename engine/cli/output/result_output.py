@@ -56,7 +56,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 
 def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - anything that JSON can say
-    """Write one line of JSON; characters that the stream's encoding lacks, and lone surrogates, are escaped."""
+    """Write one line of JSON; invisible characters and those that the stream's encoding lacks are escaped."""
     stream = out or sys.stdout
     text = json.dumps(body, ensure_ascii=False, default=_plain)
     try:
@@ -72,6 +72,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
+    """Return a JSON form of a value that the encoder does not know."""
     if isinstance(value, datetime):
         return zulu(value)
     for name in ("as_dict", "_asdict"):

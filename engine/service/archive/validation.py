@@ -75,7 +75,7 @@ def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def read(table: Table, cells: list[Any]) -> Row:
-    """Return a row as a dictionary.
+    """Check the values of a row and return it as a dictionary.
 
     Raises:
         InputError: archive_invalid.
@@ -188,6 +188,7 @@ def _text(named: str, longest: int, cell: Any) -> str:  # noqa: ANN401 - any JSO
 
 
 def _bounds(name: str, kind: Integer) -> tuple[int, int]:
+    """Return the minimum and the exclusive maximum of an integer column: instants, or counters below the column's maximum."""
     if isinstance(kind, BigInteger):
         return MIN_US, MAX_US
     maximum = MAX_COUNTED_SMALL if isinstance(kind, SmallInteger) else MAX_COUNTED
@@ -222,6 +223,7 @@ def _action(row: Row, cells: Row) -> None:
 
 
 def _ended(row: Row, cells: Row) -> None:
+    """Check outcome and error of an action or an attempt."""
     if row["outcome"] is not None:
         Outcome(row["outcome"])
     if cells.get("error") is not None:
@@ -235,6 +237,7 @@ def _attempt(row: Row, cells: Row) -> None:
 
 
 def _lines(_row: Row, cells: Row) -> None:
+    """Check the log lines of an attempt."""
     for level, text, us in cells["lines"]:
         if not isinstance(level, str) or not isinstance(text, str) or not MIN_US <= us < MAX_US:
             raise TypeError("a line is a level, a text and an instant")
@@ -242,6 +245,7 @@ def _lines(_row: Row, cells: Row) -> None:
 
 
 def _message(row: Row, cells: Row) -> None:
+    """Check the payload of an outbox message."""
     payload = cells["payload"]
     if row["kind"] == "webhook":
         texts, _ = [payload["type"]], payload["data"]
@@ -271,11 +275,13 @@ def _document(_row: Row, cells: Row) -> None:
 
 
 def _index(row: Row, _cells: Row) -> None:
+    """Check collection and path of a collection's index."""
     if not NAME.fullmatch(row["collection"]) or not PATH.fullmatch(row["path"]):
         raise ValueError("no path of a collection")
 
 
 def _fetched(row: Row, cells: Row) -> None:
+    """Check a stored response and the size of its decompressed body."""
     status, reason, url, headers, redirected = cells["answer"]
     texts = [reason, url, *(text for name, value in headers for text in (name, value))]
     if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):

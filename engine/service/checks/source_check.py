@@ -137,8 +137,10 @@ class SourceCheck:
         return _ahead(self._parsed(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
 
     def _called(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        # Parsed as the runtime does to find the function to call, and stopped before the first line. Its imports would
-        # run before that, so that an import that throws comes first.
+        """Parse a module as the runtime does to find the function to call, and stop before its first line.
+
+        Imports would run before that line, so an import that throws comes first.
+        """
         text = modules[ENTRY]
         stop = f"throw new Error({json.dumps(NOWHERE)});"
         others = len(modules) > 1
@@ -147,7 +149,7 @@ class SourceCheck:
         return self._parsed(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
 
     def _body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        # A snippet is a function's body: one that begins with return is parsed completely and does nothing.
+        """Parse a snippet as a function's body: one that begins with return is parsed completely and does nothing."""
         text = modules[ENTRY]
         head = "return;" + ("//" + text[2:] if text.startswith("#!") else text)
         return self._parsed(tenant_id, modules | {ENTRY: head}, limits)

@@ -401,7 +401,7 @@ def lookahead(
     """Return the instants of :func:`due_instants`, and the instant up to which they are complete.
 
     Args:
-        far: search further if there is none up to ``until_us``.
+        search_further: search beyond ``until_us`` if there is none up to it.
     """
     instants = list(connection.scalars(_next_instants, {"until": until_us, "most": maximum}))
     if len(instants) == maximum:
