@@ -40,7 +40,7 @@ class Identities:
             stamp = self._last = max(stamp, self._last + 1)
         return _text(stamp, self._entropy(8))
 
-    def some(self, number: int) -> list[str]:
+    def new_batch(self, number: int) -> list[str]:
         """Return several fresh ids, ascending, with one call of ``entropy``: every call releases the interpreter's lock."""
         ms, us = divmod(self._now_us(), 1000)
         with self._lock:

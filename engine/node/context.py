@@ -34,7 +34,7 @@ class ServerClock:
         """Whether this machine's clock is too far off to work by."""
         return abs(self.offset_us) > MAX_OFFSET_US
 
-    def measured(self, server_us: int, asked_us: int, answered_us: int) -> None:
+    def set_offset(self, server_us: int, asked_us: int, answered_us: int) -> None:
         """Set the offset from the server's time, read between two times of the injected clock; 0 if below half of their difference."""
         doubt = (answered_us - asked_us) // 2
         offset = server_us - (asked_us + doubt)

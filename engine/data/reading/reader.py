@@ -219,7 +219,9 @@ class Reader:
         known = self._touched(target)
         fits = [key for key, row in known.items() if matches(inner, row or {})]
         there = (
-            self.scope.select(target, literal(1)).where(_leads(link, target.key.column)).correlate_except(target.table)
+            self.scope.select(target, literal(1))
+            .where(_join_condition(link, target.key.column))
+            .correlate_except(target.table)
         )
         elsewhere = true() if not known else not_(self._among(field, list(known)))
         found = and_(elsewhere, there.where(self.compiler.where(inner)).exists())
@@ -273,7 +275,7 @@ class Reader:
         return self.driver.exact_sum(column, scale)
 
 
-def _leads(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
+def _join_condition(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
     """Return the join condition of a foreign key; texts must be equal byte by byte, whatever the collation."""
     if isinstance(link.type, String):
         return and_(link == key, Bytewise(link) == Bytewise(key))

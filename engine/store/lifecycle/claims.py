@@ -281,7 +281,7 @@ def _time_limit_us(context: StoreContext, tenant_limits: str) -> int:
     return context.content_cache.limits(tenant_limits, None).wall_ms * 1000 + int(context.settings.grace_s * 1_000_000)
 
 
-def _extend_deadlines(
+def _set_handler_deadlines(
     context: StoreContext,
     connection: Connection,
     rows: Sequence[Any],
@@ -298,10 +298,10 @@ def _extend_deadlines(
                 {"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(deadline_s * 1_000_000)}
             )
     if extensions:
-        connection.execute(_extend, extensions)
+        connection.execute(_set_deadline, extensions)
 
 
-_extend = (
+_set_deadline = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
     .values(deadline_us=bindparam("until"))
@@ -322,7 +322,7 @@ def _build_claims(
     sources = context.content_cache.versions(
         connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows}
     )
-    _extend_deadlines(context, connection, rows, sources, now_us)
+    _set_handler_deadlines(context, connection, rows, sources, now_us)
     ahead: dict[str, tuple[int, ...]] = {}
     days = {tenant: usage.day_usage(context, tenant_rows[tenant]) for tenant in {row.tenant_id for row in rows}}
     claims = []

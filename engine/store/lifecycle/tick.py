@@ -217,7 +217,7 @@ def _add_rows(
 
 
 def _assign_ids(context: StoreContext, rows: list[dict[str, Any]]) -> None:
-    for each, identity in zip(rows, context.ids.some(len(rows)), strict=True):
+    for each, identity in zip(rows, context.ids.new_batch(len(rows)), strict=True):
         each["id"] = identity
 
 
