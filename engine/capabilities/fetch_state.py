@@ -151,7 +151,7 @@ class ResponseBody:
         return cls(body, is_text=not body.startswith(b"\xef\xbb\xbf"))
 
     def chunk_json(self, start: int, max_characters: int) -> dict[str, Any]:
-        """Return the chunk that begins at a byte and fits into ``room`` characters of JSON; ``next`` is the start of the rest."""
+        """Return the chunk that begins at a byte and fits into ``max_characters`` bytes of JSON; ``next`` is the start of the rest."""
         size = min(len(self.body) - start, max_characters * 3 // 4)
         while True:
             end = start + size

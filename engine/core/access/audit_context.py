@@ -2,7 +2,7 @@
 
 An embedding platform sets them around its calls::
 
-    with acting("alice@example.com", why="ticket 4711"):
+    with audit_as("alice@example.com", why="ticket 4711"):
         engine.schedules.pause("acme", "nightly")
 
 Without such a block the actor is the operating system's user of the process.
@@ -88,6 +88,7 @@ def use_audit_context(act: AuditContext) -> Iterator[None]:
 
 
 def _printable_prefix(text: str | None) -> str | None:
+    """Return the first MAX_CHARACTERS of a text with spaces for unprintable ones; None if nothing is left."""
     if text is None:
         return None
     return "".join(char if char.isprintable() else " " for char in text)[:MAX_CHARACTERS].strip() or None

@@ -160,7 +160,7 @@ class Scripts(Noun[M]):
     def _read_checked(
         self, tenant_id: str, name: str, source: ScriptInput, *, force: bool
     ) -> tuple[Content, str | None]:
-        """Read and check a source; return it with the reason if it was not checked. Outside of a transaction, because it takes long."""
+        """Read and check a source; return it with the reason if it was not checked. Takes long: not to be called in a transaction."""
         with self.context.database.read() as connection:
             limits = scripts.limits_of(self.context, connection, tenant_id)
             scripts.check_name(name, "script")
