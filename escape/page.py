@@ -165,7 +165,7 @@ def _filter_rules(findings: Sequence[Finding]) -> str:
 
 
 def _filters(findings: Sequence[Finding]) -> str:
-    """Return radio buttons for the filters, which work by the style sheet alone."""
+    """Return links to the chapters, and radio buttons for the filters, which work by the style sheet alone."""
     groups = []
     for what, values in _choices(findings):
         buttons = [f'<label><input type="radio" name="{what}" checked> all</label>']
@@ -188,6 +188,7 @@ def _layers(findings: Sequence[Finding]) -> str:
 
 
 def _numbers(cases: int, alone: int, seen: int, tried: int) -> str:
+    """Return table cells with the number of attacks, of those held by the layer alone, and of those that escaped without it."""
     texts = (str(cases), f"{alone} / {tried}" if tried else "–", f"{seen} / {tried}" if tried else "–")
     return "".join(f'<td class="n">{text}</td>' for text in texts)
 

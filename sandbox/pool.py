@@ -19,7 +19,8 @@ class Pool(WarmPool):
     Args:
         runtime: ``quickjs``, or ``quickjs-native`` for code that the operator trusts; a job cannot choose it.
         code_cache: cache of compiled WebAssembly modules; by default one in memory.
-        others: see :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
+
+    The other arguments are those of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
     """
 
     def __init__(

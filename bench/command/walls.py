@@ -50,7 +50,7 @@ def overshoot(runtime: str, samples: int, report: Callable[[Figure], None]) -> l
     Args:
         runtime: ``quickjs``, ``quickjs-native`` or ``wasm``.
         samples: of each case.
-        told: called with each figure as it comes.
+        report: called with each figure as it comes.
 
     Raises:
         SandboxError: the host cannot raise the walls.

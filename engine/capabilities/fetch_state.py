@@ -42,7 +42,7 @@ class FetchState:
 
     Attributes:
         send: sends a request; None if requests are not allowed.
-        kept: returns the responses of earlier attempts, by key.
+        earlier: returns the responses of earlier attempts, by key.
         dry: requests with effects are described and not sent.
         frame_bytes: maximum size of one answer to the script.
         end_s: end of the attempt's wall time, on the event loop's clock; None if unlimited.
@@ -151,7 +151,7 @@ class ResponseBody:
         return cls(body, is_text=not body.startswith(b"\xef\xbb\xbf"))
 
     def chunk_json(self, start: int, max_characters: int) -> dict[str, Any]:
-        """Return the chunk that begins at a byte and fits into ``room`` characters of JSON; ``next`` is the start of the rest."""
+        """Return the chunk that begins at a byte and fits into ``max_characters`` bytes of JSON; ``next`` is the start of the rest."""
         size = min(len(self.body) - start, max_characters * 3 // 4)
         while True:
             end = start + size

@@ -113,7 +113,7 @@ async def add(session: Session, given: dict[str, Any]) -> Any:
 
 
 async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Handle kv.list: return keys in code point order, including the journal's."""
+    """Handle kv.list: return a page of keys with their values, in code point order, including the journal's."""
     scope, prefix, after = _scope(session, given), given["prefix"] or "", given["after"] or ""
     limit = min(given["limit"] or DEFAULT_LIMIT, 500)
     own = {key: held.now for (of, key), held in session.journal.values.items() if of == scope and held.written}

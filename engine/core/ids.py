@@ -23,7 +23,7 @@ class Identities:
 
     Args:
         now_us: the injected clock's wall time, microseconds since 1970.
-        entropy: gives that many random bytes; replaced in simulations so that a seed tells everything.
+        entropy: returns a number of random bytes; replaced in simulations, so that they depend on their seed only.
     """
 
     def __init__(self, now_us: Callable[[], int], entropy: Callable[[int], bytes] = os.urandom) -> None:
@@ -40,11 +40,8 @@ class Identities:
             stamp = self._last = max(stamp, self._last + 1)
         return _text(stamp, self._entropy(8))
 
-    def some(self, number: int) -> list[str]:
-        """Return so many fresh ids, ascending.
-
-        Randomness is asked for once: each time it is, the thread lets others go first, and waits to get on.
-        """
+    def new_batch(self, number: int) -> list[str]:
+        """Return several fresh ids, ascending, with one call of ``entropy``: every call releases the interpreter's lock."""
         ms, us = divmod(self._now_us(), 1000)
         with self._lock:
             first = max(ms << 12 | (us << 12) // 1000, self._last + 1)
@@ -61,7 +58,7 @@ def _text(stamp: int, chance: bytes) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text could be an id at all; PostgreSQL compares ids with nothing else."""
+    """Whether a text has the form of an id; PostgreSQL refuses to compare ids with other texts."""
     return _TEXT.fullmatch(text) is not None
 
 

@@ -43,7 +43,7 @@ def parse(text: str, *, depth: int = 64, nodes: int = MAX_NODES) -> Any:
 
 
 def dump(value: Any) -> str:
-    """Write a value as compact JSON text; NaN and Infinity are a bug of ours."""
+    """Write a value as compact JSON text. Raises ValueError for NaN and Infinity, which are bugs of the caller."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -159,7 +159,7 @@ _LONG, _FAR = b"0" * _MAX_DIGITS, b"0e000"
 
 
 def _looks_large(text: str) -> bool:
-    """Whether a number may be longer than is read as it is, or beyond a double, or a text looks so: only then each is looked at."""
+    """Whether the text may contain an integer with many digits or a number beyond a double; only then each number is checked."""
     shape = text.encode("utf-8", "surrogatepass").translate(_SHAPE, b"+")
     return _LONG in shape or _FAR in shape
 

@@ -62,7 +62,7 @@ def apply(connection: Connection, pending: Journal | WriteSet, *, now_us: int, v
 
     Args:
         connection: in a transaction that may write.
-        asked: effects of a successful step; all must belong to the connection's database.
+        pending: effects of a successful step; all must belong to the connection's database.
         now_us: time of the commit, microseconds UTC.
         verify: compare the rows that were read with the present ones; False if they were compared before and held
             since.

@@ -17,7 +17,7 @@ class Body:
 
     Args:
         encoding: value of Content-Encoding, empty without one.
-        most: decoded bytes.
+        maximum: of decoded bytes.
 
     Raises:
         Cut: an encoding that the request did not accept.

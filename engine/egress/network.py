@@ -32,7 +32,7 @@ class Measured(AsyncNetworkStream):
 
     Args:
         beneath: the wrapped connection.
-        most: bytes that may still be received; raised by :meth:`GuardedNetwork.expect`.
+        maximum: bytes that may still be received; raised by :meth:`GuardedNetwork.expect`.
     """
 
     def __init__(self, beneath: AsyncNetworkStream, maximum: int) -> None:

@@ -42,7 +42,7 @@ class WayOut:
         with self._starting:
             if self._thread is not None:
                 return
-            self._rules = self._made()
+            self._rules = self._make_rules()
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="lodger-way-out", daemon=True)
             self._thread.start()
@@ -66,7 +66,7 @@ class WayOut:
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.run_until_complete(loop.shutdown_asyncgens())
 
-    def _made(self) -> "Rules":
+    def _make_rules(self) -> "Rules":
         try:
             from lodger.engine.egress.client import Rules
         except ImportError as error:
@@ -76,7 +76,7 @@ class WayOut:
             addresses=self._addresses,
             names=Resolver(tuple(self._settings.egress_dns.split())),
             ports=self._ports,
-            tls=_verifying(self._settings),
+            tls=_tls_context(self._settings),
             payer_pace=Pace(per_s, max(1, int(2 * per_s)), time.monotonic),
             host_pace=Pace(host_per_s, max(1, int(2 * host_per_s)), time.monotonic),
         )
@@ -112,7 +112,7 @@ def _ports(text: str) -> frozenset[int]:
     return found
 
 
-def _verifying(settings: Settings) -> ssl.SSLContext:
+def _tls_context(settings: Settings) -> ssl.SSLContext:
     made = ssl.create_default_context()
     if settings.egress_ca is not None:
         try:

@@ -22,7 +22,7 @@ FAR_S = 60.0
 class ServerClock:
     """The injected clock plus the offset that was measured last; durations are the injected clock's own.
 
-    What is due is then due at the same moment on every node.
+    So an action is due at the same moment on every node.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -34,8 +34,8 @@ class ServerClock:
         """Whether this machine's clock is too far off to work by."""
         return abs(self.offset_us) > MAX_OFFSET_US
 
-    def measured(self, server_us: int, asked_us: int, answered_us: int) -> None:
-        """Take the server's time, read between two moments of the injected clock; what is within the doubt is no offset."""
+    def set_offset(self, server_us: int, asked_us: int, answered_us: int) -> None:
+        """Set the offset from the server's time, read between two times of the injected clock; 0 if below half of their difference."""
         doubt = (answered_us - asked_us) // 2
         offset = server_us - (asked_us + doubt)
         self.offset_us = offset if abs(offset) > max(0, doubt) else 0
@@ -58,7 +58,7 @@ class ServerClock:
 
 
 class NodeIdentity:
-    """Under which id, name and lease this node writes.
+    """The id, name and lease that this node writes under.
 
     Attributes:
         lease: None while it has none: before it is registered, and after it was lost.
@@ -95,7 +95,7 @@ class NodeContext:
 
     @property
     def idle_s(self) -> float:
-        """How long a service that waits for a commit may sleep: until it is woken where commits are seen, else until its next look."""
+        """Maximum sleep of a service that waits for a commit: long if commits wake it, else the poll interval."""
         return FAR_S if self.db.sees_commits else self.settings.poll_s
 
     def event(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> Event:

@@ -21,7 +21,7 @@ class Host:
         vault: opens secrets.
         handlers: functions that actions of kind host call.
         events: the engine's bus: events for people are published there, :class:`~lodger.engine.core.events.LedgerWritten` is heard.
-        meters: figures of this process.
+        process_metrics: metrics of this process.
         is_own: whether an address belongs to a tenant, as the platform says; None: as the ledger knows it.
     """
 

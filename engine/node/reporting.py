@@ -32,7 +32,7 @@ class Reporter:
 
     Args:
         events: the engine's bus, which listeners and hooks subscribe to.
-        meters: of this process.
+        process_metrics: metrics of this process.
     """
 
     def __init__(self, context: NodeContext, events: EventBus, process_metrics: ProcessMetrics) -> None:

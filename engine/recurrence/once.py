@@ -2,7 +2,7 @@
 
 ``at`` with an offset is an instant; without one it is a local time, one member on the wall clock, which a
 zone and its DST policy turn into an instant like every other local time. ``in`` is relative to the moment
-of asking and therefore resolved once, when the schedule is saved (:func:`resolved`).
+of asking and therefore resolved once, when the schedule is saved (:func:`lodger.engine.recurrence.parse.resolved`).
 """
 
 import re

@@ -76,7 +76,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
 
     async def endpoint(request: Request, **path: Any) -> Response:
         query = path.pop("query", None)
-        _each_once(request, query_model)
+        _check_query(request, query_model)
         arguments = {"tenant_id": None, **path} if route.everywhere else dict(path)
         if isinstance(query, QueryModel):
             arguments |= given(query)
@@ -84,21 +84,21 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
                 arguments["limit"] = query.limit  # type: ignore[attr-defined]  # made at run time
         if route.raw:
             async with bodies.read(request, authenticated(request).key, upload=True) as raw, calls.lane(request, route):
-                return await carried(request, path, arguments | {route.raw: raw}, lambda: raw)
+                return await run_operation(request, path, arguments | {route.raw: raw}, lambda: raw)
         if body_model is not None:
             key = authenticated(request).key
             async with bodies.read(request, key) as sent:
                 body = await bodies.json(request, body_model, sent, key)
                 async with calls.lane(request, route):
-                    return await carried(
+                    return await run_operation(
                         request, path, arguments | given(body), lambda: body.model_dump_json().encode()
                     )
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
             raise Refused(400, "request_invalid", "this route takes no body", fix="send no body")
         async with calls.lane(request, route):
-            return await carried(request, path, arguments, bytes)
+            return await run_operation(request, path, arguments, bytes)
 
-    async def carried(
+    async def run_operation(
         request: Request, path: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
     ) -> Response:
         many = [one for name in takes_many for one in arguments.pop(name)]
@@ -115,6 +115,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
 
 
 def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Signature:
+    """Return the signature that FastAPI inspects: the request, the path's parameters and the query model."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     found = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
     text = Annotated[str, Path(min_length=1, max_length=MAX_TEXT)]
@@ -124,7 +125,8 @@ def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Si
     return inspect.Signature(found)
 
 
-def _each_once(request: Request, model: type[QueryModel] | None) -> None:
+def _check_query(request: Request, model: type[QueryModel] | None) -> None:
+    """Refuse a query on a route that takes none, and a name that occurs twice, except lists."""
     if model is None and request.scope["query_string"]:
         raise Refused(400, "request_invalid", "this route takes no query", fix="leave out what comes after ?")
     lists = {name for name, field in model.model_fields.items() if "list" in str(field.annotation)} if model else set()
@@ -208,7 +210,9 @@ def _require_tenant(engine: Engine, tenant_id: str) -> None:
 
 
 async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> Any:  # noqa: ANN401 - an async generator of text
-    def some() -> str:
+    """Yield audit entries as lines of JSON, read in chunks on threads; ``share``: see :meth:`Authenticated.key`."""
+
+    def next_lines() -> str:
         texts = []
         for entry in entries:
             texts.append(json.dumps(to_jsonable(entry)) + "\n")
@@ -217,7 +221,7 @@ async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> An
         return "".join(texts)
 
     try:
-        while text := await calls.run(share, some):
+        while text := await calls.run(share, next_lines):
             yield text
     finally:
         entries.close()

@@ -125,7 +125,7 @@ class Hooks:
 
     @property
     def there(self) -> bool:
-        """Whether a hook was ever set."""
+        """Whether the thread exists: a hook was set, and the hooks are not closed."""
         return self._thread is not None
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ def holder_name(holder: str | None) -> str:
 
 
 def _third_s(lease: float | str | timedelta) -> float:
+    """Return a third of a lease in seconds; a lease that is a number is in milliseconds."""
     if isinstance(lease, str):
         return parse_duration(lease) / 3_000_000
     return lease.total_seconds() / 3 if isinstance(lease, timedelta) else lease / 3000

@@ -119,8 +119,8 @@ class RevisionCache:
         self._lock = threading.Lock()
 
     def without_compiler(self) -> "RevisionCache":
-        """Return a cache that does not compile rules, for rows that may be rolled back."""
-        return RevisionCache(self._settings, _compile_nothing)
+        """Return a cache that does not compile rules: its revisions have no slots. For rows that may be rolled back."""
+        return RevisionCache(self._settings, _refuse_to_compile)
 
     def check_generation(self, tenant: str, generation: int) -> bool:
         """Store a tenant's generation; return whether it changed, in which case the tenant's revisions are dropped.
@@ -332,7 +332,8 @@ def _unreadable(error: Exception) -> str:
     return f"paused by the engine: its rules cannot be read here: {what}"[:500]
 
 
-def _compile_nothing(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
+def _refuse_to_compile(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
+    """Raise ValueError, so that a revision has no slots and a fault."""
     raise ValueError(f"no rule is looked at, {now}")
 
 

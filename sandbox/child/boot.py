@@ -222,7 +222,7 @@ class Boot:
         make_calls(self._locking)
 
     def _rename_timer(self, timer: int) -> None:
-        """Use the timer's number if it is not 0."""
+        """Replace timer 0 by this one in the prepared calls that set the CPU timer."""
         self._lowering = tuple(
             (call[0], timer, *call[2:]) if call[0] == cpu_timer.SETTIME else call for call in self._lowering
         )
@@ -240,6 +240,7 @@ class Boot:
         make_calls(self._arming)
 
     def _lower(self, cpu_ms: int, data_bytes: int, address_bytes: int) -> None:
+        """Lower the limits of CPU time, private memory and address space, and set the CPU timer."""
         self._numbers.write(
             min(self._cpu_seconds(cpu_ms), self._cpu_max),
             min(data_bytes, self._data_max),

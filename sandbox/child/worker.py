@@ -78,7 +78,7 @@ def _attempt(channel: SocketChannel, boot: "Boot", realm: "Realm") -> None:
 
 
 class _EmptyRealm:
-    """A realm that does nothing."""
+    """Realm for rehearsals: sends an empty result."""
 
     def bound(self, _limits: "dict[str, int]") -> None:
         """Ignore the limits."""
@@ -92,7 +92,7 @@ def rehearse(boot: "Boot") -> None:
     """Run a worker's code in the zygote, so that the interpreter's caches are built once and shared by all forks.
 
     Args:
-        boot: result of :meth:`lodger.sandbox.child.boot.Boot.rehearsing`.
+        boot: result of :meth:`lodger.sandbox.child.boot.Boot.rehearsal`.
     """
     ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
     said = HEAD.pack(LIMITS_WIRE.size, HEADER) + _NO_NUMBERS + HEAD.pack(2, BUNDLE) + b"{}"

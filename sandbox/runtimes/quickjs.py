@@ -99,6 +99,6 @@ class Runtime:
         realm.run(SCRIPT, NullChannel())
 
     def _touch(self, guest: Guest) -> None:
-        # One call into the guest and back, without effect.
+        """Make one call into the guest and back, without effect, so that its page faults happen before a job."""
         guest.apply(self.numbers["touch"], b"", self.numbers["undefined"], self.numbers["scratch"])
         guest.jobs()

@@ -1,6 +1,6 @@
 """System calls through ctypes, resolved once: the first use of a ctypes function in a fork costs up to 200 µs of page faults.
 
-A worker's system calls are prepared in the zygote as tuples of numbers and made by one loop (:func:`carry_out`), which the interpreter has
+A worker's system calls are prepared in the zygote as tuples of numbers and made by one loop (:func:`make_calls`), which the interpreter has
 already specialised. Each further Python function would cost every worker two pages.
 """
 
@@ -46,7 +46,7 @@ _where.restype = ctypes.c_void_p
 
 
 def prepare_call(number: int, *arguments: int) -> Call:
-    """Return a system call for :func:`carry_out`; every argument that the kernel reads must be given, zeros too."""
+    """Return a system call for :func:`make_calls`; every argument that the kernel reads must be given, zeros too."""
     return number, *(word if 0 <= word <= _MAX_INT else ctypes.c_void_p(word) for word in arguments)
 
 

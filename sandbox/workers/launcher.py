@@ -171,7 +171,7 @@ class Zygote:
     Attributes:
         walls: maps a wall's name to "" if it is active, otherwise to the reason why it is not.
         modules: names of the modules that the zygote had imported when it was ready.
-        asked: number of requested workers that have neither arrived nor been refused.
+        requested: number of requested workers that have neither arrived nor been refused.
         program: path of the zygote's program.
     """
 

@@ -74,7 +74,7 @@ def test_too_much_and_it_claims_nothing_and_says_so(engine: Engine, seconds: int
 
 def test_what_lies_within_the_doubt_of_the_measurement_is_no_offset() -> None:
     clock = ServerClock(SystemClock())
-    clock.measured(1_000_400, 1_000_000, 1_001_000)
+    clock.set_offset(1_000_400, 1_000_000, 1_001_000)
     assert clock.offset_us == 0
-    clock.measured(1_500_500, 1_000_000, 1_001_000)
+    clock.set_offset(1_500_500, 1_000_000, 1_001_000)
     assert clock.offset_us == 500_000

@@ -19,7 +19,7 @@ class Entropy:
 def test_many_at_once_ascend_with_those_before_and_after() -> None:
     now, entropy = 1_795_000_000_123_456, Entropy()
     ids = Identities(lambda: now, entropy)
-    made = [ids.new(), *ids.some(300), ids.new(), *ids.some(1), *ids.some(0), ids.new()]
+    made = [ids.new(), *ids.new_batch(300), ids.new(), *ids.new_batch(1), *ids.new_batch(0), ids.new()]
     assert len(made) == 304
     # Without any randomness: the stamps alone keep them apart and in order.
     assert all(one < two for one, two in pairwise(made))
@@ -30,12 +30,12 @@ def test_many_at_once_ascend_with_those_before_and_after() -> None:
 
 def test_many_at_once_are_as_random_as_single_ones() -> None:
     ids = Identities(lambda: 0)
-    assert len({each[19:] for each in ids.some(1000)}) == 1000
+    assert len({each[19:] for each in ids.new_batch(1000)}) == 1000
 
 
 def test_a_clock_that_steps_back_makes_no_id_twice() -> None:
     now = 2_000_000
     ids = Identities(lambda: now, Entropy())
-    first = ids.some(10)
+    first = ids.new_batch(10)
     now = 1_000_000
-    assert all(one < two for one, two in pairwise([*first, *ids.some(10)]))
+    assert all(one < two for one, two in pairwise([*first, *ids.new_batch(10)]))

@@ -56,13 +56,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 
 def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - anything that JSON can say
-    """Write one line of JSON; characters that the stream's encoding lacks, and lone surrogates, are escaped."""
+    """Write one line of JSON; invisible characters and those that the stream's encoding lacks are escaped."""
     stream = out or sys.stdout
-    text = json.dumps(body, ensure_ascii=False, default=_plain)
+    text = json.dumps(body, ensure_ascii=False, default=_json_default)
     try:
         text.encode(getattr(stream, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(body, default=_plain)
+        text = json.dumps(body, default=_json_default)
     stream.write(visible(text) + "\n")  # to a program the escapes are the same characters
 
 
@@ -71,7 +71,8 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
+def _json_default(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
+    """Return a JSON form of a value that the encoder does not know."""
     if isinstance(value, datetime):
         return zulu(value)
     for name in ("as_dict", "_asdict"):

@@ -2,7 +2,7 @@
 
 An embedding platform sets them around its calls::
 
-    with acting("alice@example.com", why="ticket 4711"):
+    with audit_as("alice@example.com", why="ticket 4711"):
         engine.schedules.pause("acme", "nightly")
 
 Without such a block the actor is the operating system's user of the process.
@@ -67,7 +67,12 @@ def audit_as(actor: str | None = None, *, via: str | None = None, why: str | Non
     Applies to the current task or thread, and to what the engine does for it.
     """
     outer = current_audit_context()
-    act = replace(outer, actor=_cut(actor) or outer.actor, via=via or outer.via, why=_cut(why) or outer.why)
+    act = replace(
+        outer,
+        actor=_printable_prefix(actor) or outer.actor,
+        via=via or outer.via,
+        why=_printable_prefix(why) or outer.why,
+    )
     with use_audit_context(act):
         yield act
 
@@ -82,7 +87,8 @@ def use_audit_context(act: AuditContext) -> Iterator[None]:
         _present.reset(token)
 
 
-def _cut(text: str | None) -> str | None:
+def _printable_prefix(text: str | None) -> str | None:
+    """Return the first MAX_CHARACTERS of a text with spaces for unprintable ones; None if nothing is left."""
     if text is None:
         return None
     return "".join(char if char.isprintable() else " " for char in text)[:MAX_CHARACTERS].strip() or None

@@ -119,7 +119,7 @@ class Reader:
         """Return the first rows in order that match the filter, come after a position, and have none of these keys.
 
         Args:
-            most: bytes, None is as many as a page takes; two rows are given however large they are.
+            max_bytes: maximum size of the rows; None for that of a page. Two rows are returned whatever their size.
 
         Returns:
             The rows, and whether their size made them fewer than ``limit``.
@@ -139,7 +139,7 @@ class Reader:
 
         Args:
             lock: lock the rows until the transaction ends.
-            most: bytes that they may have together.
+            max_bytes: maximum size of the rows together.
 
         Raises:
             CallRefused: ``too_large``.
@@ -203,7 +203,7 @@ class Reader:
         return result
 
     def _where(self, rows: Dataset, tree: Filter) -> list[ColumnElement[bool]]:
-        """Return the condition of a filter, with the conditions on indexes that narrow it."""
+        """Return the conditions of a filter: conditions on indexes that narrow it, then its own."""
         narrowed: list[ColumnElement[bool]] = []
         if isinstance(rows, Collection) and document_index.asks_paths(tree):
             indexed = document_index.paths(self.connection, self.scope, rows.name, complete=True)
@@ -219,7 +219,9 @@ class Reader:
         known = self._touched(target)
         fits = [key for key, row in known.items() if matches(inner, row or {})]
         there = (
-            self.scope.select(target, literal(1)).where(_leads(link, target.key.column)).correlate_except(target.table)
+            self.scope.select(target, literal(1))
+            .where(_join_condition(link, target.key.column))
+            .correlate_except(target.table)
         )
         elsewhere = true() if not known else not_(self._among(field, list(known)))
         found = and_(elsewhere, there.where(self.compiler.where(inner)).exists())
@@ -273,7 +275,8 @@ class Reader:
         return self.driver.exact_sum(column, scale)
 
 
-def _leads(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
+def _join_condition(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
+    """Return the join condition of a foreign key; texts must be equal byte by byte, whatever the collation."""
     if isinstance(link.type, String):
         return and_(link == key, Bytewise(link) == Bytewise(key))
     alike: ColumnElement[bool] = link == key
@@ -339,6 +342,7 @@ def _of_path(part: PartialAggregate, index: int, measure: Measure, cells: Sequen
 
 
 def _is_large(item: OwnField) -> bool:
+    """Whether values of a field may be large: document paths, long texts, JSON and binary columns."""
     return not isinstance(item, ColumnField) or bounded.is_wide(item.column)
 
 

@@ -38,7 +38,7 @@ class DatabaseIsolation:
         views: sets with an up-to-date view.
         written: of these, the sets that are also written as the role. Without sets with triggers that run with the writer's
             rights, which may need more than the role's, and without the platform's own views, as their tables are unknown.
-        telling: columns, by set, that scripts may not write though they were exposed:
+        cross_tenant_unique_columns: columns, by set, that scripts may not write although they were exposed; see
             :func:`lodger.engine.data.sets.uniqueness.cross_tenant_unique_columns`.
     """
 
@@ -82,6 +82,7 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
 
 
 def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> DatabaseIsolation:
+    """Return the objects that exist, without ``cross_tenant_unique_columns``."""
     security = driver_of(connection).row_security
     if security is None:
         return DatabaseIsolation()
@@ -165,7 +166,7 @@ def isolated_query(
 
 @contextmanager
 def recheck_on_error(datasets: "Datasets", database: "ForeignDatabase | None") -> Iterator[None]:
-    """Inspect the database again after an error about a missing or forbidden object: a view may have been dropped."""
+    """Mark the database for inspection after a ProgrammingError, which is raised again: a view may have been dropped."""
     try:
         yield
     except ProgrammingError:

@@ -80,7 +80,7 @@ def canonical(field: ColumnField, raw: Any) -> Any:
 
 
 def documents_of(key: str, body: str) -> dict[str, Any]:
-    """Return the database row of a document."""
+    """Return a document as a row: its key as ``id``, and the fields of its JSON text."""
     made: dict[str, Any] = json.loads(body)
     return {"id": key} | made
 

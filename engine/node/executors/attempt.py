@@ -62,18 +62,18 @@ class Attempt:
 
     Args:
         claim: what runs; the tenant is taken from here and from nowhere else.
-        read: runs a question on a read-only connection.
-        datasets: what ``db.NAME`` means.
-        now_us: the instant the script calls now.
-        budgets: most of each budget, by name; absent ones have their defaults.
-        people: which of some addresses are the tenant's own people's.
-        on_log: told every log line as it arrives.
-        fetching: makes its requests; None where none may leave.
-        read_secrets: gives the tenant's secrets with their values.
-        draws: gets shares of the tenant's day; None where no_addresses counts that.
-        clock_us: tells what log lines about budgets are dated by.
-        new_id: makes keys of new rows.
-        numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
+        read: runs a query on a read-only connection.
+        datasets: the sets that ``db.NAME`` refers to.
+        now_us: time that the script sees as now.
+        budgets: maximum of each budget, by name; absent ones have their defaults.
+        people: returns those of some addresses that belong to the tenant's own people.
+        on_log: called with each log line as it arrives.
+        fetch_state: state of its requests; None if requests are not allowed.
+        read_secrets: returns the tenant's secrets with their values.
+        draws: reserves shares of the tenant's daily budgets; None if these are not counted.
+        clock_us: time of log lines about budgets.
+        new_id: returns the key of a new row.
+        numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The host side of every attempt that asks something: data, outbound requests, secrets, budgets, people."""
+"""The host side of attempts, which answers their host calls: data, outbound requests, secrets, budgets, people."""
 
 import asyncio
 import logging
@@ -39,15 +39,15 @@ class HostSide:
     """Makes the :class:`lodger.engine.node.executors.attempt.Attempt` of a claim.
 
     Args:
-        read: answers a question on a read-only connection of the ledger's database.
-        datasets: what ``db.NAME`` means.
-        clock: tells scripts the time.
-        budgets: most of each budget of an attempt, by name.
-        people: which of some addresses belong to a tenant; None: those that the ledger knows.
-        on_log: called with every log line as it arrives.
-        way_out: makes requests; stopped with this. None: none leave.
-        vault: opens secrets; None: there are none.
-        reservations: gets shares of tenants' days; closed with this. None: they are not counted.
+        read: runs a query on a read-only connection of the ledger's database.
+        datasets: the sets that ``db.NAME`` refers to.
+        clock: the time that scripts see.
+        budgets: maximum of each budget of an attempt, by name.
+        people: returns those of some addresses that belong to a tenant; None: those that the ledger knows.
+        on_log: called with each log line as it arrives.
+        way_out: sends requests; :meth:`close` stops it. None: requests are not allowed.
+        vault: decrypts secrets; None: there are none.
+        reservations: reserves shares of tenants' daily budgets; :meth:`close` closes it. None: they are not counted.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class HostSide:
 
     @classmethod
     def of(cls, host: Host) -> Self:
-        """Make the one that a node uses by itself: its own threads for reads, what the host exposes."""
+        """Return the host side of a node, with threads of its own for reads."""
         return cls(**parts(host))
 
     def hear(self, listener: Callable[[Claim, LogLine], None]) -> None:
@@ -90,7 +90,7 @@ class HostSide:
         self._on_log = both
 
     async def close(self) -> None:
-        """Let go of what it holds; safe to call twice."""
+        """Stop requests, reservations and threads for reads; safe to call twice."""
         if self._way_out is not None:
             self._way_out.stop()
         if self._reservations is not None:
@@ -160,7 +160,7 @@ class LedgerAddresses:
         self._read = read
 
     async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
-        """Return those that belong to the tenant."""
+        """Return those of the addresses that belong to the tenant."""
 
         def ask(connection: Connection) -> tuple[str, ...]:
             return load_list(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
@@ -182,12 +182,12 @@ class PlatformAddresses:
         self._is_own = is_own
 
     async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
-        """Return those that belong to the tenant."""
+        """Return those of the addresses that belong to the tenant."""
         return await self._read(lambda _connection: {each for each in addresses if self._is_own(tenant_id, each)})
 
 
 def parts(host: Host) -> dict[str, Any]:
-    """Return the arguments of the one that a node uses by itself."""
+    """Create the threads and services of a node's host side; return them as the arguments of :class:`HostSide`."""
     store = host.store
     reads = ThreadReads(store.database, elapsed_s=store.clock.elapsed_s)
     return {

@@ -28,7 +28,8 @@ class PingExecutor:
     """Satisfies :class:`lodger.engine.core.execution.Executor`.
 
     Args:
-        owned: the side is closed with this.
+        side: answers the call ``http.fetch``.
+        owned: whether :meth:`stop` closes ``side``.
     """
 
     def __init__(self, side: HostSide, *, owned: bool) -> None:
@@ -36,10 +37,10 @@ class PingExecutor:
         self._owned = owned
 
     async def start(self) -> None:
-        """Nothing is to be made ready."""
+        """Do nothing."""
 
     async def stop(self) -> None:
-        """Let go of what this holds."""
+        """Close the host side if it is owned."""
         if self._owned:
             await self._side.close()
 
@@ -128,9 +129,10 @@ class _Run:
 
 
 def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
-    """Return the request as a script would make it; a POST without a body says which action, schedule and slot it is for.
+    """Return the arguments of the call ``http.fetch``.
 
-    What differs from try to try is not in it, so that all of them carry one idempotency key.
+    POST, PUT and PATCH without a body of their own send tenant, action, schedule, slot and params. The request is the
+    same in every attempt, so all attempts have one idempotency key.
     """
     headers, body = [*ping.headers.items()], ping.body
     if body is None and ping.method in ("POST", "PUT", "PATCH"):

@@ -15,7 +15,9 @@ from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.tenants.grants import encode
 
 
-def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:
+def read_version(
+    connection: Connection, tenant_id: str, script: str, version: int | None
+) -> tuple[ScriptVersion, Content]:
     """Read a version that can be rehearsed, the latest by default.
 
     Raises:

@@ -52,7 +52,7 @@ class WebhookSender(Sender):
         self._send = send
 
     async def deliver(self, rows: list[Row[Any]]) -> None:
-        """Send one receiver's messages in their order; after one that it did not take, the others wait."""
+        """Send one receiver's messages in their order; after a failure that is not final, the others wait."""
         for number, row in enumerate(rows):
             failure = await self._try(row)
             await self.mark(row, failure)
@@ -83,10 +83,10 @@ class WebhookSender(Sender):
         return None
 
     def request(self, row: Row[Any], route: Route) -> Request:
-        """Make the request of one try: the same body and id each time, signed at its own time.
+        """Return the request of one attempt: body and id are always the same, the signature has the present time.
 
         Raises:
-            Refused: the address is none.
+            Refused: the webhook's URL is invalid.
         """
         payload = json.loads(row.payload)
         stamp = strict_json.instant_text(from_us(row.created_us))

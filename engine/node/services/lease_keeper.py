@@ -84,7 +84,7 @@ class LeaseKeeper(Service):
         """Take the server's time, read between two moments of this machine's clock; report a clock that is too far off."""
         clock = self.clock
         before = clock.skewed
-        clock.measured(server_us, asked_us, answered_us)
+        clock.set_offset(server_us, asked_us, answered_us)
         if clock.skewed != before:
             self.context.bus.publish(
                 self.context.event("clock_skew", offset_us=clock.offset_us, claims=not clock.skewed)

@@ -1,8 +1,9 @@
 """python-dateutil ``rrule`` and ``rruleset`` objects as input: read into the text that has the same slots.
 
 dateutil fills in what a rule lacks when the object is made, and those filled values are what is read. Where it means
-something else than the RFC, its faults included, the line says ``X-LODGER-READING=DATEUTIL`` and is read as dateutil reads
-it (:mod:`dateutil_reading`): an object keeps its own slots, because it has fired by them. dateutil itself is never imported.
+something else than the RFC, its faults included, the line says ``X-LODGER-READING=DATEUTIL`` and is read as dateutil
+reads it (:mod:`lodger.engine.recurrence.rrule.dateutil_reading`): an object keeps its own slots, because it has fired
+by them. dateutil itself is never imported.
 """
 
 from datetime import UTC, datetime, tzinfo

@@ -8,7 +8,7 @@
     argument = ["!"] ( "*" | value [ (".." | "..<") value ] ) [ "%" NUMBER ]
     value    = NUMBER | NEGATIVE | DAY | NUMBER "/" NUMBER [ "/" NUMBER ]
 
-What the grammar lets through is checked afterwards (:mod:`validator`), in the order of the reference
+What the grammar lets through is checked afterwards (:mod:`lodger.engine.recurrence.schyntax.validator`), in the order of the reference
 implementation, so that the position of an error is the same as there.
 """
 

@@ -75,7 +75,7 @@ def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def read(table: Table, cells: list[Any]) -> Row:
-    """Return a row as a dictionary.
+    """Check the values of a row and return it as a dictionary.
 
     Raises:
         InputError: archive_invalid.
@@ -188,29 +188,30 @@ def _text(named: str, longest: int, cell: Any) -> str:  # noqa: ANN401 - any JSO
 
 
 def _bounds(name: str, kind: Integer) -> tuple[int, int]:
+    """Return the minimum and the exclusive maximum of an integer column: instants, or counters below the column's maximum."""
     if isinstance(kind, BigInteger):
         return MIN_US, MAX_US
     maximum = MAX_COUNTED_SMALL if isinstance(kind, SmallInteger) else MAX_COUNTED
     return (-maximum if name in _SIGNED else 0), maximum
 
 
-def _script(row: Row, _cells: Row) -> None:
+def _check_script(row: Row, _cells: Row) -> None:
     names.check(row["name"], "archive_invalid", "a script", "")
 
 
-def _version(_row: Row, cells: Row) -> None:
+def _check_version(_row: Row, cells: Row) -> None:
     if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
         raise TypeError("a script is made of files")
     read_fields(cells.get("fields"))
     encode(cells.get("grants"))
 
 
-def _schedule(row: Row, _cells: Row) -> None:
+def _check_schedule(row: Row, _cells: Row) -> None:
     names.check(row["name"], "archive_invalid", "a schedule", "")
 
 
-def _action(row: Row, cells: Row) -> None:
-    _ended(row, cells)
+def _check_action(row: Row, cells: Row) -> None:
+    _check_outcome(row, cells)
     if row["state"] in OPEN:
         steps = cells.get("steps")
         if (row["schedule_id"] is None) != (row["revision"] is None) or row["script_id"] is None:
@@ -221,27 +222,30 @@ def _action(row: Row, cells: Row) -> None:
             raise IndexError("there is no such step")
 
 
-def _ended(row: Row, cells: Row) -> None:
+def _check_outcome(row: Row, cells: Row) -> None:
+    """Check outcome and error of an action or an attempt."""
     if row["outcome"] is not None:
         Outcome(row["outcome"])
     if cells.get("error") is not None:
         ScriptError(**cells["error"])
 
 
-def _attempt(row: Row, cells: Row) -> None:
-    _ended(row, cells)
+def _check_attempt(row: Row, cells: Row) -> None:
+    _check_outcome(row, cells)
     if not all(isinstance(each, dict) for each in cells.get("effects") or ()):
         raise TypeError("an effect is an object")
 
 
-def _lines(_row: Row, cells: Row) -> None:
+def _check_log_lines(_row: Row, cells: Row) -> None:
+    """Check the log lines of an attempt."""
     for level, text, us in cells["lines"]:
         if not isinstance(level, str) or not isinstance(text, str) or not MIN_US <= us < MAX_US:
             raise TypeError("a line is a level, a text and an instant")
         from_us(us)
 
 
-def _message(row: Row, cells: Row) -> None:
+def _check_message(row: Row, cells: Row) -> None:
+    """Check the payload of an outbox message."""
     payload = cells["payload"]
     if row["kind"] == "webhook":
         texts, _ = [payload["type"]], payload["data"]
@@ -256,26 +260,28 @@ def _message(row: Row, cells: Row) -> None:
         raise TypeError("what is sent is text")
 
 
-def _webhook(row: Row, cells: Row) -> None:
+def _check_webhook(row: Row, cells: Row) -> None:
     webhooks.check(row["name"], row["url"], cells["events"])
 
 
-def _secret(_row: Row, cells: Row) -> None:
+def _check_secret(_row: Row, cells: Row) -> None:
     for each in cells["hosts"]:
         parse_origin(each)
 
 
-def _document(_row: Row, cells: Row) -> None:
+def _check_document(_row: Row, cells: Row) -> None:
     if not isinstance(cells["body"], dict):
         raise TypeError("a document is an object")
 
 
-def _index(row: Row, _cells: Row) -> None:
+def _check_index(row: Row, _cells: Row) -> None:
+    """Check collection and path of a collection's index."""
     if not NAME.fullmatch(row["collection"]) or not PATH.fullmatch(row["path"]):
         raise ValueError("no path of a collection")
 
 
-def _fetched(row: Row, cells: Row) -> None:
+def _check_response(row: Row, cells: Row) -> None:
+    """Check a stored response and the size of its decompressed body."""
     status, reason, url, headers, redirected = cells["answer"]
     texts = [reason, url, *(text for name, value in headers for text in (name, value))]
     if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
@@ -288,16 +294,16 @@ def _fetched(row: Row, cells: Row) -> None:
 
 
 _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {
-    "lodger_scripts": _script,
-    "lodger_script_versions": _version,
-    "lodger_schedules": _schedule,
-    "lodger_actions": _action,
-    "lodger_attempts": _attempt,
-    "lodger_attempt_logs": _lines,
-    "lodger_outbox": _message,
-    "lodger_webhooks": _webhook,
-    "lodger_secrets": _secret,
-    "lodger_documents": _document,
-    "lodger_collection_indexes": _index,
-    "lodger_fetches": _fetched,
+    "lodger_scripts": _check_script,
+    "lodger_script_versions": _check_version,
+    "lodger_schedules": _check_schedule,
+    "lodger_actions": _check_action,
+    "lodger_attempts": _check_attempt,
+    "lodger_attempt_logs": _check_log_lines,
+    "lodger_outbox": _check_message,
+    "lodger_webhooks": _check_webhook,
+    "lodger_secrets": _check_secret,
+    "lodger_documents": _check_document,
+    "lodger_collection_indexes": _check_index,
+    "lodger_fetches": _check_response,
 }

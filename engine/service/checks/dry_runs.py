@@ -43,14 +43,14 @@ class DryRuns:
         fetches: bool,
     ) -> DryRun:
         """Run a script once in the sandbox; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
-        from lodger.engine.node.executors.stored_dry_run import chosen
+        from lodger.engine.node.executors.stored_dry_run import read_version
 
         with self._engine.context.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
             if source is not None:
                 content, found = read(source, scripts.limits_of(self._engine.context, connection, tenant_id)), None
             else:
-                found, content = chosen(connection, tenant_id, name, version)
+                found, content = read_version(connection, tenant_id, name, version)
         self._budget.require(tenant_id)
         grants = None if found is None else found.grants
         ended = self._run(tenant, name, content, params, found, grants=grants, fetches=fetches)

@@ -115,44 +115,50 @@ class SourceCheck:
             imports = "".join(f"import {json.dumps('./' + file)};" for file in others)
             # The runtime ignores line numbers beyond the last line of the entry.
             imports += "\n" * max(modules[file].count("\n") for file in others)
-            found = self._parsed(tenant_id, modules | {ENTRY: f'{imports}import "{NOWHERE}"; export default 0'}, held)
+            found = self._parse(tenant_id, modules | {ENTRY: f'{imports}import "{NOWHERE}"; export default 0'}, held)
             if found is not None:
                 return found
         text = modules[ENTRY]
         declares = any(line.lstrip().startswith(_DECLARATIONS) for line in text.split("\n"))
         # The runtime's own interpretations, in its order: a source that one of them can parse runs.
         if "export" in text:
-            module = self._module(tenant_id, modules, held)
+            module = self._parse_as_module(tenant_id, modules, held)
             if module is None:
-                return self._called(tenant_id, modules, held)
+                return self._parse_as_callable(tenant_id, modules, held)
             if _settled(module):
                 return module
-            body = self._body(tenant_id, modules, held)
+            body = self._parse_as_body(tenant_id, modules, held)
             return None if body is None else module if declares else body
-        body = self._body(tenant_id, modules, held)
-        return self._module(tenant_id, modules, held) if declares and body is not None and not _settled(body) else body
+        body = self._parse_as_body(tenant_id, modules, held)
+        return (
+            self._parse_as_module(tenant_id, modules, held)
+            if declares and body is not None and not _settled(body)
+            else body
+        )
 
-    def _module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+    def _parse_as_module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         text = modules[ENTRY]
-        return _ahead(self._parsed(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
+        return _ahead(self._parse(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
 
-    def _called(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        # Parsed as the runtime does to find the function to call, and stopped before the first line. Its imports would
-        # run before that, so that an import that throws comes first.
+    def _parse_as_callable(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        """Parse a module as the runtime does to find the function to call, and stop before its first line.
+
+        Imports would run before that line, so an import that throws comes first.
+        """
         text = modules[ENTRY]
         stop = f"throw new Error({json.dumps(NOWHERE)});"
         others = len(modules) > 1
         head = f'import "./{STOP}";' if others else stop
         changed = {ENTRY: head + ("//" + text[2:] if text.startswith("#!") else text.removeprefix("\ufeff"))}
-        return self._parsed(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
+        return self._parse(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
 
-    def _body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        # A snippet is a function's body: one that begins with return is parsed completely and does nothing.
+    def _parse_as_body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        """Parse a snippet as a function's body: one that begins with return is parsed completely and does nothing."""
         text = modules[ENTRY]
         head = "return;" + ("//" + text[2:] if text.startswith("#!") else text)
-        return self._parsed(tenant_id, modules | {ENTRY: head}, limits)
+        return self._parse(tenant_id, modules | {ENTRY: head}, limits)
 
-    def _parsed(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+    def _parse(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         job = Job(Bundle(modules, _CONTEXT), limits, tag="check", tenant=tenant_id)
         try:
             ended = self.reader.read(job)

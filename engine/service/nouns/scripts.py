@@ -75,7 +75,7 @@ class Scripts(Noun[M]):
             Unavailable: a module cannot be compiled on this host.
         """
         fields = read_fields(params)
-        content, unchecked = self._looked_at(tenant_id, name, source, force=force)
+        content, unchecked = self._read_checked(tenant_id, name, source, force=force)
         needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
         with self._changing("scripts.put", tenant_id, name, name) as change:
             latest = scripts.find_latest(change.connection, tenant_id, name)
@@ -157,8 +157,10 @@ class Scripts(Noun[M]):
                 scripts.put_handler(self.context, change.connection, handler, self._now_us, change.audit_context)
             )
 
-    def _looked_at(self, tenant_id: str, name: str, source: ScriptInput, *, force: bool) -> tuple[Content, str | None]:
-        """Read and check a source; return it with the reason if it was not checked. Outside of a transaction, because it takes long."""
+    def _read_checked(
+        self, tenant_id: str, name: str, source: ScriptInput, *, force: bool
+    ) -> tuple[Content, str | None]:
+        """Read and check a source; return it with the reason if it was not checked. Takes long: not to be called in a transaction."""
         with self.context.database.read() as connection:
             limits = scripts.limits_of(self.context, connection, tenant_id)
             scripts.check_name(name, "script")

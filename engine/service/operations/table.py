@@ -100,6 +100,6 @@ LOCAL_ONLY = {each.name: each.declared.local for each in OPERATIONS.values() if 
 
 
 def routes_of(noun: str, verb: str) -> tuple[Route, ...]:
-    """Return the routes of a verb, those with the fewest parameters in the path first."""
+    """Return the routes of a verb, those with the most parameters in the path first."""
     found = [route for route in ROUTES if (route.noun, route.verb) == (noun, verb)]
     return tuple(sorted(found, key=lambda route: -route.path.count("{")))

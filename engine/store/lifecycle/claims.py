@@ -90,7 +90,7 @@ _lease_state = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindpara
 
 
 def holds_lease(connection: Connection, lease: Lease) -> bool:
-    """Whether the node still has this lease. Actions claimed under a lost lease would not be rescued."""
+    """Whether the node still has this lease; actions claimed under a lost lease would never be rescued."""
     row = connection.execute(_lease_state, {"node": lease.node_id}).first()
     return row is not None and row.epoch == lease.epoch and row.state == "alive"
 
@@ -277,17 +277,18 @@ def _limits(context: StoreContext, connection: Connection, rows: Sequence[Any], 
 
 
 def _time_limit_us(context: StoreContext, tenant_limits: str) -> int:
+    """Return the time until a running action's deadline: the tenant's wall limit plus the grace period."""
     return context.content_cache.limits(tenant_limits, None).wall_ms * 1000 + int(context.settings.grace_s * 1_000_000)
 
 
-def _extend_deadlines(
+def _set_handler_deadlines(
     context: StoreContext,
     connection: Connection,
     rows: Sequence[Any],
     sources: dict[VersionKey, VersionContent],
     now_us: int,
 ) -> None:
-    """Extend the deadline of handlers that asked for more time."""
+    """Set the deadline of actions of kind host, which declare their own ``deadline_s``."""
     extensions = []
     for row in rows:
         source = sources[row.tenant_id, row.script_id, row.script_version]
@@ -297,10 +298,10 @@ def _extend_deadlines(
                 {"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(deadline_s * 1_000_000)}
             )
     if extensions:
-        connection.execute(_extend, extensions)
+        connection.execute(_set_deadline, extensions)
 
 
-_extend = (
+_set_deadline = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
     .values(deadline_us=bindparam("until"))
@@ -315,12 +316,13 @@ def _build_claims(
     tenant_rows: dict[str, AnyRow],
     now_us: int,
 ) -> list[Claim]:
+    """Return the claims of the started actions, and set the deadlines of those of kind host."""
     context.revision_cache.revisions(connection, _revision_keys(rows))
     known = schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
     sources = context.content_cache.versions(
         connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows}
     )
-    _extend_deadlines(context, connection, rows, sources, now_us)
+    _set_handler_deadlines(context, connection, rows, sources, now_us)
     ahead: dict[str, tuple[int, ...]] = {}
     days = {tenant: usage.day_usage(context, tenant_rows[tenant]) for tenant in {row.tenant_id for row in rows}}
     claims = []

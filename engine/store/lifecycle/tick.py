@@ -217,7 +217,7 @@ def _add_rows(
 
 
 def _assign_ids(context: StoreContext, rows: list[dict[str, Any]]) -> None:
-    for each, identity in zip(rows, context.ids.some(len(rows)), strict=True):
+    for each, identity in zip(rows, context.ids.new_batch(len(rows)), strict=True):
         each["id"] = identity
 
 
@@ -401,7 +401,7 @@ def lookahead(
     """Return the instants of :func:`due_instants`, and the instant up to which they are complete.
 
     Args:
-        far: search further if there is none up to ``until_us``.
+        search_further: search beyond ``until_us`` if there is none up to it.
     """
     instants = list(connection.scalars(_next_instants, {"until": until_us, "most": maximum}))
     if len(instants) == maximum:

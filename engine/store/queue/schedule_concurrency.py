@@ -72,7 +72,7 @@ class Unfinished:
     """Numbers of unfinished actions of one schedule.
 
     Attributes:
-        standing: the counts for the overlap policy, without backfills, which may not prevent the run of a slot.
+        counts: the counts for the overlap policy, without backfills, which may not prevent the run of a slot.
         retrying: actions that wait for a retry.
         backfilling: actions of a backfill that run or may start at once.
     """

@@ -232,7 +232,7 @@ class RowSecurity(Protocol):
         ...
 
     def setting(self, name: str) -> str:
-        """Return the setting that holds the transaction's tenant in the form of a set."""
+        """Return the name of the database setting that holds, for a set, the tenant as its tenant column stores it."""
         ...
 
     def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:

@@ -33,7 +33,10 @@ class NewSession:
 
 
 def begin(connection: Connection, caller: Caller, now_us: int) -> NewSession:
-    """Begin a session with a new random id, which prevents session fixation."""
+    """Begin a session with a new random id, which prevents session fixation.
+
+    Expired sessions, and the oldest of the same token beyond MAX_SESSIONS, are deleted.
+    """
     text = secrets.token_urlsafe(32)
     connection.execute(delete(sessions).where(_t.expires_us < now_us))
     mine = (

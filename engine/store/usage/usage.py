@@ -105,7 +105,7 @@ def usages_of_day(
 
 
 def day_usage(context: StoreContext, row: AnyRow) -> DayUsage:
-    """Return them from a row with a tenant's limits and usage columns, which may be None."""
+    """Return a tenant's allowance and usage from a row with its limits and the usage columns, which may be None."""
     return DayUsage(context.content_cache.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
 
 

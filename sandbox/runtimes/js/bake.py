@@ -110,7 +110,8 @@ def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
 
 
 def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
-    # The word of memory, among those that depend on the clock at boot, that seeds Math.random.
+    """Return the address of the word, among those that depend on the clock at boot, that seeds Math.random."""
+
     def draw(address: int | None) -> bytes:
         guest = machine.instance(_BOOT_BYTES)
         if address is not None:

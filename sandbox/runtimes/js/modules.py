@@ -105,7 +105,10 @@ class Modules:
         return name if name in self._sources else wanted
 
     def source(self, name: bytes) -> bytes | None:
-        """Return a module's text; a newline for an empty one, which the guest could not load."""
+        """Return the text of a module or of the glue; None, and an entry in :attr:`missing`, if the bundle does not have it.
+
+        A snippet is wrapped in a function; an empty module is a newline, because the guest could not load it otherwise.
+        """
         if name in _GLUE:
             self._way = name if name != b"lodger:begin" else self._way
             return _GLUE[name].replace(b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"'))
@@ -120,6 +123,7 @@ class Modules:
         return source or b"\n"
 
     def _note_missing(self) -> None:
+        """Record file and line of the import that asked for a missing module."""
         importer, wanted = self._asked
         for number, line in enumerate(self._sources.get(importer, b"").split(b"\n"), 1):
             if wanted in line:

@@ -61,6 +61,7 @@ class NativeGuest:
         self.context.eval(text + "\n;undefined")
 
     def _take(self, place: str, names: "tuple[str, ...]") -> "dict[str, Any]":
+        """Return functions of a JavaScript object by name, wrapped so that they return nothing."""
         functions = {}
         for name in names:
             self._evaluate(f"globalThis.$taken = $native.mute({place}.{name})")

@@ -28,9 +28,9 @@ class WatchedConnection(psycopg.Connection[Any]):
         Raises:
             psycopg.OperationalError: the server did not answer in time; the connection is closed.
         """
-        return super().wait(self._impatient(gen), *args, **kwargs)
+        return super().wait(self._with_timeout(gen), *args, **kwargs)
 
-    def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
+    def _with_timeout(self, gen: PQGen[T]) -> PQGen[T]:
         own, heard_s = patience.of_thread(), self._clock.elapsed_s()
         try:
             wants = next(gen)
@@ -39,12 +39,12 @@ class WatchedConnection(psycopg.Connection[Any]):
                 if ready:
                     heard_s = self._clock.elapsed_s()
                 else:
-                    self._look(heard_s, self.patience_s if own is None else own.patience_s)
+                    self._raise_if_late(heard_s, self.patience_s if own is None else own.patience_s)
                 wants = gen.send(ready)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]  # what the generator returns is what is waited for
 
-    def _look(self, heard_s: float, patience_s: float) -> None:
+    def _raise_if_late(self, heard_s: float, patience_s: float) -> None:
         if self._clock.elapsed_s() - heard_s >= patience_s:
             self.pgconn.finish()
             raise psycopg.OperationalError(f"no answer for {patience_s:g} s, so the connection was given up")
