@@ -89,6 +89,7 @@ def asks_paths(tree: Filter) -> bool:
 
 
 def _said(part: Compare | In) -> ColumnElement[bool] | None:
+    """Return a condition on the index that a comparison implies, None if there is none."""
     if isinstance(part, In):
         return or_(false(), *(_same(rank, inner) for rank, inner in part.values))
     rank, inner = part.value

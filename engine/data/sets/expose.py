@@ -65,8 +65,8 @@ def expose(
         read: columns that may be read, filtered and ordered by; None is all but the tenant's.
         write: columns that may be inserted and updated; they must be readable. Never the tenant's column, nor a key
             that the database or Lodger generates.
-        name: what scripts say after ``db.``; the table's name when None.
-        insert, delete: whether rows may be made and removed; None is yes when anything may be written.
+        name: name of the set in ``db.NAME``; the table's name when None.
+        insert, delete: whether rows may be inserted and deleted; None is yes when a column may be written.
         allow_unique: names of unique constraints or indexes without the tenant's column that scripts may write
             nevertheless: their violations reveal values of other tenants.
         tenant_value: converts Lodger's tenant id to the column's value; None converts by the column's type.
@@ -258,6 +258,7 @@ def _defaulted(column: Column[Any]) -> bool:
 
 
 def _needed(table: Table, tenant: Column[Any], key: Column[Any], writes: list[Column[Any]]) -> list[str]:
+    """Return the columns that need a value which scripts cannot write, so that they cannot insert rows."""
     return [
         column.name
         for column in table.columns

@@ -45,7 +45,10 @@ _COLUMNS = (
 
 
 def _of(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
-    # One index lookup per priority, instead of a sort of all waiting actions.
+    """Return the query of a queue's first due actions with one priority.
+
+    One index lookup per priority is faster than a sort of all waiting actions.
+    """
     due = (
         select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
         .where(
