@@ -180,14 +180,14 @@ def _filters(findings: Sequence[Finding]) -> str:
 
 def _layers(findings: Sequence[Finding]) -> str:
     rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(stops)}</td>{_numbers(cases, alone, seen, tried)}</tr>"
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(stops)}</td>{_number_cells(cases, alone, seen, tried)}</tr>"
         for name, stops, cases, tried, alone, seen in by_wall(findings)
     )
     head = '<tr><th>layer</th><th>stops</th><th class="n">attacks</th><th class="n">held alone</th><th class="n">escaped without</th></tr>'
     return f"<h2>What each layer stopped</h2><table>{head}{rows}</table>"
 
 
-def _numbers(cases: int, alone: int, seen: int, tried: int) -> str:
+def _number_cells(cases: int, alone: int, seen: int, tried: int) -> str:
     """Return table cells with the number of attacks, of those held by the layer alone, and of those that escaped without it."""
     texts = (str(cases), f"{alone} / {tried}" if tried else "–", f"{seen} / {tried}" if tried else "–")
     return "".join(f'<td class="n">{text}</td>' for text in texts)

@@ -16,7 +16,7 @@ _DEFAULT = parse(DEFAULT.split())
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, decoded.
+    """A decoded HTTP response.
 
     Attributes:
         url: of the request that was answered, after redirects.
@@ -35,7 +35,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer as it is kept for a run that is repeated: ``key`` names the request among those of its step."""
+    """A response that is kept for later attempts; ``key`` identifies the request within its step."""
 
     key: str
     answer: Answer
@@ -51,19 +51,19 @@ class Claim:
         modules: source by file name, ``main.js`` first; empty for a WebAssembly module.
         wasm: the module's bytes, None for JavaScript.
         slot_us: the slot, microseconds UTC; None for requests without one.
-        due_us: when it should start, jitter included.
+        due_us: planned start, jitter included.
         params: the schedule's or request's input value (JSON-able).
         previous_slot_us, upcoming_us, last_result, last_start_us, last_node: the script's view of its schedule.
         attempt: number over all steps and tries of the action; part of the fence.
-        grants: what the run holds.
-        tries: which try of its step this is, from 1.
-        dry_run: journal is shown, never applied.
-        fetches: in a dry run every request leaves, not only those that change nothing.
-        kind: what executes it: script, ping, host.
+        grants: grants of the attempt.
+        tries: number of this attempt among those of its step, from 1.
+        dry_run: whether the effects are shown and not applied.
+        fetches: whether a dry run sends every request, not only those with GET and HEAD.
+        kind: kind of its script: script, ping or host.
         fields: the typed params of its script, None for any JSON value.
-        budgets: most of each budget of the attempt, by name; what is absent has its default.
+        budgets: maximum of each budget of the attempt, by name; absent ones have their defaults.
         day: limit and use of each budget of the tenant's day that has a limit, as of the claim.
-        storage: limit and use of what the tenant's bytes may be, as of the claim.
+        storage: limit and use of the tenant's storage in bytes, as of the claim.
     """
 
     action_id: str
@@ -106,9 +106,9 @@ class Finished:
     Attributes:
         journal: the attempt's effects (:class:`lodger.engine.effects.journal.Journal`), None when it has none to apply.
         effects: JSON-able description of the journal for people, in call order; then of the requests that were made.
-        fetched: what its requests were answered, for a run that repeats it.
-        spent: what it used of its budgets, by name.
-        has_reservation: it holds a share of its tenant's day.
+        fetched: responses to its requests, for a later attempt of the step.
+        spent: used amounts of its budgets, by name.
+        has_reservation: whether it holds a reservation of its tenant's daily budgets.
         nearly: budgets of the attempt of which it used four fifths or more: name, limit, use.
     """
 
@@ -126,7 +126,7 @@ class Finished:
 
 
 class Stopped(asyncio.CancelledError):
-    """The attempt was killed by the cancellation of its task; ``finished`` is what it had logged and used until then."""
+    """The attempt was stopped by the cancellation of its task; ``finished`` has its logs and usage until then."""
 
     def __init__(self, finished: Finished) -> None:
         super().__init__()
@@ -137,11 +137,11 @@ class Executor(Protocol):
     """Runs claims. It must answer for every claim; an exception is an engine fault."""
 
     async def start(self) -> None:
-        """Make ready; safe to call twice."""
+        """Start workers and threads; safe to call twice."""
         ...
 
     async def stop(self) -> None:
-        """End what runs and let go of everything; safe to call twice."""
+        """Stop running attempts and release all resources; safe to call twice."""
         ...
 
     async def execute(self, claim: Claim) -> Finished:

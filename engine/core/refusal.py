@@ -11,9 +11,9 @@ class CallRefused(Exception):
 
     Attributes:
         code: stable machine name, ``snake_case``.
-        message: one sentence for the author of the script. It may quote what the script itself said, nothing else.
-        outcome: how the attempt ends when the script lets the error pass; None leaves it a script error.
-        details: JSON-able, what a program may want of it.
+        message: one sentence for the author of the script. It may quote arguments of the script, nothing else.
+        outcome: outcome of the attempt if the script does not catch the error; None stands for ``script_error``.
+        details: JSON-able details for programs.
     """
 
     def __init__(

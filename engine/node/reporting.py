@@ -112,7 +112,7 @@ class Reporter:
             )
 
     def _day_spent(self, tenant_id: str, reason: str) -> None:
-        """Report that a tenant has used up a budget of the day."""
+        """Report that a tenant has used up a budget of the day, once a day on this node."""
         day = self._context.clock.now_us() // DAY_US
         self._spent = {key for key in self._spent if key[2] == day}
         if (tenant_id, reason, day) not in self._spent:

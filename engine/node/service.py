@@ -58,7 +58,7 @@ class Service:
         self.context.bus.publish(Fault(self.name, error))
 
     async def round(self) -> float:
-        """Do what is to do; return how many seconds to wait before the next round, unless woken."""
+        """Carry out one round; return the seconds to wait before the next one, unless woken."""
         raise NotImplementedError
 
     async def _loop(self) -> None:

@@ -210,7 +210,7 @@ def _require_tenant(engine: Engine, tenant_id: str) -> None:
 
 
 async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> Any:  # noqa: ANN401 - an async generator of text
-    """Yield audit entries as lines of JSON, read in chunks on threads; ``share``: see :meth:`Authenticated.key`."""
+    """Yield audit entries as JSON lines, read in chunks on threads; ``share``: see :attr:`lodger.engine.server.auth.Authenticated.key`."""
 
     def next_lines() -> str:
         texts = []

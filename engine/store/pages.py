@@ -31,7 +31,7 @@ class LimitedList(list[T], Generic[T]):
 def read(
     connection: Connection, statement: Select[Any], limit: int | None, make: Callable[[list[AnyRow]], list[T]]
 ) -> LimitedList[T]:
-    """Read up to ``limit`` rows (all if None), and convert them with ``make``.
+    """Read up to ``limit`` rows and MAX_CHARACTERS (all rows if None), and convert them with ``make``.
 
     Raises:
         InputError: limit_invalid.

@@ -36,7 +36,7 @@ RAN = ("done", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A mail or webhook that a run asked for; on a stage it stays in the outbox.
+    """A mail or webhook in the outbox; a stage sends none.
 
     Attributes:
         kind: ``mail`` or ``webhook``.

@@ -70,7 +70,10 @@ class DiskCache:
         return code
 
     def store(self, tenant: str, binding: bytes, code: SealedCode) -> None:
-        """Write code; a failure is logged, and the module is compiled again when needed."""
+        """Write code unless it is too large for its tenant's share, then delete the oldest files above the limits.
+
+        A failure is logged, and the module is compiled again when needed.
+        """
         place = self.place(tenant, binding)
         if code.size > self._max_bytes // _SHARE_OF_A_TENANT:
             return

@@ -8,7 +8,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.data.reading import document_index
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
-from lodger.engine.data.values.stored import documents_of
+from lodger.engine.data.values.stored import document_row
 from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.script_data import collection_indexes, documents
@@ -104,7 +104,7 @@ def build(connection: Connection, tenant_id: str, name: str, path: str) -> bool:
     ).all()
     fixed = {"tenant_id": tenant_id, "collection": name}
     insert_absent(
-        connection, entries, [document_index.entry(path, documents_of(row.id, row.body)) | fixed for row in rows]
+        connection, entries, [document_index.entry(path, document_row(row.id, row.body)) | fixed for row in rows]
     )
     complete = len(rows) < AT_ONCE
     upto = rows[-1].id if rows else state.upto

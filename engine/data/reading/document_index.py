@@ -75,7 +75,7 @@ def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str
     found: list[ColumnElement[bool]] = []
     for part in parts:
         if isinstance(part, Compare | In) and isinstance(part.field, PathField) and part.field.name in indexed:
-            said = _said(part)
+            said = _index_condition(part)
             if said is not None:
                 mine = (_d.collection == rows.name, _d.path == part.field.name)
                 found.append(documents.c.id.in_(scope.select(_ENTRIES, _d.id).where(*mine, said)))
@@ -88,14 +88,15 @@ def asks_paths(tree: Filter) -> bool:
     return any(isinstance(part, Compare | In) and isinstance(part.field, PathField) for part in parts)
 
 
-def _said(part: Compare | In) -> ColumnElement[bool] | None:
+def _index_condition(part: Compare | In) -> ColumnElement[bool] | None:
+    """Return a condition on the index that a comparison implies, None if there is none."""
     if isinstance(part, In):
-        return or_(false(), *(_same(rank, inner) for rank, inner in part.values))
+        return or_(false(), *(_equal_condition(rank, inner) for rank, inner in part.values))
     rank, inner = part.value
     if part.op is Op.EQ:
-        return _same(rank, inner)
+        return _equal_condition(rank, inner)
     if part.op in _RANGED and rank not in (NULL, OTHER):
-        return and_(_d.rank == rank, _beyond(part.op, rank, inner))
+        return and_(_d.rank == rank, _range_condition(part.op, rank, inner))
     if part.op is Op.STARTS_WITH and inner:
         begin = inner[:MAX_CHARACTERS]
         until = after_prefix(begin)
@@ -103,7 +104,7 @@ def _said(part: Compare | In) -> ColumnElement[bool] | None:
     return None
 
 
-def _same(rank: int, inner: Any) -> ColumnElement[bool]:
+def _equal_condition(rank: int, inner: Any) -> ColumnElement[bool]:
     if rank in (NULL, OTHER):
         return _d.rank == rank
     if rank in (STRING, TIME):
@@ -111,7 +112,7 @@ def _same(rank: int, inner: Any) -> ColumnElement[bool]:
     return and_(_d.rank == rank, _d.number == float(inner))
 
 
-def _beyond(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
+def _range_condition(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
     if rank in (STRING, TIME):
         # Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
         return (

@@ -51,7 +51,7 @@ from lodger.engine.data.values.fields import (
     RelatedField,
 )
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.data.values.stored import as_decimal, canonical, column_of, documents_of
+from lodger.engine.data.values.stored import as_decimal, canonical, column_of, document_row
 from lodger.engine.store.schema.script_data import documents
 from lodger.engine.store.stores import Driver, driver_of
 from lodger.engine.store.stores.expressions import Bytewise
@@ -292,7 +292,7 @@ def _columns(rows: Dataset, driver: Driver) -> list[ColumnElement[Any]]:
 def _row(rows: Dataset, raw: Any) -> Row:
     if isinstance(rows, TableDataset):
         return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=True)}
-    return documents_of(raw[0], raw[1])
+    return document_row(raw[0], raw[1])
 
 
 def _is_whole(value: Any) -> bool:

@@ -65,8 +65,8 @@ def expose(
         read: columns that may be read, filtered and ordered by; None is all but the tenant's.
         write: columns that may be inserted and updated; they must be readable. Never the tenant's column, nor a key
             that the database or Lodger generates.
-        name: what scripts say after ``db.``; the table's name when None.
-        insert, delete: whether rows may be made and removed; None is yes when anything may be written.
+        name: name of the set in ``db.NAME``; the table's name when None.
+        insert, delete: whether rows may be inserted and deleted; None is yes when a column may be written.
         allow_unique: names of unique constraints or indexes without the tenant's column that scripts may write
             nevertheless: their violations reveal values of other tenants.
         tenant_value: converts Lodger's tenant id to the column's value; None converts by the column's type.
@@ -88,7 +88,11 @@ def expose(
     tenant = _column(table, names, tenant_column)
     key_column = _key(table, tenant)
     by_column = {column: label for label, column in names.items()}
-    reads = [_column(table, names, item) for item in read] if read is not None else _all(table, by_column, tenant)
+    reads = (
+        [_column(table, names, item) for item in read]
+        if read is not None
+        else _columns_without_tenant(table, by_column, tenant)
+    )
     if table.name.startswith("lodger_"):
         raise _refused(
             "ledger",
@@ -98,17 +102,20 @@ def expose(
     writes = [_column(table, names, item) for item in write]
     if tenant in writes:
         raise _refused("tenant", f"{table.name}.{tenant.name} identifies the row's tenant", "leave it out of write=")
-    made = [column.name for column in writes if column.computed is not None or _always(column)]
+    made = [column.name for column in writes if column.computed is not None or _is_generated_always(column)]
     if made:
         raise _refused("computed", f"{table.name}.{made[0]} is computed by the database", "leave it out of write=")
     hidden = [column.name for column in writes if column not in reads]
     if hidden:
         raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
-    fields = {by_column[column]: _field(table, column, by_column[column]) for column in _unique([key_column, *reads])}
+    fields = {
+        by_column[column]: _field(table, column, by_column[column])
+        for column in _without_duplicates([key_column, *reads])
+    }
     key = fields[by_column[key_column]]
     require_unique_within_tenant(table, tenant, writes, frozenset(allow_unique))
     writable = frozenset(by_column[column] for column in writes)
-    needed = _needed(table, tenant, key_column, writes)
+    needed = _unwritable_required(table, tenant, key_column, writes)
     may_insert = bool(writes) and not needed if insert is None else insert
     if may_insert and needed:
         raise _refused(
@@ -129,7 +136,7 @@ def expose(
         writable=writable,
         insertable=may_insert,
         deletable=bool(writes) if delete is None else delete,
-        required=frozenset(by_column[c] for c in writes if not c.nullable and not _defaulted(c)),
+        required=frozenset(by_column[c] for c in writes if not c.nullable and not _has_default(c)),
         references=_references(writes, by_column),
         database=database,
         links=_links(fields),
@@ -158,7 +165,7 @@ def _refused(code: str, what: str, fix: str, why: str = "") -> InputError:
     return InputError(f"expose_{code}", what, why=why, fix=fix)
 
 
-def _always(column: Column[Any]) -> bool:
+def _is_generated_always(column: Column[Any]) -> bool:
     return column.identity is not None and column.identity.always is True
 
 
@@ -195,11 +202,11 @@ def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[An
     return found
 
 
-def _all(table: Table, mapped: Iterable[Column[Any]], tenant: Column[Any]) -> list[Column[Any]]:
+def _columns_without_tenant(table: Table, mapped: Iterable[Column[Any]], tenant: Column[Any]) -> list[Column[Any]]:
     return [column for column in table.columns if column is not tenant and column in set(mapped)]
 
 
-def _unique(columns: list[Column[Any]]) -> list[Column[Any]]:
+def _without_duplicates(columns: list[Column[Any]]) -> list[Column[Any]]:
     return list(dict.fromkeys(columns))
 
 
@@ -253,15 +260,16 @@ def _unique_within(
     return frozenset(each for each in named if each and each <= shown)
 
 
-def _defaulted(column: Column[Any]) -> bool:
+def _has_default(column: Column[Any]) -> bool:
     return any(item is not None for item in (column.default, column.server_default, column.computed, column.identity))
 
 
-def _needed(table: Table, tenant: Column[Any], key: Column[Any], writes: list[Column[Any]]) -> list[str]:
+def _unwritable_required(table: Table, tenant: Column[Any], key: Column[Any], writes: list[Column[Any]]) -> list[str]:
+    """Return the columns that need a value which scripts cannot write, so that they cannot insert rows."""
     return [
         column.name
         for column in table.columns
-        if not column.nullable and not _defaulted(column) and column not in (tenant, key) and column not in writes
+        if not column.nullable and not _has_default(column) and column not in (tenant, key) and column not in writes
     ]
 
 

@@ -64,7 +64,11 @@ def read(kind: Kind, value: Any, name: str) -> Any:
 
 
 def show(kind: Kind, value: Any) -> Any:
-    """Return the wire form of a canonical value."""
+    """Return the wire form of a canonical value.
+
+    Raises:
+        CallRefused: ``bad_request``: an integer that JavaScript cannot represent, in a column of kind ``int``.
+    """
     if value is None:
         return None
     if kind is Kind.BIGINT or kind is Kind.DECIMAL:

@@ -79,7 +79,7 @@ def canonical(field: ColumnField, raw: Any) -> Any:
     return raw
 
 
-def documents_of(key: str, body: str) -> dict[str, Any]:
+def document_row(key: str, body: str) -> dict[str, Any]:
     """Return a document as a row: its key as ``id``, and the fields of its JSON text."""
     made: dict[str, Any] = json.loads(body)
     return {"id": key} | made

@@ -216,7 +216,7 @@ class Schedules(Previews[M]):
             return changing.made(edited)
 
     def _at(self, change: Change, tenant_id: str, schedule: str, revision: int | None = None) -> Schedule:
-        """Return the present schedule; refuse if it is not at the given revision."""
+        """Return the present schedule, noted as the state before the change; refuse if it is not at the given revision."""
         before = change.before(schedules.get(change.connection, tenant_id, schedule))
         if revision is not None and before.revision != revision:
             raise Conflict(

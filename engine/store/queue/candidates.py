@@ -44,8 +44,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _of(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
-    # One index lookup per priority, instead of a sort of all waiting actions.
+def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
+    """Return the query of a queue's first due actions with one priority.
+
+    One index lookup per priority is faster than a sort of all waiting actions.
+    """
     due = (
         select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
         .where(
@@ -70,7 +73,9 @@ def _of_queues(rows: Any, driver: Driver) -> Select[Any]:  # noqa: ANN401 - rows
 def _one_limit(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
     """Return the query with one limit for all queues, for databases without LATERAL."""
     maximum = bindparam("total_maximum", type_=BigInteger)
-    ranked = union_all(*(_of(int(rank), rows.c.tenant, rows.c.labels, maximum, rows) for rank in Priority)).subquery()
+    ranked = union_all(
+        *(_first_of_priority(int(rank), rows.c.tenant, rows.c.labels, maximum, rows) for rank in Priority)
+    ).subquery()
     first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(maximum).correlate(rows)
     return (
         select(*_COLUMNS)
@@ -81,7 +86,7 @@ def _one_limit(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
 
 def _limit_each(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
     ranked = union_all(
-        *(_of(int(rank), rows.c.tenant, rows.c.labels, rows.c.maximum, rows) for rank in Priority)
+        *(_first_of_priority(int(rank), rows.c.tenant, rows.c.labels, rows.c.maximum, rows) for rank in Priority)
     ).subquery()
     first = (
         select(ranked)

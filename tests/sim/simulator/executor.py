@@ -30,7 +30,7 @@ _BAD = (Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT, Outcome.CONFLICT, Outcome.ENGIN
 class Workers:
     """Executor of one simulated process. Satisfies :class:`lodger.engine.core.execution.Executor`.
 
-    Attributes:
+    Args:
         calm: whether every attempt succeeds quickly, at the end of the world.
         reservations: reserves each attempt's share of its tenant's daily budgets; None for no reservations.
     """
