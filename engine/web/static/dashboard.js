@@ -1,7 +1,8 @@
 // Behaviour of the dashboard: changes go through the HTTP API, pages refresh themselves, rules and sources are checked as you type.
 "use strict";
 
-const api = "/api/v1";
+const root = document.documentElement.dataset.root;
+const api = root + "/api/v1";
 const notice = document.getElementById("notice");
 
 function tell(text, bad) {
@@ -14,7 +15,7 @@ async function call(method, path, body) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (path !== "/session" || method !== "POST") {
     const session = await fetch(api + "/session");
-    if (session.status === 401) { location.assign("/sign-in"); throw new Error("signed out"); }
+    if (session.status === 401) { location.assign(root + "/sign-in"); throw new Error("signed out"); }
     headers["X-CSRF-Token"] = (await session.json()).csrf;
   }
   const answer = await fetch(api + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
@@ -47,7 +48,7 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   if ("signOut" in button.dataset) {
     await call("DELETE", "/session");
-    location.assign("/sign-in");
+    location.assign(root + "/sign-in");
   } else if (button.dataset.dryRun) {
     await dryRun(button);
   } else if (button.type === "button" && button.dataset.call) {
@@ -68,7 +69,7 @@ document.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
       await call("POST", "/session", { token: form.elements.token.value.trim() });
-      location.assign("/");
+      location.assign(root + "/");
     } catch (error) {
       tell(error.message, true);
     }
@@ -149,7 +150,7 @@ async function refresh(once) {
   const busy = document.activeElement && document.activeElement.closest("form, [data-keep]");
   if (busy && !once) return;
   const answer = await fetch(location.href, { headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
-  if (answer.redirected) { location.assign("/sign-in"); return; }
+  if (answer.redirected) { location.assign(root + "/sign-in"); return; }
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
   if (!next) return;
   const open = [...main.querySelectorAll("details")].map((each) => each.open);

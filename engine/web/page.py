@@ -1,0 +1,54 @@
+"""What a page is made from: operations asked with the caller's role, and the request's tenant and query."""
+
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+
+from lodger.engine.core.access.roles import Caller
+from lodger.engine.server.app import Api
+from lodger.engine.server.operation_call import authenticated, require
+from lodger.engine.service.operations.table import ROUTES
+
+#: Entries of a list on one page.
+PAGE = 50
+Values = dict[str, Any]
+
+
+class Reader:
+    """Reads for one request for a page.
+
+    Attributes:
+        request: the request.
+        tenant: the argument ``tenant_id`` of operations: the tenant of the path or of a tenant's caller; None for all tenants.
+    """
+
+    def __init__(self, api: Api, request: Request) -> None:
+        self._api = api
+        self.request = request
+        self.tenant: Values = {"tenant_id": request.path_params.get("tenant") or self.caller.tenant_id}
+
+    @property
+    def caller(self) -> Caller:
+        """The caller, with its role."""
+        return authenticated(self.request).caller
+
+    def chosen(self, *names: str) -> Values:
+        """Return the given query parameters that are not empty."""
+        return {name: self.request.query_params[name] for name in names if self.request.query_params.get(name)}
+
+    async def ask(self, operation: str, /, **arguments: Any) -> Any:  # noqa: ANN401 - a result
+        """Return the result of a reading operation, with the caller's role.
+
+        Raises:
+            Refused: tenant_unknown, role_too_low.
+        """
+        tenant = arguments.get("tenant_id")
+        route = next(
+            each
+            for each in ROUTES
+            if each.name == operation and not each.changes and each.of_tenant == (tenant is not None)
+        )
+        require(self.request, tenant, route.role)
+        verb = partial(route.function, getattr(self._api.engine, route.noun), **arguments)
+        return await self._api.calls.run(authenticated(self.request).key, verb)
