@@ -17,6 +17,8 @@ DRIVER = "postgresql+psycopg"
 #: A read-only snapshot that all statements of a transaction share; it never waits.
 READ: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 LOCK_TIMEOUT_MS = 10_000
+#: Of an upgrade, for each table that it changes.
+UPGRADE_LOCK_MS = 1000
 
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 5,
@@ -98,6 +100,8 @@ def prepare_upgrade(connection: Connection) -> None:
             why="scripts and their results are Unicode, and are compared by code point",
             fix="make one with: createdb -E UTF8 -T template0 NAME",
         )
+    # A lock on a table is given up soon, and the upgrade begun again: all that comes after it in the queue waits meanwhile.
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {UPGRADE_LOCK_MS}")
 
 
 def explain(error: DBAPIError, place: str) -> Unavailable | None:
