@@ -91,7 +91,8 @@ def env(tree: Path) -> dict[str, str]:
 
 
 def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], cwd=tree, env=env(tree), capture_output=True, text=True, timeout=200, check=False)  # fmt: skip
+    given = {"cwd": tree, "env": env(tree), "capture_output": True, "text": True, "timeout": 200}
+    return subprocess.run([sys.executable, *arguments], check=False, **given)  # type: ignore[call-overload]  # as a mapping
 
 
 def lodger(tree: Path, *arguments: str) -> Any:

@@ -7,10 +7,11 @@ prepared statements, and no lock outlives its transaction.
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.stores import addresses
 from lodger.engine.store.stores.patience import PATIENCE_S
 
 DRIVER = "postgresql+psycopg"
@@ -76,7 +77,7 @@ def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN40
 
 def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
     """Return a psycopg connection outside of any pool, in autocommit mode."""
-    url = make_url(url).set(drivername=DRIVER)
+    url = addresses.parse(url).set(drivername=DRIVER)
     args, given = url.get_dialect()().create_connect_args(url)
     return _connect(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
 
