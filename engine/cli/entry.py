@@ -72,6 +72,7 @@ NOUNS = {
     "collection": "Documents of tenants, and indexes on their paths.",
     "secret": "What scripts use and never see.",
     "webhook": "Where a tenant's events go.",
+    "alert": "Messages when something goes wrong, and their rules.",
     "script": "What runs: sources and their versions.",
     "schedule": "When a script runs.",
     "action": "What ran, what is due, and why something did not run.",

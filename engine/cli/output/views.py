@@ -138,6 +138,14 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("secret", "name"), ("may go to", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
     ),
     "Webhook": (("webhook", "name"), ("goes to", "url"), ("is told", _words("events")), ("state", "state")),
+    "AlertRule": (
+        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", _words("kinds")),
+        ("goes to", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
+    ),
+    "Alert": (
+        ("raised", _when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
+        ("over", _when("closed_at")), ("sent", _when("sent_at")),
+    ),
     "CollectionInfo": (
         ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),
