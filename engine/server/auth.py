@@ -132,7 +132,10 @@ class Authentication:
         caller = await authenticate(request)
         if caller is None:
             raise Refused(
-                401, "not_signed_in", "the platform has not signed in the sender of this request", fix="sign in there first"
+                401,
+                "not_signed_in",
+                "the platform has not signed in the sender of this request",
+                fix="sign in there first",
             )
         if request.method not in SAFE:
             own_site(request)

@@ -147,7 +147,9 @@ class Dashboard:
                 httponly=True, samesite="strict",
             )  # fmt: skip
             return answer
-        body = rendering.environment().get_template("sign_in.html").render(refused=bool(code), root=_root(request.scope))
+        body = (
+            rendering.environment().get_template("sign_in.html").render(refused=bool(code), root=_root(request.scope))
+        )
         return _html(body, 401 if code else 200)
 
 

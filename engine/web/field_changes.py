@@ -22,9 +22,7 @@ class FieldChange:
 def field_changes(before: Any, after: Any) -> list[FieldChange]:  # noqa: ANN401 - JSON
     """Return the fields that differ, in the order of the record; all of them if there was no record before or after."""
     old, new = _fields(before), _fields(after)
-    return [
-        FieldChange(path, old.get(path), new.get(path)) for path in old | new if old.get(path) != new.get(path)
-    ]
+    return [FieldChange(path, old.get(path), new.get(path)) for path in old | new if old.get(path) != new.get(path)]
 
 
 def _fields(value: Any, path: str = "") -> dict[str, str]:  # noqa: ANN401 - JSON

@@ -61,9 +61,7 @@ def _limit_fields(own: Values) -> dict[str, list[LimitField]]:
         "Budgets of one attempt": [(each.name, each.help) for each in BUDGETS if each.attempt is not None],
         "The whole tenant": [(each.name, each.help) for each in ALLOWANCES],
     }
-    return {
-        group: [LimitField(name, what, own.get(name)) for name, what in limits] for group, limits in groups.items()
-    }
+    return {group: [LimitField(name, what, own.get(name)) for name, what in limits] for group, limits in groups.items()}
 
 
 async def audit(reader: Reader) -> tuple[str, Values]:
