@@ -167,10 +167,10 @@ def test_nothing_is_replaced(bench: Bench, url: str, elsewhere: Place, tmp_path:
 def test_an_upgrade_is_announced_and_wants_a_backup(url: str, elsewhere: Place, tmp_path: Path) -> None:
     database = Database(url)
     with database.write() as connection:
-        downgrade(connection, "0115")
+        downgrade(connection, "0120")
     database.close()
     shown = db("upgrade", "--dry-run", place=url).json
-    assert (shown["revision"], shown["wanted"], shown["pending"][-1]["revision"]) == ("0115", head(), head())
+    assert (shown["revision"], shown["wanted"], shown["pending"][-1]["revision"]) == ("0120", head(), head())
     refused = db("upgrade", place=url)
     assert (refused.code, refused.json["error"]["code"]) == (2, "backup_missing")
     assert db("check", "--schema-only", place=url).json["verdict"] == "behind"
@@ -179,7 +179,7 @@ def test_an_upgrade_is_announced_and_wants_a_backup(url: str, elsewhere: Place, 
     assert [step["revision"] for step in done["applied"]] == [step["revision"] for step in shown["pending"]]
     assert db("upgrade", place=url).json == {"applied": []}
     old = elsewhere()
-    assert db("restore", file, place=old).json["revision"] == "0115", (
+    assert db("restore", file, place=old).json["revision"] == "0120", (
         "a backup of an earlier release is restored as it is"
     )
     assert db("upgrade", "--without-backup", place=old).json["applied"]

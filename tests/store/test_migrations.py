@@ -145,7 +145,7 @@ def test_a_database_of_a_later_lodger_is_left_alone_unless_that_says_that_it_may
 def test_a_database_of_an_earlier_lodger_is_upgraded_when_told(url: str) -> None:
     database = Database(url)
     with database.write() as connection:
-        downgrade(connection, "0115")
+        downgrade(connection, "0120")
     database.close()
     with pytest.raises(Unavailable) as refused:
         Database(url)
@@ -158,7 +158,7 @@ def test_a_database_of_an_earlier_lodger_is_upgraded_when_told(url: str) -> None
 def test_two_that_upgrade_at_once(url: str) -> None:
     database = Database(url)
     with database.write() as connection:
-        downgrade(connection, "0115")
+        downgrade(connection, "0120")
     database.close()
     applied: list[str] = []
 

@@ -11,7 +11,7 @@ from lodger.engine.cli.output.result_output import AsJson, Database, say, write_
 if TYPE_CHECKING:
     from lodger.engine.store.connection.inspection import Inspection
 
-app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True)
+app = typer.Typer(name="db", help="Manage the ledger's database.", no_args_is_help=True)
 #: An upgrade that does not get a lock in time, because nodes are at work, is begun again: so often, and after such a rest, seconds.
 TRIES, REST_S = 10, 0.5
 
@@ -127,7 +127,7 @@ def check(
     if as_json:
         write_json(found.as_dict() | {"damages": damages, "broken": broken})
     else:
-        say(f"{found.place}: schema {found.revision or 'none'}, wanted {found.wanted}: {found.verdict}")
+        say(f"{found.place}: schema {found.revision or 'none'}, expected {found.wanted}: {found.verdict}")
         for damage in damages:
             say(f"damaged: {damage}")
         for law in broken:
@@ -183,13 +183,15 @@ def restore(
 @app.command()
 def prepare(
     expose: Annotated[
-        str, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: exposes the platform's tables.")
+        str,
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="Function that is called with the engine and exposes the platform's tables."
+        ),
     ],
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the statements instead of running them; change nothing.")
-    ] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the statements and change nothing.")] = False,
     user: Annotated[
-        str | None, typer.Option(help="With --sql: the user that Lodger connects as, if another runs it.")
+        str | None,
+        typer.Option(help="With --sql: database user that Lodger connects as, if another user runs the statements."),
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -216,4 +218,4 @@ def prepare(
             for statement in listed:
                 say(statement + ";")
         else:
-            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to do")
+            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to change")

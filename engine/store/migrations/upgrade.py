@@ -21,7 +21,7 @@ from lodger.engine.store.migrations.revision import (
 )
 
 #: The first revision that records the schema of each node and the compatibility of the ledger.
-RECORDED = "0117"
+RECORDED = "0122"
 _OLDER = text(
     "SELECT name, schema_revision FROM lodger_nodes WHERE state = 'alive' AND lease_until_us > :now_us ORDER BY name"
 )

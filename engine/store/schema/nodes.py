@@ -35,6 +35,8 @@ nodes = Table(
     Column("version", String(40), nullable=False, server_default=""),
     # Revision of the schema that its release was made for.
     Column("schema_revision", String(32), nullable=False, server_default=""),
+    # None: it claims actions.
+    Column("paused_us", Us),
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
 )
 

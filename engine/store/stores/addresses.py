@@ -85,7 +85,8 @@ def mask_password(url: str) -> str:
 
 
 _HOSTS = re.compile(
-    r"(?P<before>\w+://(?:[^/@]*@)?)(?P<hosts>[^/@?,]+(?:,[^/@?,]+)+)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?", re.ASCII
+    r"(?P<before>\w+://(?:[^/@]*@)?)(?P<hosts>[^/@?,]+(?:,[^/@?,]+)+)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?",
+    re.ASCII,
 )
 #: Between the user name and the last @, or in the query, which libpq allows too.
 _PASSWORD = re.compile(r"(://[^:/@?]*:).*(?=@)|([?&]password=)[^&]*")

@@ -5,11 +5,11 @@ import uuid
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0117"
-down_revision = "0115"
+revision = "0122"
+down_revision = "0120"
 branch_labels = None
 depends_on = None
-compatible_with = "0115"
+compatible_with = "0120"
 
 TABLE = "lodger_ledger"
 #: Tables whose rows change at every slot: dead rows are removed after a thousand and a fiftieth of the table, not a fifth.
