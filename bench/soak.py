@@ -149,7 +149,7 @@ def main() -> None:
                     print(f"{load.ran} runs, {time.monotonic() - begun:.0f} s: {samples[-1]}", flush=True)
     grown = growth(samples)
     print({name: round(value, 2) for name, value in grown.items()})
-    sys.exit(int(arguments.check and any(grown[name] > most for name, most in TOLERANCES.items())))
+    sys.exit(int(arguments.check and any(grown[name] > limit for name, limit in TOLERANCES.items())))
 
 
 if __name__ == "__main__":

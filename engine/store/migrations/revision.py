@@ -3,7 +3,7 @@
 Importing Alembic takes a seventh of the CPU time of a command that opens a ledger, and nearly every ledger is current.
 
 A migration only adds to the schema (tables, columns with a default, indexes), so that nodes of the previous release go on. One
-that takes something away states the oldest revision whose release can use the schema after it: ``compatible_with = "0122"``. The
+that takes something away states the oldest revision of which the release can use the schema after it: ``compatible_with = "0122"``. The
 ledger keeps that value, by which an older release knows whether it may use a schema that it does not know.
 """
 
@@ -50,7 +50,7 @@ def head() -> str:
 
 
 def compatibility(revision: str) -> str | None:
-    """Return the oldest revision whose release can use the schema after this migration; None if that does not change."""
+    """Return the oldest revision of which the release can use the schema after this migration; None if that does not change."""
     return next(each for each in _metadata() if each["revision"] == revision).get("compatible_with")
 
 

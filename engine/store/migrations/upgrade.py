@@ -53,8 +53,8 @@ def upgrade(
         now_us: the time of leases; None if no node can be at work.
 
     Raises:
-        Unavailable: database_newer, if the database was written by a later Lodger; database_in_use, if nodes are at work whose
-            release cannot use the new schema.
+        Unavailable: database_newer, if the database was written by a later Lodger; database_in_use, if nodes are at work that
+            were made for an older one.
     """
     scripts, at = tree(), current(connection)
     if at == scripts.get_current_head() and to == "head":

@@ -13,7 +13,7 @@ ledger = Table(
     Column("one", SmallInteger, primary_key=True, autoincrement=False),
     # Another one after a restore from a backup: what is committed later did not follow what was lost.
     Column("identity", String(36), nullable=False),
-    # The oldest revision whose release can use this schema.
+    # The oldest revision of which the release can use this schema.
     Column("compatible_with", String(32), nullable=False),
     CheckConstraint("one = 1", name="one"),
 )
