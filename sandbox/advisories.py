@@ -110,4 +110,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(), end="")  # noqa: T201 - a command
