@@ -54,7 +54,7 @@ def upgrade(
 
     Raises:
         Unavailable: database_newer, if the database was written by a later Lodger; database_in_use, if nodes are at work that
-            were made for an older one.
+            cannot use the new schema.
     """
     scripts, at = tree(), current(connection)
     if at == scripts.get_current_head() and to == "head":
@@ -82,11 +82,11 @@ def _refuse_older_nodes(connection: Connection, at: str, steps: list[Script], no
     order = [script.revision for script in pending(None)]
     if wanted is None or order.index(at) < order.index(RECORDED):
         return
-    least = order.index(wanted)
+    minimum = order.index(wanted)
     older = [
         row.name
         for row in connection.execute(_OLDER, {"now_us": now_us})
-        if (order.index(row.schema_revision) if row.schema_revision in order else order.index(RECORDED) - 1) < least
+        if (order.index(row.schema_revision) if row.schema_revision in order else order.index(RECORDED) - 1) < minimum
     ]
     if older:
         raise Unavailable(
