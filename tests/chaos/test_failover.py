@@ -14,10 +14,11 @@ from tests.chaos.test_server import known
 from tests.databases.fixtures import absent
 from tests.databases.server import Server
 
+from lodger.engine.store.connection.database import Database, reads_from_replica
 from lodger.engine.sync import Engine
 
 start = test_processes.start
-ACTIONS = 400
+ACTIONS = 150
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}"),
@@ -97,6 +98,12 @@ def test_with_a_synchronous_standby_nothing_is_lost_and_nothing_doubled(
     pair: Pair, engine: Engine, start: Start
 ) -> None:
     pair.synchronous()
+    replica = Database(pair.url, replica=pair.standby.url(pair.name))
+    with reads_from_replica(), replica.read() as connection:
+        assert connection.exec_driver_sql("SELECT pg_is_in_recovery()").scalar(), "a standby answers reads"
+    with replica.read() as connection:
+        assert not connection.exec_driver_sql("SELECT pg_is_in_recovery()").scalar()
+    replica.close()
     nodes = [start("one"), start("two")]
     fill(engine, ACTIONS)
     until(lambda: known(engine).get("done", 0) >= ACTIONS // 4, 60)
