@@ -58,7 +58,9 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
         own_site(request)
         if media(request) != "application/json":
             # The form of another site cannot send this media type.
-            raise Refused(415, "media_type", "a login is a JSON body", fix="send Content-Type: application/json")
+            raise Refused(
+                415, "media_type", "the body of a login must be JSON", fix="send Content-Type: application/json"
+            )
         async with bodies.read(request, client(request)) as sent:
             token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
@@ -121,7 +123,7 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
 def _require_session(request: Request) -> str:
     text = session_of(request)
     if text is None or authenticated(request).by != "session":
-        raise Refused(404, "session_none", "this request has no session", fix="POST /api/v1/session begins one")
+        raise Refused(404, "session_none", "the request has no session", fix="start one with POST /api/v1/session")
     return text
 
 

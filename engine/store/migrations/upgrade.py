@@ -56,9 +56,9 @@ def _known(scripts: ScriptDirectory, at: str | None) -> None:
         return
     raise Unavailable(
         "database_newer",
-        f"the database has schema revision {at}, this Lodger knows none later than {scripts.get_current_head()}",
+        f"the database has schema revision {at}, this version of Lodger knows none later than {scripts.get_current_head()}",
         why="a later version of Lodger has upgraded it",
-        fix="run that version or a later one; a schema is never taken back behind your back",
+        fix="run that version or a later one; Lodger never downgrades a schema",
     )
 
 
