@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lodger.engine.cli import dashboard_link
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from lodger.engine import sync
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.core.events import Event
-    from lodger.engine.server.server import Server
     from lodger.engine.service.async_engine import Engine
-    from lodger.engine.web.dashboard import Dashboard
 
 #: Open files of the service: workers of 64 cores, their requests and a thousand clients take less.
 MAX_DESCRIPTORS = 65_536
@@ -206,7 +205,8 @@ class Serving:
         # Parsing of large bodies in threads holds up the event loop's turns, of which each answer needs several.
         sys.setswitchinterval(SWITCH_S)
         server = Server(engine.inner)
-        dashboard = self._dashboard(server)
+        if not (has_dashboard := dashboard_link.add_dashboard(server.api)):
+            self.say(dashboard_link.MISSING)
         await server.start()
         stack.push_async_callback(server.stop)
         ready()
@@ -214,34 +214,19 @@ class Serving:
             write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
         self.say(f"the HTTP API is at {server.url}/api/v1")
-        if dashboard is not None:
+        if has_dashboard:
             self._sign_in_link(engine.inner, server.url)
-
-    def _dashboard(self, server: "Server") -> "Dashboard | None":
-        """Add the dashboard to the server, if its extra is installed."""
-        try:
-            from lodger.engine.web.dashboard import Dashboard
-        except ModuleNotFoundError as missing:
-            if missing.name != "jinja2":
-                raise
-            self.say("the dashboard is not installed; install it with: pip install 'lodger[web]'")
-            return None
-        dashboard = Dashboard(server.api)
-        dashboard.add()
-        return dashboard
 
     def _sign_in_link(self, engine: "sync.Engine", url: str) -> None:
         """Write the dashboard's address with a link that signs in once."""
-        from lodger.engine.web import sign_in
-
-        path = sign_in.link(engine)
-        if path is None:
+        link = dashboard_link.link(engine, url)
+        if link is None:
             self.say(f"the dashboard is at {url}/")
         elif self._as_json:
-            write_json({"kind": "dashboard", "url": url + path})
+            write_json({"kind": "dashboard", "url": link})
             sys.stdout.flush()
         else:
-            self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {url}{path}\n")
+            self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {link}\n")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, if the settings name a port."""
