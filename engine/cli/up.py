@@ -26,6 +26,9 @@ MAX_DESCRIPTORS = 65_536
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
+#: Errors at the start that end without this process: for the schema it waits as long as that takes.
+SCHEMA = frozenset({"database_behind", "database_newer"})
+WAITED = SCHEMA | {"database_unreachable", "database_busy"}
 #: Seconds that a thread of the API's process computes before another one may; Python's default is ten times as long.
 SWITCH_S = 0.0005
 
@@ -124,6 +127,8 @@ class Serving:
         self._with_parent = with_parent
         self._as_json = as_json
         self._up = False
+        #: Code of the error that it waits for and has reported.
+        self._said = ""
 
     async def run(self) -> None:
         """Serve until stopped. Waits for a database that cannot be reached yet, as long as the settings say.
@@ -140,19 +145,25 @@ class Serving:
             try:
                 return await self._serve()
             except Unavailable as error:
-                left_s = end_s - clock.elapsed_s()
+                # An upgrade in another process decides how long: the schema is too old or too new, or just being changed.
+                left_s = None if error.code in SCHEMA else end_s - clock.elapsed_s()
                 # What is up does not end because its database does: its services wait by themselves, each in its way.
-                if self._up or error.code != "database_unreachable" or left_s <= 0:
+                if self._up or error.code not in WAITED or (left_s is not None and left_s <= 0):
                     raise
                 self._waits(error, left_s)
-                await clock.sleep(min(backoff_s, left_s))
+                await clock.sleep(backoff_s if left_s is None else min(backoff_s, left_s))
                 backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
 
-    def _waits(self, error: "Unavailable", left_s: float) -> None:
+    def _waits(self, error: "Unavailable", left_s: float | None) -> None:
         if self._as_json:
-            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": round(left_s, 3)})
+            left = None if left_s is None else round(left_s, 3)
+            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
             sys.stdout.flush()
-        self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
+        if left_s is not None:
+            self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
+        elif error.code != self._said:
+            self.say(f"{error.what} ({error.why}); waiting. To go on: {error.fix}")
+        self._said = error.code
 
     async def _serve(self) -> None:
         import asyncio
