@@ -207,7 +207,7 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
         from datetime import UTC, datetime
 
         from lodger.engine.core.clock import SystemClock
-        from lodger.escape.page import as_html
+        from lodger.escape.html_report import as_html
 
         made = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
         html.write_text(as_html(suite.findings, suite.walls, made), "utf-8")

@@ -32,6 +32,34 @@ class Nodes(Noun[M]):
         with self.context.database.read() as connection:
             return node_rows.list_all(self.context, connection, self._now_us, gone=gone)
 
+    @operation("POST", "/nodes/{node}/pause", Role.OPERATOR)
+    def pause(self, node: str) -> NodeRow:
+        """Let a node, by name or id, start no more actions; running ones may end, and other nodes take the waiting ones.
+
+        It lasts until :meth:`resume` or the end of the node's process.
+
+        Raises:
+            NotFound: node_unknown.
+        """
+        return self._set_paused("nodes.pause", node, self._now_us)
+
+    @operation("POST", "/nodes/{node}/resume", Role.OPERATOR)
+    def resume(self, node: str) -> NodeRow:
+        """Let a paused node start actions again.
+
+        Raises:
+            NotFound: node_unknown.
+        """
+        return self._set_paused("nodes.resume", node, None)
+
+    def _set_paused(self, verb: str, node: str, paused_us: int | None) -> NodeRow:
+        with self._changing(verb, None, node) as change:
+            found = node_rows.get(self.context, change.connection, node, self._now_us)
+            change.before({"name": found.name, "state": found.state})
+            node_rows.set_paused(change.connection, found.id, paused_us)
+            now = node_rows.get(self.context, change.connection, found.id, self._now_us)
+            return change.made(now, after={"name": now.name, "state": now.state})
+
 
 LockList = list[Lock]
 #: Maximum lease, microseconds; a living holder renews it.

@@ -16,7 +16,7 @@ from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts import differences, ping_content, scripts
+from lodger.engine.store.scripts import differences, ping_content, scripts, suspensions
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
@@ -272,6 +272,31 @@ class Scripts(Noun[M]):
                     offered=scripts.is_offered(change.connection, found.script_id),
                 )
             )  # fmt: skip
+
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/suspend", Role.EDITOR, tagged=True)
+    def suspend(self, tenant_id: str, name: str) -> ScriptVersion:
+        """Stop a script at once; none of its actions starts or commits until it is resumed.
+
+        Its schedules stay armed: their slots become actions, which wait. A suspended script of the platform's stops for
+        every tenant that has bound it.
+
+        Raises:
+            NotFound: script_unknown.
+        """
+        with self._changing("scripts.suspend", tenant_id, name, name) as change:
+            change.before(scripts.get(change.connection, tenant_id, name))
+            return change.made(suspensions.suspend(change.connection, tenant_id, name, self._now_us))
+
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/resume", Role.EDITOR, tagged=True)
+    def resume(self, tenant_id: str, name: str) -> ScriptVersion:
+        """Resume a suspended script; its waiting actions may start.
+
+        Raises:
+            NotFound: script_unknown.
+        """
+        with self._changing("scripts.resume", tenant_id, name, name) as change:
+            change.before(scripts.get(change.connection, tenant_id, name))
+            return change.made(suspensions.resume(change.connection, tenant_id, name))
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:

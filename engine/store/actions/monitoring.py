@@ -23,6 +23,7 @@ from lodger.engine.store.schema.scheduling import (
     is_one_of,
     schedule_clock,
     schedules,
+    script_may_start,
     scripts,
     tenants,
     turns,
@@ -73,11 +74,13 @@ class Overdue:
     Attributes:
         action_id: None for a slot without an action, because no node has ticked its schedule.
         waits_ms: since it was due.
-        why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``concurrent_runs`` (of
-            its tenant), ``budget`` (its tenant's day is used up, or running attempts may use the rest), ``tenant_suspended``,
-            ``paused`` (the schedule), ``lease_lost`` (it started, but its node's lease has ended and no node has taken it
-            over), ``node_memory``, ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
-        detail: the labels that no node carries, the exhausted budget, the note of a pause, or the node that lost its lease.
+        why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``node_paused`` (all
+            nodes that do are paused), ``concurrent_runs`` (of its tenant), ``budget`` (its tenant's day is used up, or
+            running attempts may use the rest), ``tenant_suspended``, ``script_suspended``, ``paused`` (the schedule),
+            ``lease_lost`` (it started, but its node's lease has ended and no node has taken it over), ``node_memory``,
+            ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
+        detail: the labels that no node carries, the paused nodes, the exhausted budget, the suspended script, the note of
+            a pause, or the node that lost its lease.
     """
 
     action_id: str | None
@@ -94,6 +97,7 @@ _named = (
     select(
         _a.id, _a.tenant_id, _a.schedule_id, schedules.c.name.label("schedule"), scripts.c.name.label("script"), _a.step,
         _a.attempt, nodes.c.name.label("node"), _a.slot, _a.due_at, _a.started_us, _a.held, _a.reason, _a.requires, _a.node_key,
+        script_may_start.label("may_start"),
     )
     .outerjoin_from(actions, schedules, (schedules.c.tenant_id == _a.tenant_id) & (schedules.c.id == _a.schedule_id))
     .outerjoin(scripts, (scripts.c.tenant_id == _a.tenant_id) & (scripts.c.id == _a.script_id))
@@ -280,9 +284,12 @@ class _WaitReasons:
             return "predecessor", None
         if tenant is None or tenant.state != "active":
             return "tenant_suspended", None
+        if not row.may_start:
+            return "script_suspended", row.script
         needs = f"{row.requires} {tenant.labels}".strip()
-        if not any(carries(node.labels, needs) for node in self._nodes):
-            return "no_node", needs or None
+        able = [node for node in self._nodes if carries(node.labels, needs)]
+        if all(node.paused for node in able):
+            return ("node_paused", " ".join(node.name for node in able)) if able else ("no_node", needs or None)
         if row.tenant_id in self._budgets:
             return "budget", self._budgets[row.tenant_id]
         if row.reason in {"node_memory", "node_long"}:

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0125"
-down_revision = "0115"
+down_revision = "0116"
 branch_labels = None
 depends_on = None
 
