@@ -63,7 +63,7 @@ class Activity:
 
     Attributes:
         running: attempts that run.
-        due: actions and slots whose time has come and which have not started, overdue ones included.
+        due: actions and slots that have not started although their time has come, overdue ones included.
         overdue: those among them that have been due for more than ten seconds.
         minutes: the last sixty, oldest first; the last one has not ended.
         complete_from: what ended before this instant is not counted yet: a busy hour is read in several calls.
@@ -96,7 +96,7 @@ def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
         select(_a.finished_us, _a.state, func.coalesce(_a.outcome, _a.reason).label("why"), _a.started_us, _a.due_at)
         .where(_a.finished_us >= bindparam("since"), _a.finished_us < bindparam("until"))
         .order_by(_a.finished_us.desc())
-        .limit(bindparam("most"))
+        .limit(bindparam("maximum"))
     )
     if of_tenant:
         # By the index on ends, or the planner would read the tenant's whole history.
@@ -149,7 +149,7 @@ def read(
 
 def _read(connection: Connection, tenant_id: str | None, first: int, end: int) -> dict[int, Tally]:
     """Tally the minutes from ``first`` to before ``end``; the oldest are absent if there are more actions than MAX_ROWS."""
-    asked = {"since": first * MINUTE_US, "until": end * MINUTE_US, "most": MAX_ROWS, "tenant": tenant_id}
+    asked = {"since": first * MINUTE_US, "until": end * MINUTE_US, "maximum": MAX_ROWS, "tenant": tenant_id}
     rows = connection.execute(_ENDED[tenant_id is not None].of(connection), asked).all()
     found: dict[int, Tally] = {minute: Counter() for minute in range(first, end)}
     for minute, state, why, bucket, number in rows:

@@ -155,7 +155,11 @@ async function refresh(once) {
   if (!next) return;
   const open = [...main.querySelectorAll("details")].map((each) => each.open);
   const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
+  const log = main.querySelector(".log");
+  const top = log && log.scrollTop + log.clientHeight < log.scrollHeight - 4 ? log.scrollTop : 1e9;
   main.replaceChildren(...next.childNodes);
+  // A log that is read at its end follows, another stays where it is.
+  main.querySelector(".log")?.scrollTo(0, top);
   main.querySelectorAll("details").forEach((each, at) => { each.open = open[at] || false; });
   if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
   if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
