@@ -16,6 +16,7 @@ from lodger.engine.service import effect_diff
 from lodger.engine.service.humanize import explain_wait
 from lodger.engine.web import charts
 from lodger.engine.web.charts import duration_text as duration
+from lodger.engine.web.field_changes import field_changes
 
 FOLDER = files("lodger.engine.web")
 #: Size of a sparkline, pixels.
@@ -98,7 +99,8 @@ def environment() -> Environment:
         "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
         "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
-    made.globals |= {"frame": frame, "duration": duration, "size": size, "count": "{:,.0f}".format}
+    made.globals |= {"frame": frame, "field_changes": field_changes, "duration": duration, "size": size}
+    made.globals["count"] = "{:,.0f}".format
     return made
 
 

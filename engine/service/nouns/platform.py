@@ -79,9 +79,9 @@ class Locks(Noun[M]):
 
         Args:
             holder: name of the holder, such as host and process; equal names are the same holder.
-            lease: how long the lock is held unless it is renewed or freed: milliseconds, a timedelta, or a text such as
-                ``"90s"``; at most a day. By the database's time if several machines share it.
-            slot: take it for this occurrence: one holder gets it, once, even after it was freed.
+            lease: time after which the lock is freed if it is not renewed: milliseconds, a timedelta, or a text such as
+                ``"90s"``; at most a day, by the database's time if several machines share it.
+            slot: take it for this occurrence of a schedule: only one holder gets it, also after it was freed.
 
         Raises:
             InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.

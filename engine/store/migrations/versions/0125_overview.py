@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0125"
-down_revision = "0116"
+down_revision = "0120"
 branch_labels = None
 depends_on = None
 
