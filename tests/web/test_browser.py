@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 from tests.api.house import House
+from tests.store.bench import node_id
 
+from lodger.engine.core.execution import Finished
+from lodger.engine.effects import outcome_commit
+from lodger.engine.store.lifecycle import claims, leases, running_lines
 from lodger.engine.web import sign_in
+from lodger.sandbox.job import LogLine
+from lodger.sandbox.outcome import Outcome
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -83,6 +89,29 @@ def test_an_open_page_follows_what_happens(lodge: House, page: "sync_api.Page") 
     sync_api.expect(page.locator("main")).to_contain_text("None.")
     lodge.engine.actions.run_now("acme", "s")
     sync_api.expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: House, page: "sync_api.Page") -> None:
+    expect = sync_api.expect
+    asked = lodge.engine.actions.run_now("acme", "s")
+    context, now_us = lodge.engine.context, lodge.clock.us
+    with context.database.write() as connection:
+        lease = leases.register(context, connection, node_id("n"), "n", now_us)
+    with context.database.write() as connection:
+        (claim,) = claims.claim(context, connection, lease, 1, now_us)
+    page.goto(f"{lodge.url}/t/acme/actions/{asked.id}")
+    expect(page.locator("h1")).to_contain_text("running")
+    for number in range(40):
+        lines = (LogLine("info", f"line {number}"),)
+        with context.database.write() as connection:
+            running_lines.write(connection, [running_lines.Batch("acme", asked.id, 0, 1, number, lines)], now_us)
+    expect(page.locator(".log")).to_contain_text("line 39")
+    at_end = "log => log.scrollTop + log.clientHeight >= log.scrollHeight - 4 && log.scrollHeight > log.clientHeight"
+    assert page.locator(".log").evaluate(at_end), "it follows its end"
+    with context.database.write() as connection:
+        outcome_commit.commit(context, connection, lease, [(claim, Finished(Outcome.OK, "1"))], now_us)
+    expect(page.locator("h1")).to_contain_text("done")
+    expect(page.locator(".live")).to_have_count(0)
 
 
 def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: House, page: "sync_api.Page") -> None:
