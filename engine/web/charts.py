@@ -11,7 +11,7 @@ from lodger.engine.service.humanize import humanize_duration
 
 #: Size of a chart and the margins of its axes, in units of its view box.
 WIDTH, HEIGHT = 520, 190
-LEFT, RIGHT, TOP, BOTTOM = 58, 8, 10, 24
+LEFT, RIGHT, TOP, BOTTOM = 64, 8, 10, 24
 #: Size of the small chart of a schedule's durations.
 DOTS_WIDTH, DOTS_HEIGHT = 260, 56
 #: Minutes between two labels of the time axis.
