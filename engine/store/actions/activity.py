@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Connection, Select, bindparam, case, func, li
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.actions import actions as past
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.platform.gauges import GRACE_US
+from lodger.engine.store.queue.ready_queue import GRACE_US
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import (
     FAILED,
