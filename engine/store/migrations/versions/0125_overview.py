@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0125"
-down_revision = "0120"
+down_revision = "0122"
 branch_labels = None
 depends_on = None
 
