@@ -158,7 +158,9 @@ def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `lodger db backup` wrote.")],
     drop_unsent: Annotated[
         bool,
-        typer.Option("--drop-unsent", help="Do not send mails and webhooks that were waiting at the time of the backup."),
+        typer.Option(
+            "--drop-unsent", help="Do not send mails and webhooks that were waiting at the time of the backup."
+        ),
     ] = False,
     db: Database = None,
     as_json: AsJson = False,

@@ -98,7 +98,9 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
     unknown = set(lists["kinds"]) - {str(each) for each in AlertKind}
     if unknown or not lists["kinds"]:
         shown = repr(min(unknown)) if unknown else "nothing"
-        raise InputError("alert_kind_unknown", f"{shown} is not a kind of alert", fix=f"use one of: {', '.join(AlertKind)}")
+        raise InputError(
+            "alert_kind_unknown", f"{shown} is not a kind of alert", fix=f"use one of: {', '.join(AlertKind)}"
+        )
     if not 0 < len(lists["mail"]) + len(lists["webhooks"]) <= MAX_RECEIVERS:
         raise InputError(
             "alert_receiver_missing", f"alert rule {name!r} has no receiver, or too many",
