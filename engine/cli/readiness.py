@@ -105,7 +105,7 @@ def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
         return
     database = load(database=place.database).database
     found = inspect_database(database)
-    if found.verdict != "current":
+    if found.verdict not in {"current", "ahead"}:
         why, fix = _MIGRATION[found.verdict]
         yield Check("schema", "fail", f"{found.revision or 'none'}, wanted {found.wanted}", why, fix)
         return
