@@ -147,7 +147,7 @@ class Tracer:
             self._export(claim.action_id, start_us, _attributes(claim), "cancelled", Outcome.CANCELLED)
 
     def _export(self, action_id: str, start_us: int, about: dict[str, Any], state: str, outcome: Outcome) -> None:
-        """Export the span of a slot, whose parts may have run on several nodes."""
+        """Export the span of a slot; its attempts may have run on several nodes."""
         ok = state == "done"
         self._processor.on_end(
             ReadableSpan(
