@@ -26,7 +26,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-STATIC = {"dashboard.js": "text/javascript; charset=utf-8", "dashboard.css": "text/css; charset=utf-8"}
+STATIC = {
+    "dashboard.js": "text/javascript; charset=utf-8",
+    "dashboard.css": "text/css; charset=utf-8",
+    "charts.css": "text/css; charset=utf-8",
+}
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
 MAX_CACHED = 200
@@ -64,12 +68,14 @@ class Dashboard:
             "/tenants": tenants.tenants,
             "/schedules": schedules.schedules,
             "/actions": actions.actions,
+            "/durations": overview.durations,
             "/audit": tenants.audit,
             "/nodes": tenants.nodes,
             "/t/{tenant}": overview.overview,
             "/t/{tenant}/schedules": schedules.schedules,
             "/t/{tenant}/schedules/{schedule}": schedules.schedule,
             "/t/{tenant}/actions": actions.actions,
+            "/t/{tenant}/durations": overview.durations,
             "/t/{tenant}/actions/{action}": actions.action,
             "/t/{tenant}/scripts": scripts.scripts,
             "/t/{tenant}/scripts/{script}": scripts.script,
