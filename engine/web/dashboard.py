@@ -136,7 +136,11 @@ class Dashboard:
                 httponly=True, samesite="strict",
             )  # fmt: skip
             return answer
-        body = rendering.environment().get_template("sign_in.html").render(refused=bool(code), root=request.scope.get("root_path", ""))
+        body = (
+            rendering.environment()
+            .get_template("sign_in.html")
+            .render(refused=bool(code), root=request.scope.get("root_path", ""))
+        )
         return _html(body, 401 if code else 200)
 
 
