@@ -8,7 +8,7 @@ from functools import partial
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.server.app import Api
@@ -16,7 +16,7 @@ from lodger.engine.server.auth import cookie_name
 from lodger.engine.server.operation_call import authenticated
 from lodger.engine.server.problems import problem
 from lodger.engine.store.tenants import sessions
-from lodger.engine.web import rendering, sign_in
+from lodger.engine.web import rendering, script_api, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, overview, schedules, scripts, tenants
 
@@ -25,7 +25,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-STATIC = {"dashboard.js": "text/javascript; charset=utf-8", "dashboard.css": "text/css; charset=utf-8"}
+_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+STATIC = {
+    "dashboard.js": _SCRIPT, "dashboard.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE, "rule_builder.js": _SCRIPT,
+    "editor.js": _SCRIPT,
+}  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
 MAX_CACHED = 200
@@ -50,6 +54,7 @@ class Dashboard:
         for name, media in STATIC.items():
             public.add(f"/static/{name}")
             router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
+        router.add_route("/static/script-api.json", _script_api, include_in_schema=False)
         public.add("/sign-in")
         router.add_route("/sign-in", self._sign_in, include_in_schema=False)
         self._api.authentication.sign_in = "/sign-in"
@@ -61,10 +66,12 @@ class Dashboard:
             "/audit": tenants.audit,
             "/t/{tenant}": overview.overview,
             "/t/{tenant}/schedules": schedules.schedules,
+            "/t/{tenant}/new-schedule": schedules.new,
             "/t/{tenant}/schedules/{schedule}": schedules.schedule,
             "/t/{tenant}/actions": actions.actions,
             "/t/{tenant}/actions/{action}": actions.action,
             "/t/{tenant}/scripts": scripts.scripts,
+            "/t/{tenant}/new-script": scripts.new,
             "/t/{tenant}/scripts/{script}": scripts.script,
             "/t/{tenant}/audit": tenants.audit,
         }
@@ -147,6 +154,12 @@ class Dashboard:
 def _html(body: str, status: int = 200) -> Response:
     headers = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
     return Response(body, status, headers, "text/html; charset=utf-8")
+
+
+async def _script_api(request: Request) -> Response:
+    """Return the names, signatures and documentation of the script API, for the editor."""
+    del request
+    return JSONResponse(script_api.table(), headers={"cache-control": "private, max-age=3600"})
 
 
 def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:

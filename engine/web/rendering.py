@@ -16,6 +16,9 @@ from lodger.engine.service.humanize import humanize_duration
 FOLDER = files("lodger.engine.web")
 #: Size of a sparkline, pixels.
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
+_UNITS = (
+    (31_556_952, "year"), (2_629_746, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"),
+)  # fmt: skip
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
 
@@ -23,6 +26,21 @@ FRAME_LINES = 4
 def instant(value: datetime | None) -> str:
     """Return an instant as UTC date and time to the second; a dash for None."""
     return "–" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def relative(value: datetime | None, now: datetime) -> Markup:
+    """Return an instant in words, such as "in 3 hours", with the exact instant as title; a dash for None."""
+    if value is None:
+        return Markup("–")
+    seconds = (value - now).total_seconds()
+    size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size * 0.95), (1, "second"))
+    count = round(abs(seconds) / size)
+    words = f"{count} {unit}{'' if count == 1 else 's'}"
+    text = "now" if abs(seconds) < 1 else f"in {words}" if seconds > 0 else f"{words} ago"
+    exact = instant(value)
+    return Markup('<time datetime="{stamp}" title="{exact} UTC">{text}</time>').format(
+        stamp=value.astimezone(UTC).isoformat(), exact=exact, text=text
+    )
 
 
 def duration(milliseconds: float | None) -> str:
@@ -83,7 +101,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
-        "sparkline": sparkline,
+        "sparkline": sparkline, "relative": relative,
     }  # fmt: skip
     made.globals["frame"] = frame
     return made
