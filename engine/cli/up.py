@@ -33,28 +33,29 @@ SWITCH_S = 0.0005
 
 def up(
     role: Annotated[
-        str, typer.Option(help="Role of this process: node (runs actions), api (serves HTTP), all (both).")
+        str, typer.Option(help="Role of this process: node (runs actions), api (serves the HTTP API) or all (both).")
     ] = "all",
     expose: Annotated[
         str | None,
         typer.Option(
             metavar="MODULE:FUNCTION",
-            help="Called with the (synchronous) engine before it starts: expose tables there.",
+            help="Function that is called with the (synchronous) engine before the start and exposes tables.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The node's name, for people.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the node.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="Port of the API; 0: any. [env: LODGER_API_PORT]")
+        int | None,
+        typer.Option(min=0, max=65_535, help="Port of the HTTP API; 0: any free port. [env: LODGER_API_PORT]"),
     ] = None,
     with_parent: Annotated[
-        bool, typer.Option("--with-parent", hidden=True, help="End when standard input ends.")
+        bool, typer.Option("--with-parent", hidden=True, help="Stop when standard input ends.")
     ] = False,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the service until Ctrl-C or SIGTERM: due actions run in sandboxed workers, and the API answers."""
+    """Run the service until Ctrl-C or SIGTERM: run due actions in sandboxed workers, and serve the HTTP API."""
     if role not in ROLES:
-        raise Usage("role_unknown", f"there is no role {role!r} here", fix="--role " + " or ".join(ROLES))
+        raise Usage("role_unknown", f"there is no role {role!r}", fix="--role " + " or ".join(ROLES))
     prepare = named(expose) if expose else None
     import asyncio
 
@@ -79,11 +80,13 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
     try:
         found = getattr(import_module(module), function)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise Usage("expose_unknown", f"{place!r} is no function: {error}", fix="--expose shop.tables:expose") from None
+        raise Usage(
+            "expose_unknown", f"{place!r} is not a function: {error}", fix="--expose shop.tables:expose"
+        ) from None
     finally:
         sys.path.remove("")
     if not callable(found):
-        raise Usage("expose_unknown", f"{place!r} is no function", fix="--expose shop.tables:expose")
+        raise Usage("expose_unknown", f"{place!r} is not a function", fix="--expose shop.tables:expose")
     return found  # type: ignore[no-any-return]  # what it returns is not looked at
 
 
@@ -95,8 +98,8 @@ def _require_server() -> None:
         raise Usage(
             "extra_missing",
             f"the API needs {' and '.join(missing)}",
-            why="the base of Lodger is installed without its server",
-            fix="pip install 'lodger[server]', or run a node alone: lodger up --role node",
+            why="Lodger is installed without its extra server",
+            fix="pip install 'lodger[server]', or run only a node: lodger up --role node",
         )
 
 
@@ -184,11 +187,11 @@ class Serving:
             if self._role != "api":
                 self._serve_metrics(stack, engine)
                 node = await self._node(stack, engine)
-                self.say(f"node {node} is up on {mask_password(self._settings.database)}; Ctrl-C stops it")
+                self.say(f"node {node} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
             await stopping.wait()
             if not self._with_parent:
-                self.say("stopping: no new claims; waiting for running attempts")
+                self.say("stopping; waiting for running attempts")
 
     def say(self, text: str) -> None:
         """Write a line for people."""
@@ -210,7 +213,7 @@ class Serving:
         if self._as_json:
             write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
-        self.say(f"the API answers at {server.url}/api/v1")
+        self.say(f"the HTTP API is at {server.url}/api/v1")
         if dashboard is not None:
             self._sign_in_link(engine.inner, server.url)
 
@@ -221,7 +224,7 @@ class Serving:
         except ModuleNotFoundError as missing:
             if missing.name != "jinja2":
                 raise
-            self.say("no dashboard: pip install 'lodger[web]'")
+            self.say("the dashboard is not installed; install it with: pip install 'lodger[web]'")
             return None
         dashboard = Dashboard(server.api)
         dashboard.add()
@@ -238,7 +241,7 @@ class Serving:
             write_json({"kind": "dashboard", "url": url + path})
             sys.stdout.flush()
         else:
-            self.say(f"the dashboard, signed in once by this link for 15 minutes:\n\n    {url}{path}\n")
+            self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {url}{path}\n")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, if the settings name a port."""
@@ -290,7 +293,7 @@ class Serving:
         if self._as_json:
             write_json({"kind": "token", "role": made.token.role, "prefix": made.token.prefix, "text": made.text})
             sys.stdout.flush()
-        self.say(f"the first administrator's token, shown this once:\n\n    {made.text}\n")
+        self.say(f"token of the first administrator (shown only once):\n\n    {made.text}\n")
 
 
 def raise_descriptor_limit() -> None:

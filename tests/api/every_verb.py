@@ -9,6 +9,7 @@ from tests.api.house import ONE
 from tests.escape.commands import HELLO
 from tests.store.virtual_clock import EPOCH
 
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.records import Schedule
 from lodger.engine.sync import Engine
 
@@ -59,7 +60,9 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("scripts.versions", scripts.versions("acme", "job"))
     said("scripts.diff", scripts.diff("acme", "job", 1))
     said("scripts.rollback", scripts.rollback("acme", "job", 1))
+    said("scripts.suspend", scripts.suspend("acme", "job"))
     said("scripts.list", scripts.list("acme"))
+    said("scripts.resume", scripts.resume("acme", "job"))
     said("scripts.offered", scripts.offered())
     said("scripts.sets", scripts.sets("acme"))
     said("scripts.check", scripts.check("acme", "return 1 +"))
@@ -107,7 +110,11 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("actions.running", actions.running("acme"))
     said("actions.overdue", actions.overdue("acme", grace_s=0.5, limit=5))
     said("actions.overdue", actions.overdue())
+    with ledger.context.database.write() as connection:
+        leases.register(ledger.context, connection, ledger.context.ids.new(), "n1", ledger.context.clock.now_us())
+    said("nodes.pause", engine.nodes.pause("n1"))
     said("nodes.list", engine.nodes.list(gone=True))
+    said("nodes.resume", engine.nodes.resume("n1"))
     said("locks.take", engine.locks.take("rebuild", "me", "2m", slot=EPOCH))
     said("locks.take", engine.locks.take("rebuild", "you", 5000))
     said("locks.list", engine.locks.list())

@@ -6,7 +6,7 @@ import typer
 
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
-app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True)
+app = typer.Typer(name="db", help="Manage the ledger's database.", no_args_is_help=True)
 
 
 @app.command()
@@ -39,7 +39,7 @@ def check(db: Database = None, as_json: AsJson = False) -> None:
     if as_json:
         write_json(found)
     else:
-        say(f"{found.place}: schema {found.revision or 'none'}, wanted {found.wanted}: {found.verdict}")
+        say(f"{found.place}: schema {found.revision or 'none'}, expected {found.wanted}: {found.verdict}")
     if found.verdict != "current":
         raise typer.Exit(1)
 
@@ -47,13 +47,15 @@ def check(db: Database = None, as_json: AsJson = False) -> None:
 @app.command()
 def prepare(
     expose: Annotated[
-        str, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: exposes the platform's tables.")
+        str,
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="Function that is called with the engine and exposes the platform's tables."
+        ),
     ],
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the statements instead of running them; change nothing.")
-    ] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the statements and change nothing.")] = False,
     user: Annotated[
-        str | None, typer.Option(help="With --sql: the user that Lodger connects as, if another runs it.")
+        str | None,
+        typer.Option(help="With --sql: database user that Lodger connects as, if another user runs the statements."),
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -80,4 +82,4 @@ def prepare(
             for statement in listed:
                 say(statement + ";")
         else:
-            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to do")
+            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to change")

@@ -27,8 +27,9 @@ class Webhooks(Noun[M]):
         The result of a creation contains the secret for the receiver's signature checks, only once.
 
         Args:
-            url: http or https, at a public address and a port that the operator allows.
-            events: names, ``order.*``, ``*`` for all events of scripts; ``lodger.*`` for the engine's own.
+            url: URL with http or https, a public host, and a port that the operator allows.
+            events: names of events, such as ``order.*``; ``*`` for all events of scripts, ``lodger.*`` for those of the
+                engine.
 
         Raises:
             InputError: webhook_name_invalid, webhook_url_invalid, event_invalid, webhooks_full.

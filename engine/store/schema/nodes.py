@@ -21,6 +21,8 @@ nodes = Table(
     Column("labels", Text, nullable=False, server_default=""),
     Column("slots", Integer, nullable=False, server_default="0"),
     Column("version", String(40), nullable=False, server_default=""),
+    # None: it claims actions.
+    Column("paused_us", Us),
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
 )
 
