@@ -29,13 +29,19 @@ async function call(method, path, body) {
 }
 
 async function change(element, body) {
-  const [method, path] = element.dataset.call.split(" ");
+  // {name} in a path is a field of the form.
+  const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(body[name]));
+  const [method, path] = fill(element.dataset.call).split(" ");
+  const then = element.dataset.then && fill(element.dataset.then);
+  for (const [, name] of element.dataset.call.matchAll(/\{(\w+)\}/g)) delete body[name];
   element.setAttribute("aria-busy", "true");
   tell("");
   try {
-    await call(method, path, method === "DELETE" ? undefined : body);
-    if (element.dataset.then) location.assign(element.dataset.then);
-    else { tell("Done."); await refresh(true); }
+    const value = await call(method, path, method === "DELETE" ? undefined : body);
+    if (then) { location.assign(then); return; }
+    tell("Done.");
+    await refresh(true);
+    if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
   } catch (error) {
     tell(error.message, true);
   } finally {
@@ -73,13 +79,45 @@ document.addEventListener("submit", async (event) => {
     }
   } else if (form.dataset.call) {
     event.preventDefault();
-    const body = {};
-    for (const [name, value] of new FormData(form)) if (value !== "") body[name] = value;
+    const body = bodyOf(form);
     await change(form, body);
   }
 });
 
+// The JSON body of a form: empty fields are left out, data-list is a list of words, data-nest puts all fields into an object.
+function bodyOf(form) {
+  const fields = {};
+  for (const field of form.elements) {
+    if (!field.name || (field.value === "" && !("list" in field.dataset))) continue;
+    if ("list" in field.dataset) fields[field.name] = field.value.split(/[\s,]+/).filter(Boolean);
+    else if (field.type === "checkbox") fields[field.name] = field.checked;
+    else if (field.type === "number") fields[field.name] = Number(field.value);
+    else if (field.type === "datetime-local") fields[field.name] = new Date(field.value + "Z").toISOString();
+    else fields[field.name] = field.value;
+  }
+  return form.dataset.nest ? { [form.dataset.nest]: fields } : fields;
+}
+
+// A secret that no page shows again.
+function showOnce(text) {
+  const shown = document.createElement("code");
+  shown.textContent = text;
+  shown.tabIndex = 0;
+  notice.replaceChildren("Copy it now, it is not shown again: ", shown);
+  shown.focus();
+}
+
 // Open pages refresh their content; a part with data-keep stays while it has the focus.
+
+const FOCUSABLE = "a, button, summary, input, select, textarea";
+
+// On a narrow screen each row is a block, and each cell says its column.
+function nameCells() {
+  for (const table of document.querySelectorAll("main table")) {
+    const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
+    for (const row of table.tBodies[0]?.rows || []) [...row.cells].forEach((cell, at) => { if (names[at]) cell.dataset.label = names[at]; });
+  }
+}
 
 async function refresh(once) {
   const main = document.getElementById("main");
@@ -91,6 +129,8 @@ async function refresh(once) {
   if (!next) return;
   const open = [...main.querySelectorAll("details")].map((each) => each.open);
   const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
+  const key = (each) => [each.tagName, each.id, each.getAttribute("href"), each.dataset.call, each.name, each.textContent].join(" ");
+  const focused = main.contains(document.activeElement) && document.activeElement !== main ? key(document.activeElement) : null;
   if (!once) {
     for (const old of main.querySelectorAll("[data-stay]")) {
       const fresh = next.querySelector(`[data-stay="${old.dataset.stay}"]`);
@@ -98,8 +138,10 @@ async function refresh(once) {
     }
   }
   main.replaceChildren(...next.childNodes);
+  nameCells();
   main.querySelectorAll("details").forEach((each, at) => { each.open = open[at] || false; });
   if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
+  if (focused) ([...main.querySelectorAll(FOCUSABLE)].find((each) => key(each) === focused) || main).focus({ preventScroll: true });
   if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
   else delete main.dataset.refresh;
   document.dispatchEvent(new Event("refreshed"));
@@ -115,4 +157,5 @@ async function keepFresh() {
   }
 }
 
+nameCells();
 keepFresh();
