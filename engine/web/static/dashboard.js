@@ -28,6 +28,12 @@ async function call(method, path, body) {
   return value;
 }
 
+// Goes to a page that the server renders anew, so that it shows the change.
+async function go(path) {
+  await fetch(path, { headers: { Accept: "text/html", "Cache-Control": "no-cache" } });
+  location.assign(path);
+}
+
 async function change(element, body) {
   // {name} in a path is a field of the form.
   const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(body[name]));
@@ -38,7 +44,7 @@ async function change(element, body) {
   tell("");
   try {
     const value = await call(method, path, method === "DELETE" ? undefined : body);
-    if (then) { location.assign(then); return; }
+    if (then) { await go(then); return; }
     tell("Done.");
     await refresh(true);
     if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);

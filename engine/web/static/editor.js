@@ -440,7 +440,7 @@ document.addEventListener("submit", async (event) => {
     const made = await call("PUT", form.dataset.scriptForm + (isNew ? encodeURIComponent(name) : ""), body);
     editor.stored = true;
     if (made.unchecked) alert(`Stored without a check: ${made.unchecked}`);
-    location.assign(form.dataset.then + (isNew ? encodeURIComponent(made.name) : ""));
+    await go(form.dataset.then + (isNew ? encodeURIComponent(made.name) : ""));
   } catch (error) {
     problemAt(place, error.message);
   }

@@ -269,7 +269,7 @@ document.addEventListener("submit", async (event) => {
     }
     if (form.dataset.revision) body.revision = Number(form.dataset.revision);
     const made = await call(method, path, body);
-    if (form.dataset.then) location.assign(form.dataset.then + encodeURIComponent(made.name));
+    if (form.dataset.then) await go(form.dataset.then + encodeURIComponent(made.name));
     else { await refresh(true); tell("Saved."); }
   } catch (error) {
     if (Number.isInteger(error.problem?.rule) || Number.isInteger(error.problem?.index)) builder.problem(error, body);
