@@ -72,6 +72,7 @@ NOUNS = {
     "collection": "List collections of documents, and manage their indexes.",
     "secret": "Manage secrets, which scripts send in headers of requests.",
     "webhook": "Manage webhooks: URLs that receive a tenant's events.",
+    "alert": "Manage alert rules: messages to people about failing, late or silent schedules.",
     "script": "Manage scripts and their versions.",
     "schedule": "Manage schedules: when a script runs, and under which policies.",
     "action": "Manage actions: past, running and waiting runs of scripts.",

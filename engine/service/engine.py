@@ -25,6 +25,7 @@ from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.hooks import Hook, Hooks
 from lodger.engine.service.nouns.actions import Actions
+from lodger.engine.service.nouns.alerts import Alerts
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.collections import Collections
 from lodger.engine.service.nouns.grants import Grants
@@ -71,6 +72,7 @@ class Engine(Nouns[Sync]):
         self.vault = Vault(Keyring(context.settings.secret_keys))
         self.secrets = Secrets(context, self.changed, self.vault)
         self.webhooks = Webhooks(context, self.changed, self.vault)
+        self.alerts = Alerts(context, self.changed)
         self.scripts = Scripts(
             context,
             self.changed,

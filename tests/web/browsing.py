@@ -1,4 +1,4 @@
-"""Pages of a real Chromium, whose complaints fail the test."""
+"""Pages of a real Chromium; errors of their scripts and violations of their policy fail the test."""
 
 import shutil
 from collections.abc import Iterator

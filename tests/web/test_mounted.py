@@ -81,17 +81,17 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 
 
 def test_a_browser_without_the_platforms_cookie_is_sent_to_its_sign_in_page(platform: Platform) -> None:
-    with platform.client() as stranger:
-        answer = stranger.get("/schedules", headers={"accept": "text/html"})
+    with platform.client() as visitor:
+        answer = visitor.get("/schedules", headers={"accept": "text/html"})
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
-        refused = stranger.get("/api/v1/tenants")
+        refused = visitor.get("/api/v1/tenants")
         assert (refused.status_code, refused.json()["code"]) == (401, "not_signed_in")
-        assert stranger.get("/static/dashboard.js").status_code == 200
-        assert stranger.get("/healthz").status_code == 200
+        assert visitor.get("/static/dashboard.js").status_code == 200
+        assert visitor.get("/healthz").status_code == 200
         token = platform.engine.tokens.create("t", "admin").text
         shown = {"authorization": f"Bearer {token}"}
-        assert stranger.get("/api/v1/tenants", headers=shown).status_code == 401, "tokens are replaced"
-        assert stranger.post("/api/v1/session", json={"token": token}).status_code == 404, "sessions are replaced"
+        assert visitor.get("/api/v1/tenants", headers=shown).status_code == 401, "tokens are replaced"
+        assert visitor.post("/api/v1/session", json={"token": token}).status_code == 404, "sessions are replaced"
 
 
 def test_a_change_comes_from_the_platforms_own_pages_with_the_header(platform: Platform) -> None:

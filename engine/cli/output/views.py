@@ -139,6 +139,14 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
     ),
     "Webhook": (("webhook", "name"), ("url", "url"), ("events", _words("events")), ("state", "state")),
+    "AlertRule": (
+        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", _words("kinds")),
+        ("receivers", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
+    ),
+    "Alert": (
+        ("raised", _when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
+        ("over", _when("closed_at")), ("sent", _when("sent_at")),
+    ),
     "CollectionInfo": (
         ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),

@@ -58,7 +58,7 @@ class Caller:
 
     @classmethod
     def user(cls, name: str, role: Role | str, tenant_id: str | None = None) -> "Caller":
-        """Return a user whom the platform has authenticated itself.
+        """Return the caller for a user that the platform has authenticated itself.
 
         Args:
             name: unique name, such as an e-mail address, which the audit log shows.
