@@ -1,4 +1,4 @@
-"""Known errors of the engines inside the sandbox: a list that ships with Lodger, compared with what is installed. For the parent process."""
+"""Known errors of the engines inside the sandbox: a list that ships with Lodger, compared with what is installed. For the parent."""
 
 import re
 import tomllib
@@ -93,8 +93,8 @@ def page() -> str:
     lines = [
         "# Known errors of the pinned engines",
         "",
-        f"This page lists known errors of the engines inside the sandbox, for operators and security reviewers. Compared with the upstream "
-        f"advisories on {checked()}. `lodger doctor` compares the installed engines with this list.",
+        "This page lists known errors of the engines inside the sandbox, for operators and security reviewers. `lodger doctor` compares",
+        f"the installed engines with this list, which was compared with the upstream advisories on {checked()}.",
         "",
         "| engine | package | version | open |",
         "|---|---|---|---|",
@@ -110,4 +110,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(), end="")  # noqa: T201 - a command
