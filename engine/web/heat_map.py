@@ -36,21 +36,23 @@ class Grid:
 
 def past(days: Sequence[PastDay]) -> Grid:
     """Return the grid of past days, coloured by the share of failures, then by the number of actions."""
-    most = max((sum(each.actions.values()) for each in days), default=0)
-    return _grid([_past_cell(each, most) for each in days], today=len(days) - 1)
+    largest = max((sum(each.actions.values()) for each in days), default=0)
+    return _grid([_past_cell(each, largest) for each in days], today=len(days) - 1)
 
 
 def coming(days: Sequence[ComingDay]) -> Grid:
     """Return the grid of coming days, coloured by the number of slots."""
-    most = max((each.slots for each in days), default=0)
+    largest = max((each.slots for each in days), default=0)
     cells = [
-        Cell(each.day, f"slots-{_strength(each.slots, most)}" if each.slots else "none", _counted(each.slots, "slot"))
+        Cell(
+            each.day, f"slots-{_strength(each.slots, largest)}" if each.slots else "none", _counted(each.slots, "slot")
+        )
         for each in days
     ]
     return _grid(cells, today=0)
 
 
-def _past_cell(day: PastDay, most: int) -> Cell:
+def _past_cell(day: PastDay, largest: int) -> Cell:
     done, failed = day.actions.get("done", 0), day.actions.get("failed", 0)
     missed = sum(count for state, count in day.actions.items() if state not in ("done", "failed"))
     words = [f"{count} {state}" for state, count in day.actions.items()]
@@ -59,13 +61,13 @@ def _past_cell(day: PastDay, most: int) -> Cell:
     if failed:
         return Cell(day.day, "failed-2" if failed >= done else "failed-1", text, "!")
     if done:
-        return Cell(day.day, f"done-{_strength(done, most)}", text)
+        return Cell(day.day, f"done-{_strength(done, largest)}", text)
     return Cell(day.day, "gap" if missed or day.gaps else "none", text)
 
 
-def _strength(count: int, most: int) -> int:
+def _strength(count: int, largest: int) -> int:
     """Return 1 to 3, the third of the largest count that a count lies in."""
-    return min(3, 1 + 3 * count // max(1, most + 1))
+    return min(3, 1 + 3 * count // max(1, largest + 1))
 
 
 def _counted(count: int, word: str) -> str:

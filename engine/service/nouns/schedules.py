@@ -38,7 +38,7 @@ SchedulePage = Page[Schedule]
 RevisionPage = Page[ScheduleRevision]
 RecentList = list[RecentRuns]
 
-#: Days of a calendar: at most two years.
+#: Maximum number of days of a calendar: two years.
 MAX_DAYS = 731
 #: States of an existing schedule.
 STATES = ("armed", "paused", "suspended", "ended")
@@ -381,11 +381,11 @@ class Schedules(Previews[M]):
             schedule_ids: ids of up to 100 schedules.
             runs: maximum number of runs of each, 1 to 50.
         """
-        most = max(1, min(runs, run_history.MAX_RUNS))
+        maximum = max(1, min(runs, run_history.MAX_RUNS))
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
-            return run_history.recent(connection, tenant_id, tuple(schedule_ids), most)
+            return run_history.recent(connection, tenant_id, tuple(schedule_ids), maximum)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/calendar", Role.VIEWER)
     def calendar(self, tenant_id: str, schedule: str, *, back: int = 84, ahead: int = 35) -> Calendar:
