@@ -133,7 +133,8 @@ async function refresh(once) {
   if (answer.redirected) { location.assign(root + "/sign-in"); return; }
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
   if (!next) return;
-  const open = [...main.querySelectorAll("details")].map((each) => each.open);
+  const title = (each) => (each.closest("tr") || each).textContent;
+  const open = new Map([...main.querySelectorAll("details")].map((each) => [title(each), each.open]));
   const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
   const key = (each) => [each.tagName, each.id, each.getAttribute("href"), each.dataset.call, each.name, each.textContent].join(" ");
   const focused = main.contains(document.activeElement) && document.activeElement !== main ? key(document.activeElement) : null;
@@ -145,7 +146,7 @@ async function refresh(once) {
   }
   main.replaceChildren(...next.childNodes);
   nameCells();
-  main.querySelectorAll("details").forEach((each, at) => { each.open = open[at] || false; });
+  for (const each of main.querySelectorAll("details")) each.open = open.get(title(each)) ?? each.open;
   if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
   if (focused) ([...main.querySelectorAll(FOCUSABLE)].find((each) => key(each) === focused) || main).focus({ preventScroll: true });
   if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
