@@ -8,7 +8,7 @@ from functools import partial
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from lodger.engine.core.access.roles import Role
@@ -17,7 +17,7 @@ from lodger.engine.server.auth import cookie_name
 from lodger.engine.server.operation_call import authenticated
 from lodger.engine.server.problems import problem
 from lodger.engine.store.tenants import sessions
-from lodger.engine.web import rendering, script_api, sign_in
+from lodger.engine.web import rendering, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, overview, schedules, scripts, tenants
 
@@ -29,7 +29,7 @@ POLICY = (
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
     "dashboard.js": _SCRIPT, "dashboard.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE, "rule_builder.js": _SCRIPT,
-    "editor.js": _SCRIPT,
+    "editor.js": _SCRIPT, "script-api.json": "application/json",
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
@@ -57,7 +57,6 @@ class Dashboard:
         for name, media in STATIC.items():
             public.add(f"/static/{name}")
             router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
-        router.add_route("/static/script-api.json", _script_api, include_in_schema=False)
         if self._api.authentication.by_platform is None:
             public.add("/sign-in")
             router.add_route("/sign-in", self._sign_in, include_in_schema=False)
@@ -168,12 +167,6 @@ def _root(scope: Scope) -> str:
 def _html(body: str, status: int = 200) -> Response:
     headers = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
     return Response(body, status, headers, "text/html; charset=utf-8")
-
-
-async def _script_api(request: Request) -> Response:
-    """Return the names, signatures and documentation of the script API, for the editor."""
-    del request
-    return JSONResponse(script_api.table(), headers={"cache-control": "private, max-age=3600"})
 
 
 def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:

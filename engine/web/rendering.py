@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service.humanize import humanize_duration
+from lodger.engine.web import script_api
 from lodger.engine.web.field_changes import field_changes
 
 FOLDER = files("lodger.engine.web")
@@ -110,5 +111,7 @@ def environment() -> Environment:
 
 @cache
 def static(name: str) -> bytes:
-    """Return the content of a static file."""
+    """Return the content of a static file, or the table of the script API for the editor."""
+    if name == "script-api.json":
+        return json.dumps(script_api.table()).encode()
     return (FOLDER / "static" / name).read_bytes()

@@ -1,5 +1,6 @@
 """Pages of scripts."""
 
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Versions that are listed and can be chosen.
@@ -21,7 +22,8 @@ async def scripts(reader: Reader) -> tuple[str, Values]:
 
 async def new(reader: Reader) -> tuple[str, Values]:
     """Return the page on which a script is created."""
-    return "new_script.html", {"modules": {"main.js": EXAMPLE}, "now": reader.now}
+    sets = await reader.ask("scripts.sets", **reader.tenant)
+    return "new_script.html", {"modules": {"main.js": EXAMPLE}, "sets": to_jsonable(sets)}
 
 
 async def script(reader: Reader) -> tuple[str, Values]:
@@ -39,6 +41,7 @@ async def script(reader: Reader) -> tuple[str, Values]:
         "versions": versions,
         "latest": versions[0].version if versions else version.version,
         "diff": diff,
+        "sets": to_jsonable(await reader.ask("scripts.sets", **tenant)),
         "now": reader.now,
     }
 

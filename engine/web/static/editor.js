@@ -140,7 +140,6 @@ class Editor {
     this.root = root;
     for (const name of ["source", "gutter", "marks", "suggestions", "tip", "tabs", "signature"]) this[name] = root.querySelector(`[data-${name}]`);
     this.checked = root.querySelector("[data-check-of]");
-    this.readonly = "readonly" in root.dataset;
     this.modules = new Map(Object.entries(JSON.parse(root.dataset.modules)).sort(([one], [two]) => (two === "main.js") - (one === "main.js") || one.localeCompare(two)));
     this.problem = null;
     this.leaves = false;
@@ -151,11 +150,8 @@ class Editor {
   }
 
   async load() {
-    const [api, sets] = await Promise.all([
-      fetch(document.documentElement.dataset.root + "/static/script-api.json").then((answer) => answer.json()),
-      call("GET", this.root.dataset.sets).catch(() => []),
-    ]);
-    this.meaning = new Meaning(api, sets);
+    const answer = await fetch(document.documentElement.dataset.root + "/static/script-api.json");
+    this.meaning = new Meaning(await answer.json(), JSON.parse(this.root.dataset.sets));
     this.root.dataset.ready = "";
   }
 
@@ -182,8 +178,8 @@ class Editor {
       this.open(files.at((files.indexOf(this.file) + step) % files.length));
       this.tabs.querySelector("[aria-selected=true]").focus();
     });
-    this.root.querySelector("[data-add-file]")?.addEventListener("click", () => this.addFile());
-    this.root.querySelector("[data-remove-file]")?.addEventListener("click", () => this.removeFile());
+    this.root.querySelector("[data-add-file]").addEventListener("click", () => this.addFile());
+    this.root.querySelector("[data-remove-file]").addEventListener("click", () => this.removeFile());
     this.check = whenQuiet(() => this.checkSource(), 400);
     window.addEventListener("beforeunload", (event) => { if (this.dirty && !this.stored) event.preventDefault(); });
   }
@@ -203,8 +199,7 @@ class Editor {
       tab.tabIndex = each === file ? 0 : -1;
       return tab;
     }));
-    const remove = this.root.querySelector("[data-remove-file]");
-    if (remove) remove.hidden = file === "main.js";
+    this.root.querySelector("[data-remove-file]").hidden = file === "main.js";
     this.closeList();
     this.draw();
   }
@@ -339,7 +334,7 @@ class Editor {
 
   complete(asked) {
     const place = this.source.selectionStart, before = this.source.value.slice(0, place);
-    const found = !this.readonly && this.meaning?.completions(before);
+    const found = this.meaning?.completions(before);
     const typed = found ? before.slice(found.from) : "";
     const wanted = found && (asked || before[found.from - 1] === "." || typed.length > 1);
     if (!wanted || !found.entries.length || (found.entries.length === 1 && found.entries[0].name === typed)) { this.closeList(); return; }
@@ -389,8 +384,8 @@ class Editor {
     else if (list && plain && (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey))) this.take(this.chosen);
     else if (event.key === "Escape") { if (list) this.closeList(); else this.leaves = true; }
     else if (event.key === " " && event.ctrlKey) this.complete(true);
-    else if (event.key === "Tab" && plain && !this.leaves && !this.readonly) this.indent(event.shiftKey);
-    else if (event.key === "Enter" && plain && !this.readonly) this.newLine();
+    else if (event.key === "Tab" && plain && !this.leaves) this.indent(event.shiftKey);
+    else if (event.key === "Enter" && plain) this.newLine();
     else mine = false;
     if (event.key !== "Escape" && event.key !== "Shift") this.leaves = false;
     if (mine) event.preventDefault();
@@ -419,7 +414,7 @@ class Editor {
 
 const area = document.querySelector("[data-editor]");
 const editor = area && new Editor(area);
-if (editor && !editor.readonly) {
+if (editor) {
   window.editedSource = () => editor.value();
   window.markLine = (file, line) => editor.mark(file, line);
 }
