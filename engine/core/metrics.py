@@ -65,6 +65,12 @@ METRICS: tuple[MetricSpec, ...] = (
         "gauge",
         "fraction of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
     ),
+    MetricSpec(
+        "lodger_wall_active",
+        "gauge",
+        "1 if the wall is active around the workers of a node of this process, else 0",
+        ("wall",),
+    ),
     MetricSpec("lodger_loop_lag_seconds", "gauge", "delay of a node's event loop when last measured"),
     MetricSpec(
         "lodger_feed_held_seconds",

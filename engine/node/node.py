@@ -67,6 +67,7 @@ class Node:
         self.attempts = RunningAttempts()
         scripts = executor or SandboxExecutor.of(host)
         self._side = scripts.side if isinstance(scripts, SandboxExecutor) else None
+        self._walls = scripts.walls if isinstance(scripts, SandboxExecutor) else dict
         self._executor = ByKind({
             "script": scripts,
             "ping": PingExecutor(self._side or HostSide.of(host), owned=self._side is None),
@@ -125,8 +126,9 @@ class Node:
         self.adoption = Adoption(context)
         self.services: list[Service] = [
             self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
-            Retention(context), self.sealed_commits, self.cancelled_usage, Monitor(context, self.attempts, host.process_metrics),
-            self.change_feed, self.adoption, Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
+            Retention(context), self.sealed_commits, self.cancelled_usage,
+            Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed, self.adoption,
+            Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))

@@ -28,8 +28,8 @@ POLICY = (
 )
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
-    "dashboard.js": _SCRIPT, "dashboard.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE, "rule_builder.js": _SCRIPT,
-    "editor.js": _SCRIPT, "script-api.json": "application/json",
+    "dashboard.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE,
+    "rule_builder.js": _SCRIPT, "editor.js": _SCRIPT, "script-api.json": "application/json",
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
@@ -68,6 +68,7 @@ class Dashboard:
             "/tenants": tenants.tenants,
             "/schedules": schedules.schedules,
             "/actions": actions.actions,
+            "/durations": overview.durations,
             "/audit": tenants.audit,
             "/nodes": tenants.nodes,
             "/t/{tenant}": overview.overview,
@@ -75,6 +76,7 @@ class Dashboard:
             "/t/{tenant}/new-schedule": schedules.new,
             "/t/{tenant}/schedules/{schedule}": schedules.schedule,
             "/t/{tenant}/actions": actions.actions,
+            "/t/{tenant}/durations": overview.durations,
             "/t/{tenant}/actions/{action}": actions.action,
             "/t/{tenant}/scripts": scripts.scripts,
             "/t/{tenant}/new-script": scripts.new,

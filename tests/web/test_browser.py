@@ -5,10 +5,16 @@ from itertools import chain
 
 import pytest
 from tests.api.house import House, house
+from tests.store.bench import node_id
 from tests.web.browsing import Browser, Page, opened
 
+from lodger.engine.core.execution import Finished
+from lodger.engine.effects import outcome_commit
+from lodger.engine.store.lifecycle import claims, leases, running_lines
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import Dashboard
+from lodger.sandbox.job import LogLine
+from lodger.sandbox.outcome import Outcome
 
 expect = pytest.importorskip(
     "playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed"
@@ -203,3 +209,26 @@ def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: House, 
     assert {"tenants.create", "tenants.edit", "grants.give", "grants.take", "tokens.create", "tokens.revoke"} <= {
         each.verb for each in engine.audit.list("fresh")
     }
+
+
+def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: House, page: Page) -> None:
+    lodge.furnish("logged")
+    asked = lodge.engine.actions.run_now("logged", "s")
+    context, now_us = lodge.engine.context, lodge.clock.us
+    with context.database.write() as connection:
+        lease = leases.register(context, connection, node_id("n"), "n", now_us)
+    with context.database.write() as connection:
+        taken = claims.claim(context, connection, lease, 50, now_us)
+    page.goto(f"{lodge.url}/t/logged/actions/{asked.id}")
+    expect(page.locator("h1")).to_contain_text("running")
+    for number in range(40):
+        lines = (LogLine("info", f"line {number}"),)
+        with context.database.write() as connection:
+            running_lines.write(connection, [running_lines.Batch("logged", asked.id, 0, 1, number, lines)], now_us)
+    expect(page.locator(".log")).to_contain_text("line 39")
+    at_end = "log => log.scrollTop + log.clientHeight >= log.scrollHeight - 4 && log.scrollHeight > log.clientHeight"
+    assert page.locator(".log").evaluate(at_end), "it follows its end"
+    with context.database.write() as connection:
+        outcome_commit.commit(context, connection, lease, [(each, Finished(Outcome.OK, "1")) for each in taken], now_us)
+    expect(page.locator("h1")).to_contain_text("done")
+    expect(page.locator(".live")).to_have_count(0)

@@ -17,9 +17,9 @@ from lodger.sandbox.job import ScriptError
 from lodger.stdlib.calls import CALLS
 
 SignIn = Callable[..., httpx2.Client]
-OF_PLATFORM = ("/", "/tenants", "/schedules", "/actions", "/audit")
+OF_PLATFORM = ("/", "/tenants", "/schedules", "/actions", "/durations", "/audit")
 OF_TENANT = (
-    "", "/schedules", "/schedules/s", "/new-schedule", "/actions", "/scripts", "/scripts/job", "/new-script", "/audit",
+    "", "/schedules", "/schedules/s", "/new-schedule", "/actions", "/durations", "/scripts", "/scripts/job", "/new-script", "/audit",
 )  # fmt: skip
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 

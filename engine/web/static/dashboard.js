@@ -138,6 +138,8 @@ async function refresh(once) {
   const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
   const key = (each) => [each.tagName, each.id, each.getAttribute("href"), each.dataset.call, each.name, each.textContent].join(" ");
   const focused = main.contains(document.activeElement) && document.activeElement !== main ? key(document.activeElement) : null;
+  const log = main.querySelector(".log");
+  const top = log && log.scrollTop + log.clientHeight < log.scrollHeight - 4 ? log.scrollTop : 1e9;
   if (!once) {
     for (const old of main.querySelectorAll("[data-stay]")) {
       const fresh = next.querySelector(`[data-stay="${old.dataset.stay}"]`);
@@ -146,6 +148,8 @@ async function refresh(once) {
   }
   main.replaceChildren(...next.childNodes);
   nameCells();
+  // A log that is read at its end follows, another stays where it is.
+  main.querySelector(".log")?.scrollTo(0, top);
   for (const each of main.querySelectorAll("details")) each.open = open.get(title(each)) ?? each.open;
   if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
   if (focused) ([...main.querySelectorAll(FOCUSABLE)].find((each) => key(each) === focused) || main).focus({ preventScroll: true });
