@@ -13,6 +13,7 @@ from tests.api.test_live import worked
 
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import POLICY, STATIC
+from lodger.engine.web.field_changes import FieldChange, field_changes
 from lodger.sandbox.job import ScriptError
 from lodger.stdlib.calls import CALLS
 
@@ -197,3 +198,16 @@ def test_many_open_pages_are_rendered_once(lodge: House, signed_in: SignIn) -> N
     assert {each.status_code for each in answers} == {200}
     # As many rounds as the answers took seconds, and not one for each.
     assert len(asked) < 30 * alone
+
+
+def test_the_audit_log_shows_each_changed_field_before_and_after(lodge: House, signed_in: SignIn) -> None:
+    lodge.engine.tenants.edit("acme", limits={"runs_per_day": 5, "cpu_ms": 100})
+    lodge.engine.tenants.edit("acme", limits={"runs_per_day": 7})
+    (latest, *_) = lodge.engine.audit.list("acme", verb="tenants.edit")
+    assert field_changes(latest.before, latest.after) == [
+        FieldChange("limits.cpu_ms", "100", None),
+        FieldChange("limits.runs_per_day", "5", "7"),
+    ]
+    text = signed_in("viewer", "acme").get("/t/acme/audit").text
+    assert "<dt>limits.runs_per_day</dt><dd><del>5</del> <ins>7</ins></dd>" in text
+    assert field_changes(None, {"name": "n", "note": None, "labels": []}) == [FieldChange("name", None, "n")]
