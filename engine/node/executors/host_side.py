@@ -111,7 +111,7 @@ class HostSide:
             claim,
             self._read,
             self._datasets,
-            now_us=self.clock.now_us(),
+            now_us=self.clock.now_us() if claim.pretended_us is None else claim.pretended_us,
             budgets=self._budgets,
             people=self._people,
             on_log=self._on_log,

@@ -16,7 +16,7 @@ from lodger.engine.store import pages, short_ids, signing_keys
 from lodger.engine.store.actions import actions, activity, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
-from lodger.engine.store.actions.backfills import Backfill
+from lodger.engine.store.actions.backfills import Backfill, BackfillPreview
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
@@ -209,6 +209,17 @@ class Actions(Noun[M]):
             made = backfills.backfill(self.context, change.connection, tenant_id, schedule, begin, until, self._now_us)
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
+
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill-preview", Role.VIEWER, reads=True)
+    def backfill_preview(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> BackfillPreview:
+        """Count the slots in [start, end) that a backfill would run now. Nothing is stored.
+
+        Raises:
+            InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
+        """
+        begin, until = to_us(_instant(start)), to_us(_instant(end))
+        with self.context.database.read() as connection:
+            return backfills.preview(self.context, connection, tenant_id, schedule, begin, until, self._now_us)
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/replay", Role.EDITOR, status=201, everywhere=True)
     def replay(
