@@ -55,6 +55,7 @@ def _everywhere(
 COMMANDS = {
     "demo": ("commands.demo", "demo"),
     "up": ("up", "up"),
+    "top": ("top", "top"),
     "exec": ("commands.exec", "execute"),
     "next": ("next", "next_slots"),
     "init": ("commands.init", "init"),
@@ -72,6 +73,7 @@ NOUNS = {
     "collection": "List collections of documents, and manage their indexes.",
     "secret": "Manage secrets, which scripts send in headers of requests.",
     "webhook": "Manage webhooks: URLs that receive a tenant's events.",
+    "alert": "Manage alert rules: messages to people about failing, late or silent schedules.",
     "script": "Manage scripts and their versions.",
     "schedule": "Manage schedules: when a script runs, and under which policies.",
     "action": "Manage actions: past, running and waiting runs of scripts.",

@@ -34,6 +34,7 @@ NOTHING = "none"
 #: What the command line calls a parameter.
 CALLED = {
     "rules": "rule", "exclusions": "exclude", "grants": "grant", "labels": "label", "hosts": "host", "events": "event",
+    "kinds": "kind", "webhooks": "webhook",
     "tenant_id": "tenant", "action_id": "action", "n": "slots",
 }  # fmt: skip
 #: Help of parameters that an operation's docstring does not explain.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lodger.engine.cli import dashboard_link
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
@@ -18,15 +19,16 @@ if TYPE_CHECKING:
     from lodger.engine import sync
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.core.events import Event
-    from lodger.engine.server.server import Server
     from lodger.engine.service.async_engine import Engine
-    from lodger.engine.web.dashboard import Dashboard
 
 #: Open files of the service: workers of 64 cores, their requests and a thousand clients take less.
 MAX_DESCRIPTORS = 65_536
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
+#: Errors at the start that end without this process: for the schema it waits as long as that takes.
+SCHEMA = frozenset({"database_behind", "database_newer"})
+WAITED = SCHEMA | {"database_unreachable", "database_busy"}
 #: Seconds that a thread of the API's process computes before another one may; Python's default is ten times as long.
 SWITCH_S = 0.0005
 
@@ -125,6 +127,8 @@ class Serving:
         self._with_parent = with_parent
         self._as_json = as_json
         self._up = False
+        #: Code of the error that it waits for and has reported.
+        self._said = ""
 
     async def run(self) -> None:
         """Serve until stopped. Waits for a database that cannot be reached yet, as long as the settings say.
@@ -141,19 +145,25 @@ class Serving:
             try:
                 return await self._serve()
             except Unavailable as error:
-                left_s = end_s - clock.elapsed_s()
+                # An upgrade in another process decides how long: the schema is too old or too new, or just being changed.
+                left_s = None if error.code in SCHEMA else end_s - clock.elapsed_s()
                 # What is up does not end because its database does: its services wait by themselves, each in its way.
-                if self._up or error.code != "database_unreachable" or left_s <= 0:
+                if self._up or error.code not in WAITED or (left_s is not None and left_s <= 0):
                     raise
                 self._waits(error, left_s)
-                await clock.sleep(min(backoff_s, left_s))
+                await clock.sleep(backoff_s if left_s is None else min(backoff_s, left_s))
                 backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
 
-    def _waits(self, error: "Unavailable", left_s: float) -> None:
+    def _waits(self, error: "Unavailable", left_s: float | None) -> None:
         if self._as_json:
-            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": round(left_s, 3)})
+            left = None if left_s is None else round(left_s, 3)
+            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
             sys.stdout.flush()
-        self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
+        if left_s is not None:
+            self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
+        elif error.code != self._said:
+            self.say(f"{error.what} ({error.why}); waiting. To go on: {error.fix}")
+        self._said = error.code
 
     async def _serve(self) -> None:
         import asyncio
@@ -206,7 +216,8 @@ class Serving:
         # Parsing of large bodies in threads holds up the event loop's turns, of which each answer needs several.
         sys.setswitchinterval(SWITCH_S)
         server = Server(engine.inner)
-        dashboard = self._dashboard(server)
+        if not (has_dashboard := dashboard_link.add_dashboard(server.api)):
+            self.say(dashboard_link.MISSING)
         await server.start()
         stack.push_async_callback(server.stop)
         ready()
@@ -214,34 +225,19 @@ class Serving:
             write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
         self.say(f"the HTTP API is at {server.url}/api/v1")
-        if dashboard is not None:
+        if has_dashboard:
             self._sign_in_link(engine.inner, server.url)
-
-    def _dashboard(self, server: "Server") -> "Dashboard | None":
-        """Add the dashboard to the server, if its extra is installed."""
-        try:
-            from lodger.engine.web.dashboard import Dashboard
-        except ModuleNotFoundError as missing:
-            if missing.name != "jinja2":
-                raise
-            self.say("the dashboard is not installed; install it with: pip install 'lodger[web]'")
-            return None
-        dashboard = Dashboard(server.api)
-        dashboard.add()
-        return dashboard
 
     def _sign_in_link(self, engine: "sync.Engine", url: str) -> None:
         """Write the dashboard's address with a link that signs in once."""
-        from lodger.engine.web import sign_in
-
-        path = sign_in.link(engine)
-        if path is None:
+        link = dashboard_link.link(engine, url)
+        if link is None:
             self.say(f"the dashboard is at {url}/")
         elif self._as_json:
-            write_json({"kind": "dashboard", "url": url + path})
+            write_json({"kind": "dashboard", "url": link})
             sys.stdout.flush()
         else:
-            self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {url}{path}\n")
+            self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {link}\n")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, if the settings name a port."""

@@ -49,6 +49,7 @@ METRICS: tuple[MetricSpec, ...] = (
     MetricSpec("lodger_expired_total", "counter", "actions that this process marked as expired"),
     MetricSpec("lodger_slow_total", "counter", "runs that took much longer than usual for their schedule"),
     MetricSpec("lodger_slowdowns_total", "counter", "schedules with runs that have become slower", ("onset",)),
+    MetricSpec("lodger_alerts_total", "counter", "alerts that nodes of this process raised", ("kind",)),
     MetricSpec(
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were retried", ("service",)
     ),
@@ -63,6 +64,12 @@ METRICS: tuple[MetricSpec, ...] = (
         "lodger_node_saturation",
         "gauge",
         "fraction of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
+    ),
+    MetricSpec(
+        "lodger_wall_active",
+        "gauge",
+        "1 if the wall is active around the workers of a node of this process, else 0",
+        ("wall",),
     ),
     MetricSpec("lodger_loop_lag_seconds", "gauge", "delay of a node's event loop when last measured"),
     MetricSpec(

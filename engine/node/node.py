@@ -21,6 +21,7 @@ from lodger.engine.node.outbox.senders import Senders
 from lodger.engine.node.reporting import Reporter
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.services.adoption import Adoption
+from lodger.engine.node.services.alerts import Alerts, Heartbeat
 from lodger.engine.node.services.change_feed import ChangeFeed
 from lodger.engine.node.services.commit_watch import OFF, CommitWatch, Listener
 from lodger.engine.node.services.committer import CancelledUsage, Committer
@@ -66,6 +67,7 @@ class Node:
         self.attempts = RunningAttempts()
         scripts = executor or SandboxExecutor.of(host)
         self._side = scripts.side if isinstance(scripts, SandboxExecutor) else None
+        self._walls = scripts.walls if isinstance(scripts, SandboxExecutor) else dict
         self._executor = ByKind({
             "script": scripts,
             "ping": PingExecutor(self._side or HostSide.of(host), owned=self._side is None),
@@ -124,11 +126,16 @@ class Node:
         self.adoption = Adoption(context)
         self.services: list[Service] = [
             self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
-            Retention(context), self.sealed_commits, self.cancelled_usage, Monitor(context, self.attempts, host.process_metrics),
-            self.change_feed, self.adoption, Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
+            Retention(context), self.sealed_commits, self.cancelled_usage,
+            Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed, self.adoption,
+            Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))
+        if self._deliver:
+            self.services.append(Alerts(context, host.process_metrics))
+        if settings.heartbeat_url is not None:
+            self.services.append(Heartbeat(context))
         if self._side is not None:  # other executors say nothing before the end
             streamer = LogStreamer(context)
             self.services.append(streamer)

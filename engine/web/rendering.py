@@ -10,8 +10,13 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.service.humanize import humanize_duration
+from lodger.engine.service import effect_diff
+from lodger.engine.service.humanize import explain_wait
+from lodger.engine.web import charts
+from lodger.engine.web.charts import duration_text as duration
+from lodger.engine.web.field_changes import field_changes
 
 FOLDER = files("lodger.engine.web")
 #: Size of a sparkline, pixels.
@@ -25,9 +30,17 @@ def instant(value: datetime | None) -> str:
     return "–" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def duration(milliseconds: float | None) -> str:
-    """Return a duration in at most two units; a dash for None."""
-    return "–" if milliseconds is None else humanize_duration(milliseconds / 1000)
+def clock(us: int) -> str:
+    """Return the time of day of an instant, in microseconds since 1970, as UTC to the millisecond."""
+    return f"{from_us(us):%H:%M:%S}.{us // 1000 % 1000:03}"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes in its largest binary unit."""
+    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return f"{number:.0f} B"
 
 
 def took(action: Any) -> float | None:  # noqa: ANN401 - an action or an attempt
@@ -83,9 +96,11 @@ def environment() -> Environment:
     )
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
-        "sparkline": sparkline,
+        "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
+        "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
-    made.globals["frame"] = frame
+    made.globals |= {"frame": frame, "field_changes": field_changes, "duration": duration, "size": size}
+    made.globals["count"] = "{:,.0f}".format
     return made
 
 

@@ -15,8 +15,8 @@ from lodger.engine.web.dashboard import POLICY, STATIC
 from lodger.sandbox.job import ScriptError
 
 SignIn = Callable[..., httpx2.Client]
-OF_PLATFORM = ("/", "/tenants", "/schedules", "/actions", "/audit")
-OF_TENANT = ("", "/schedules", "/schedules/s", "/actions", "/scripts", "/scripts/job", "/audit")
+OF_PLATFORM = ("/", "/tenants", "/schedules", "/actions", "/durations", "/audit")
+OF_TENANT = ("", "/schedules", "/schedules/s", "/actions", "/durations", "/scripts", "/scripts/job", "/audit")
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 
 

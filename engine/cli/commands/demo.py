@@ -34,13 +34,16 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help=f"Keep the ledger in ./{KEPT}, and continue with it the next time.")
     ] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Keep the engine and its dashboard up after --for, until Ctrl-C.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a demonstration with two shops, ten scripts, and slots that were missed during a hundred days."""
     for_s = None if lasting is None else seconds(lasting)
     with contextlib.ExitStack() as stack:
         folder = KEPT if keep else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lodger-demo-")))
-        _play(folder, for_s, as_json=as_json)
+        _play(folder, for_s, serve=serve, as_json=as_json)
         if keep and not as_json:
             say(f"The ledger is kept: lodger action list bluebird --db {folder / 'ledger.db'}")
 
@@ -58,7 +61,7 @@ def seconds(text: str) -> float:
     return length
 
 
-def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
+def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> None:
     import asyncio
 
     from lodger.engine.cli.demo_story.run import Plan, play
@@ -79,7 +82,14 @@ def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())
     show = _silent if as_json else _now
-    summary = asyncio.run(play(Plan(folder, for_s), SystemClock(), show, _viewer(as_json=as_json)))
+    summary = asyncio.run(
+        play(
+            Plan(folder, for_s, serve=serve, dashboard=serve or not as_json),
+            SystemClock(),
+            show,
+            _viewer(as_json=as_json),
+        )
+    )
     if as_json:
         write_json(summary.as_dict())
     else:

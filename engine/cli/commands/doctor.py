@@ -109,6 +109,14 @@ def _show(body: dict[str, Any]) -> None:
         say(
             f"{each['library']} sha256 {each['sha256'][:16] or 'missing'}  {each['published_as'] or 'unknown: ' + each['path']}"
         )
+    for each in body["advisories"]["engines"]:
+        found = f"{len(each['open'])} known errors, " + (
+            f"not contained: {', '.join(each['uncontained'])}" if each["uncontained"] else "all contained"
+        )
+        say(
+            f"{each['engine']} {each['version']}: {found if each['open'] or each['uncontained'] else 'no known errors'}"
+        )
+    say(f"advisories of {body['advisories']['checked']}")
     cache = body["cache"]
     say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
     layers = f"{body['layers']} of 6 walls active, {body['minimum']} required"

@@ -42,6 +42,8 @@ from lodger.engine.store.stores import PerDriver, driver_of
 
 #: Maximum number of different sets of labels that a node considers.
 MAX_SETS = 1000
+#: An action is overdue if it has been due for longer than this, microseconds.
+GRACE_US = 10_000_000
 
 _running = (
     select(func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)
