@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,29 @@ from lodger.engine.sync import Engine
 
 BLOCK = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 #: Programs that pages name and that a test does not run.
-OTHER_PROGRAMS = {"caddy", "cd", "cp", "createdb", "curl", "git", "nginx", "pip", "psql", "python", "python3", "sudo", "systemctl"}
+OTHER_PROGRAMS = {
+    "caddy",
+    "cd",
+    "cp",
+    "createdb",
+    "curl",
+    "git",
+    "nginx",
+    "pip",
+    "psql",
+    "python",
+    "python3",
+    "sudo",
+    "systemctl",
+}
 _ID = re.compile(r"\b[0-9a-f]{8}\b")
 _TITLE = re.compile(r'title="([^"]+)"')
 _EXIT = re.compile(r"#.*\bexit code (\d)")
 #: Actions in these states have work left once they are due.
 OPEN = ("ready", "running", "waiting_retry", "sealed")
 PATIENCE_S = 100.0
+#: Seconds ahead in which something may come due that a page waits for.
+SOON_S = 3
 #: Times that nothing was left to do, one after the other, a twentieth of a second apart.
 QUIET = 10
 
@@ -215,8 +232,8 @@ def _stop_when_idle(written: _Terminal, ended: threading.Event) -> None:
 
 
 def idle(engine: Engine) -> bool:
-    """Whether no slot is due and no due action is unfinished."""
-    now = from_us(SystemClock().now_us())
+    """Whether no slot is due and no due action is unfinished, now or within `SOON_S`."""
+    now = from_us(SystemClock().now_us()) + timedelta(seconds=SOON_S)
     late = any(each.next_at and each.next_at <= now for each in engine.schedules.list())
     return not late and not any(
         action.due_at <= now for state in OPEN for action in engine.actions.list(state=state, limit=500)

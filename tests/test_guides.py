@@ -13,8 +13,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md")) + sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 #: Guides of other programs; their tests are named beside them.
 ELSEWHERE = {
+    "backup": "tests/store/test_backups.py",
     "install-with-hashes": "tests/escape/test_native_libraries.py",
     "reverse-proxy": "tests/deploy/test_reverse_proxy.py",
+    "upgrade": "tests/chaos/test_upgrades.py",
 }
 #: What guides begin with, besides an empty folder: docs/how-to/pause-with-a-note.md has the words.
 TENANT, SCRIPT = "acme", 'export default async ({ db }) => ({ open: await db.orders.count({ state: "open" }) });\n'
