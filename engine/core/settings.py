@@ -43,7 +43,7 @@ class Settings(BaseSettings):
     )
     labels: str = Field(
         default="",
-        description="labels of this node beside its name, separated by commas; schedules and tenants may require labels",
+        description="labels of this node in addition to its name, separated by commas; schedules and tenants may require labels",
     )
     memory_budget_bytes: int | None = Field(
         default=None,
@@ -211,8 +211,8 @@ class Settings(BaseSettings):
     runtime: str = Field(
         default="quickjs",
         pattern="^(quickjs|quickjs-native)$",
-        description="runtime of scripts on this node; quickjs-native runs without WebAssembly around the engine: only for a node "
-        "whose scripts are all trusted",
+        description="runtime of scripts on this node; quickjs-native runs without the WebAssembly wall: only for nodes that run "
+        "trusted scripts alone",
     )
     profile: str = Field(
         default="untrusted",
@@ -324,6 +324,11 @@ class Settings(BaseSettings):
         description="concurrent live streams of the API, a tenth of them for one token",
     )
 
+    log_format: str = Field(
+        default="text",
+        pattern="^(text|json)$",
+        description="form of the log of `lodger up`: text, or json with the ids of tenant, action and trace",
+    )
     metrics_host: str = Field(default="127.0.0.1", description="address of a node's metrics for Prometheus")
     metrics_port: int | None = Field(
         default=None,

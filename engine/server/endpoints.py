@@ -1,5 +1,6 @@
 """An endpoint for each operation of the table, and the few routes that are no operation: health, caller, description, audit export."""
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable, Generator
@@ -12,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from lodger.engine.core.access.roles import MEANING, Role
+from lodger.engine.core.metrics import health
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
@@ -24,6 +26,8 @@ from lodger.engine.store.tenants import tenants
 from lodger.engine.sync import Engine
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+#: How long a readiness check waits for the ledger, seconds.
+READY_S = 5.0
 #: Lines that an export reads at once.
 EXPORTED = 200
 
@@ -37,6 +41,23 @@ class Me(BaseModel):
     role: Role
     tenant_id: str | None
     may: str
+
+
+class Readiness:
+    """Asks for problems in a thread, one question at a time, at most once a second: these requests need no token."""
+
+    def __init__(self, problems: Callable[[], list[str]]) -> None:
+        self._problems = problems
+        self._asked: asyncio.Future[list[str]] | None = None
+        self._asked_s = float("-inf")
+
+    async def problems(self) -> list[str]:
+        """Return the latest answer; a problem if it does not come within :data:`READY_S`."""
+        loop = asyncio.get_running_loop()
+        if self._asked is None or (self._asked.done() and loop.time() - self._asked_s >= 1):
+            self._asked, self._asked_s = asyncio.ensure_future(asyncio.to_thread(self._problems)), loop.time()
+        answered, _ = await asyncio.wait({self._asked}, timeout=READY_S)
+        return self._asked.result() if answered else ["the ledger does not answer"]
 
 
 class ExportQuery(QueryModel):
@@ -94,7 +115,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
                         request, path, arguments | given(body), lambda: body.model_dump_json().encode()
                     )
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
-            raise Refused(400, "request_invalid", "this route takes no body", fix="send no body")
+            raise Refused(400, "request_invalid", "this route does not accept a body", fix="send no body")
         async with calls.lane(request, route):
             return await run_operation(request, path, arguments, bytes)
 
@@ -128,7 +149,9 @@ def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Si
 def _check_query(request: Request, model: type[QueryModel] | None) -> None:
     """Refuse a query on a route that takes none, and a name that occurs twice, except lists."""
     if model is None and request.scope["query_string"]:
-        raise Refused(400, "request_invalid", "this route takes no query", fix="leave out what comes after ?")
+        raise Refused(
+            400, "request_invalid", "this route does not accept a query string", fix="leave out the query string"
+        )
     lists = {name for name, field in model.model_fields.items() if "list" in str(field.annotation)} if model else set()
     names = [name for name, _value in request.query_params.multi_items() if name not in lists]
     if len(names) != len(set(names)):
@@ -136,10 +159,19 @@ def _check_query(request: Request, model: type[QueryModel] | None) -> None:
 
 
 def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Callable[[], dict[str, Any]]) -> None:
+    readiness = Readiness(engine.problems)
+
     @router.get("/healthz", operation_id="healthz", tags=["service"], include_in_schema=False)
-    async def healthz() -> Response:
+    @router.get("/health/live", operation_id="health_live", tags=["service"], include_in_schema=False)
+    async def live() -> Response:
         """Answer that the process lives."""
         return JSONResponse({"ok": True})
+
+    @router.get("/health/ready", operation_id="health_ready", tags=["service"], include_in_schema=False)
+    async def ready() -> Response:
+        """Answer whether the ledger answers; 503 if not."""
+        ok, body = health(await readiness.problems())
+        return JSONResponse(body, 200 if ok else 503)
 
     @router.get(ROOT + "/me", operation_id="me", tags=["service"], response_model=Me, responses=errors_of(401, 429))
     async def me(request: Request) -> Response:
@@ -164,7 +196,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         return StreamingResponse(_lines(calls, share, entries), media_type="application/x-ndjson")
 
     streams: dict[int | str, dict[str, Any]] = {
-        200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "one entry a line"}
+        200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "one entry per line"}
     }
     more: dict[str, Any] = {"tags": ["audit"], "response_class": StreamingResponse}
 

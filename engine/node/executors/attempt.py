@@ -7,7 +7,7 @@ Calls are answered one after another in the order of their arrival, so the journ
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -74,6 +74,7 @@ class Attempt:
         clock_us: time of log lines about budgets.
         new_id: returns the key of a new row.
         numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
+        span: records the span of a call by its name; None while tracing is off.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Attempt:
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
+        span: Callable[[str], AbstractContextManager[object]] | None = None,
     ) -> None:
         datasets = datasets.pinned()
         self.claim = claim
@@ -121,6 +123,7 @@ class Attempt:
         self.redactor = Redactor()
         self.refused: CallRefused | None = None
         self._on_log = on_log
+        self._span = span
         self._over = False
         self._turn = asyncio.Lock()
         self.session = Session(
@@ -155,6 +158,12 @@ class Attempt:
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours, but for HostGone."""
+        if self._span is None:
+            return await self._in_turn(name, arguments)
+        with self._span(name):
+            return await self._in_turn(name, arguments)
+
+    async def _in_turn(self, name: str, arguments: str) -> Reply:
         call = CALLS.get(name)
         if call is not None and call.apart:
             return await self._reply(name, arguments)
@@ -175,10 +184,10 @@ class Attempt:
 
     async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
         if self._over:
-            raise CallRefused("over", "the run is over")
+            raise CallRefused("over", "the run has already ended")
         call = CALLS.get(name)
         if call is None:
-            raise CallRefused("unknown_method", "there is no such call")
+            raise CallRefused("unknown_method", "this host call does not exist")
         if not call.effect:
             self.counters.ask()
         async with self._share("calls") as session:
@@ -222,7 +231,7 @@ class Attempt:
 
     def _nearly(self, name: str, limit: int, used: int) -> None:
         self.nearly.append((name, limit, used))
-        line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt are used", self._clock_us())
+        line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt used", self._clock_us())
         self.warnings.append(line)
         if self._on_log is not None:
             self._on_log(self.claim, line)

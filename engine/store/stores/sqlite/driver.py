@@ -32,7 +32,7 @@ from sqlalchemy.types import LargeBinary
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.stores import OPTION, Driver
-from lodger.engine.store.stores.features import QueryRefusal, StatementTimeout, WatchedTable, weight_of
+from lodger.engine.store.stores.features import Check, QueryRefusal, StatementTimeout, WatchedTable, weight_of
 from lodger.engine.store.stores.sqlite import backup, connections, triggers
 from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
 from lodger.engine.store.stores.sqlite.rows import EachRow, Over
@@ -74,6 +74,11 @@ _LAST_CHANGE = text("SELECT coalesce(max(seq), 0) FROM lodger_changes")
 _ATTRIBUTE = text("UPDATE lodger_changes SET made_by = :consumer WHERE seq > :last AND made_by IS NULL")
 
 
+#: Levels of PRAGMA synchronous; FULL survives a power failure.
+_SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
+_FULL = 2
+
+
 class SqliteDriver(Driver):
     """SQLite, as the ledger's database and as the platform's."""
 
@@ -86,9 +91,9 @@ class SqliteDriver(Driver):
         if url.database in {None, "", ":memory:"}:
             raise InputError(
                 "database_url",
-                "a database in memory cannot hold a ledger",
-                why="every connection would see a database of its own",
-                fix="give a path; a temporary folder will do",
+                "a ledger cannot be in a database in memory",
+                why="every connection would have its own database",
+                fix="give a path, for example in a temporary folder",
             )
         return url
 
@@ -141,6 +146,24 @@ class SqliteDriver(Driver):
     def file_watcher(self, url: URL) -> CommitWatcher | None:
         """Return a watcher of the file's version."""
         return connections.FileWatcher(str(url.database))
+
+    def check_settings(self, connection: Connection) -> list[Check]:
+        """Check the journal, and how often it is synchronized with the disk."""
+        journal = str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
+        level = int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
+        wal = Check("journal mode", "ok", journal)
+        if journal != "wal":
+            why = "readers and the writer wait for each other"
+            wal = Check(
+                "journal mode", "fail", journal, why, "put the file on a local disk: a network file system has no WAL"
+            )
+        name = _SYNCHRONOUS.get(level, str(level))
+        synchronous = Check("synchronous", "ok", name)
+        if level < _FULL:
+            why = "a power failure can undo the last commits, and their runs are repeated"
+            state = "warn" if level == _FULL - 1 else "fail"
+            synchronous = Check("synchronous", state, name, why, "set LODGER_SQLITE_SYNCHRONOUS=FULL")
+        return [wal, synchronous]
 
     # Backup
 
@@ -231,7 +254,9 @@ class SqliteDriver(Driver):
     def decimal_value(self, value: Decimal) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return the nearest double, which is exact up to 15 digits."""
         if len(value.normalize(_WHOLE).as_tuple().digits) > EXACT_DIGITS:
-            raise CallRefused("too_many_digits", f"this database keeps decimals of {EXACT_DIGITS} digits exactly")
+            raise CallRefused(
+                "too_many_digits", f"this database stores decimals with at most {EXACT_DIGITS} digits exactly"
+            )
         return float(value)
 
     def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
