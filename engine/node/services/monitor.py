@@ -134,6 +134,7 @@ class Monitor(Service):
             _log.warning(
                 "schedule %s of tenant %s has slowed down (%s): runs of script %s took %.0f ms and take %.0f ms now",
                 claim.schedule_id, claim.tenant_id, found.onset.value, claim.script_name, found.from_ms, found.to_ms,
+                extra={"tenant_id": claim.tenant_id, "schedule_id": claim.schedule_id, "action_id": claim.action_id},
             )  # fmt: skip
             self._meters.count("lodger_slowdowns_total", found.onset.value)
             self._report(
