@@ -14,13 +14,16 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
 from lodger.engine.service.humanize import explain_wait
-from lodger.engine.web import charts
+from lodger.engine.web import charts, script_api
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
 
 FOLDER = files("lodger.engine.web")
 #: Size of a sparkline, pixels.
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
+_UNITS = (
+    (31_556_952, "year"), (2_629_746, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"),
+)  # fmt: skip
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
 
@@ -28,6 +31,21 @@ FRAME_LINES = 4
 def instant(value: datetime | None) -> str:
     """Return an instant as UTC date and time to the second; a dash for None."""
     return "–" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def relative(value: datetime | None, now: datetime) -> Markup:
+    """Return an instant in words, such as "in 3 hours", with the exact instant as title; a dash for None."""
+    if value is None:
+        return Markup("–")
+    seconds = (value - now).total_seconds()
+    size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size * 0.95), (1, "second"))
+    count = round(abs(seconds) / size)
+    words = f"{count} {unit}{'' if count == 1 else 's'}"
+    text = "now" if abs(seconds) < 1 else f"in {words}" if seconds > 0 else f"{words} ago"
+    exact = instant(value)
+    return Markup('<time datetime="{stamp}" title="{exact} UTC">{text}</time>').format(
+        stamp=value.astimezone(UTC).isoformat(), exact=exact, text=text
+    )
 
 
 def clock(us: int) -> str:
@@ -96,6 +114,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
+        "relative": relative,
         "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
         "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
@@ -106,5 +125,7 @@ def environment() -> Environment:
 
 @cache
 def static(name: str) -> bytes:
-    """Return the content of a static file."""
+    """Return the content of a static file, or the table of the script API for the editor."""
+    if name == "script-api.json":
+        return json.dumps(script_api.table()).encode()
     return (FOLDER / "static" / name).read_bytes()

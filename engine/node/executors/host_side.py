@@ -111,7 +111,7 @@ class HostSide:
             claim,
             self._read,
             self._datasets,
-            now_us=self.clock.now_us(),
+            now_us=self.clock.now_us() if claim.pretended_us is None else claim.pretended_us,
             budgets=self._budgets,
             people=self._people,
             on_log=self._on_log,
@@ -151,7 +151,7 @@ class HostSide:
         except Unavailable as error:
             # The operator's matter; the script learns no more than that it cannot have it now.
             _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
-            raise CallRefused("secret_unavailable", "that secret cannot be opened on this node") from error
+            raise CallRefused("secret_unavailable", "this node cannot decrypt the secret") from error
 
     async def _kept(self, claim: Claim) -> dict[str, Answer]:
         return await self._read(

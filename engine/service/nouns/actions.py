@@ -16,7 +16,7 @@ from lodger.engine.store import pages, short_ids, signing_keys
 from lodger.engine.store.actions import actions, activity, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
-from lodger.engine.store.actions.backfills import Backfill
+from lodger.engine.store.actions.backfills import Backfill, BackfillPreview
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
@@ -210,6 +210,17 @@ class Actions(Noun[M]):
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill-preview", Role.VIEWER, reads=True)
+    def backfill_preview(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> BackfillPreview:
+        """Count the slots in [start, end) that a backfill would run now. Nothing is stored.
+
+        Raises:
+            InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
+        """
+        begin, until = to_us(_instant(start)), to_us(_instant(end))
+        with self.context.database.read() as connection:
+            return backfills.preview(self.context, connection, tenant_id, schedule, begin, until, self._now_us)
+
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/replay", Role.EDITOR, status=201, everywhere=True)
     def replay(
         self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
@@ -275,7 +286,11 @@ class Actions(Noun[M]):
             InputError: grace_invalid.
         """
         if not abs(grace_s) <= MAX_GRACE_S:  # false for NaN, too
-            raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MAX_GRACE_S}")
+            raise InputError(
+                "grace_invalid",
+                f"{grace_s} is not a valid grace period",
+                fix=f"give a number of seconds, at most {MAX_GRACE_S}",
+            )
         grace_us = int(max(0.0, grace_s) * 1_000_000)
         with self.context.database.read() as connection:
             return monitoring.overdue(
@@ -324,8 +339,8 @@ def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -
     if tenant_id is None:
         raise InputError(
             "tenant_missing",
-            f"schedule {schedule!r} was named without its tenant",
-            why="a schedule's name is unique within its tenant",
+            f"schedule {schedule!r} is given by name without its tenant",
+            why="the name of a schedule is unique only within its tenant",
             fix="give the tenant too, or the schedule's id",
         )
     return schedules.get(connection, tenant_id, schedule).id
@@ -335,7 +350,7 @@ def _delay_us(delay: float | str | timedelta) -> int:
     if isinstance(delay, str):
         return parse_duration(delay)
     if not isinstance(delay, timedelta) and not abs(delay) < MAX_GRACE_S * 1e9:  # false for NaN, too
-        raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
+        raise InputError("instant_out_of_range", f"{delay} is not a delay", fix="give milliseconds or a timedelta")
     us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
     if us < 0:
         raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")

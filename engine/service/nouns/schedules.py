@@ -29,16 +29,20 @@ from lodger.engine.store.records import (
     ScheduleDiff,
     ScheduleRevision,
 )
-from lodger.engine.store.schedules import revisions, schedule_rows, schedules
+from lodger.engine.store.schedules import revisions, run_history, schedule_rows, schedules
 from lodger.engine.store.schedules.revisions import ScheduleFields
+from lodger.engine.store.schedules.run_history import Calendar, RecentRuns
 from lodger.engine.store.scripts import differences
 from lodger.engine.store.tenants import tenants
 
 # Inside the class ``list`` is a verb.
 SchedulePage = Page[Schedule]
 RevisionPage = Page[ScheduleRevision]
+RecentList = list[RecentRuns]
 DurationList = list[ScheduleDurations]
 
+#: Maximum number of days of a calendar: two years.
+MAX_DAYS = 731
 #: States of an existing schedule.
 STATES = ("armed", "paused", "suspended", "ended")
 #: Maximum number of schedules whose durations one call compares.
@@ -228,8 +232,8 @@ class Schedules(Previews[M]):
             raise Conflict(
                 "changed_meanwhile",
                 f"schedule {before.name!r} is at revision {before.revision}, not {revision}",
-                why="it was changed in between",
-                fix="read it again, and make your change on top of that",
+                why="another client has changed it in the meantime",
+                fix="read it again, and repeat the change",
             )
         return before
 
@@ -390,3 +394,36 @@ class Schedules(Previews[M]):
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return schedule_rows.last_run(connection, tenant_id, found.id)
+
+    @operation("POST", "/tenants/{tenant_id}/recent-runs", Role.VIEWER, reads=True, everywhere=True, items="schedules")
+    def recent(self, tenant_id: str | None = None, *, schedule_ids: Iterable[str], runs: int = 20) -> RecentList:
+        """Return the latest runs of many schedules, newest first, in a fixed number of statements.
+
+        Args:
+            schedule_ids: ids of up to 100 schedules.
+            runs: maximum number of runs of each, 1 to 50.
+        """
+        maximum = max(1, min(runs, run_history.MAX_RUNS))
+        with self.context.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            return run_history.recent(connection, tenant_id, tuple(schedule_ids), maximum)
+
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/calendar", Role.VIEWER)
+    def calendar(self, tenant_id: str, schedule: str, *, back: int = 84, ahead: int = 35) -> Calendar:
+        """Count a schedule's actions of each past UTC day by state, and the slots of each coming day.
+
+        Args:
+            back, ahead: number of days before and after now, today included in both; up to 731. Only an armed schedule
+                has coming slots.
+        """
+        back, ahead = max(1, min(back, MAX_DAYS)), max(1, min(ahead, MAX_DAYS))
+        now = from_us(self._now_us)
+        with self.context.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            past = run_history.past_days(connection, found.id, now, back)
+            cache = self.context.revision_cache
+            recurrence = cache.revision(connection, found.tenant_id, found.id, found.revision).recurrence
+        if found.state != "armed":
+            return Calendar(found.id, past, (), complete=True)
+        return Calendar(found.id, past, *run_history.coming_days(recurrence, now.date(), ahead))

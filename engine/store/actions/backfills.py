@@ -39,6 +39,45 @@ class Backfill:
     left_alone: int
 
 
+@dataclass(frozen=True, slots=True)
+class BackfillPreview:
+    """What a backfill of a range would do. ``left_alone``: as of :class:`Backfill`.
+
+    Attributes:
+        slots: number of slots that would run; ``first`` and ``last`` are None if there is none.
+    """
+
+    schedule_id: str
+    slots: int
+    first: datetime | None
+    last: datetime | None
+    left_alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    schedule_id: str
+    clock: AnyRow
+    revision: Revision
+    run: list[datetime]
+    left_alone: int
+
+
+def preview(
+    context: StoreContext,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    start_us: int,
+    end_us: int,
+    now_us: int,
+) -> BackfillPreview:
+    """Return what :func:`backfill` would do now, with its errors."""
+    plan = _plan(context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=False)
+    first, last = (plan.run[0], plan.run[-1]) if plan.run else (None, None)
+    return BackfillPreview(plan.schedule_id, len(plan.run), first, last, plan.left_alone)
+
+
 def backfill(
     context: StoreContext,
     connection: Connection,
@@ -57,45 +96,15 @@ def backfill(
         InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
     """
     tenants.require_active(connection, tenant_id)
-    found = schedules.get(connection, tenant_id, schedule)
-    if not start_us < end_us <= now_us:
-        raise InputError(
-            "backfill_range",
-            "a backfill goes from an earlier to a later instant, and not into the future",
-            why="slots to come are accounted when they are due",
-            fix="give start < end, and end no later than now",
-        )
-    (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
-    forgotten = connection.scalar(
-        select(tables.schedules.c.forgotten_us).where(
-            tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
-        )
-    )
-    if forgotten is not None and start_us <= forgotten:
-        raise InputError(
-            "backfill_forgotten",
-            f"what happened up to {from_us(forgotten):%Y-%m-%d %H:%M:%S} UTC is not kept any more",
-            why="a slot that has run could run a second time",
-            fix="begin later, or run the script once with params of your own",
-        )
-    revision = context.revision_cache.revision(connection, tenant_id, found.id, clock.revision)
-    if revision.everywhere:
-        raise InputError(
-            "backfill_every_node",
-            f"schedule {found.name!r} runs on every node",
-            why="the nodes that lived at a past slot are not known",
-            fix="run it now, once on each node",
-        )
-    slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
-    states, backfilled = _slot_states(connection, found.id, start_us, end_us)
-    run, left = slots_to_backfill(slots, states, backfilled)
+    plan = _plan(context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=True)
+    clock, revision = plan.clock, plan.revision
     script_id, version, steps = newest_versions(connection, tenant_id, clock.script_id, revision.steps)
     serially = revision.policies.overlap is not Overlap.ALLOW
-    held = serially and schedule_concurrency.has_unfinished(connection, found.id)
+    held = serially and schedule_concurrency.has_unfinished(connection, plan.schedule_id)
     rows = []
-    for number, slot in enumerate(run):
+    for number, slot in enumerate(plan.run):
         rows.append({
-            "tenant_id": tenant_id, "id": context.ids.new(), "schedule_id": found.id, "revision": clock.revision,
+            "tenant_id": tenant_id, "id": context.ids.new(), "schedule_id": plan.schedule_id, "revision": clock.revision,
             "origin": "backfill", "slot": to_us(slot), "due_at": now_us, "state": "ready", "priority": int(Priority.LOW),
             "held": int(held or (serially and number > 0)), "script_id": script_id, "script_version": version, "steps": steps,
             "requires": revision.requires,
@@ -104,7 +113,56 @@ def backfill(
         connection.execute(insert(tables.actions), rows)
         ready_queue.add_queues(connection, [(tenant_id, revision.requires)])
         ready_queue.refresh(connection, [tenant_id])
-    return Backfill(found.id, tuple(str(row["id"]) for row in rows), left + coming)
+    return Backfill(plan.schedule_id, tuple(str(row["id"]) for row in rows), plan.left_alone)
+
+
+def _plan(
+    context: StoreContext,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    between: tuple[int, int],
+    now_us: int,
+    *,
+    lock: bool,
+) -> _Plan:
+    start_us, end_us = between
+    found = schedules.get(connection, tenant_id, schedule)
+    if not start_us < end_us <= now_us:
+        raise InputError(
+            "backfill_range",
+            "the range of a backfill starts after its end, or ends in the future",
+            why="future slots become actions when they are due",
+            fix="give start < end, and an end no later than now",
+        )
+    if lock:
+        (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
+    else:
+        clock = tick.clock_of(connection, tenant_id, found.id)
+    forgotten = connection.scalar(
+        select(tables.schedules.c.forgotten_us).where(
+            tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
+        )
+    )
+    if forgotten is not None and start_us <= forgotten:
+        raise InputError(
+            "backfill_forgotten",
+            f"the history up to {from_us(forgotten):%Y-%m-%d %H:%M:%S} UTC has been deleted",
+            why="a slot that has already run could run a second time",
+            fix="start the range later, or run the script once with your own params",
+        )
+    revision = context.revision_cache.revision(connection, tenant_id, found.id, clock.revision)
+    if revision.everywhere:
+        raise InputError(
+            "backfill_every_node",
+            f"schedule {found.name!r} runs on every node",
+            why="the ledger does not record which nodes existed at a past slot",
+            fix="run it now, once on each node",
+        )
+    slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
+    states, backfilled = _slot_states(connection, found.id, start_us, end_us)
+    run, left = slots_to_backfill(slots, states, backfilled)
+    return _Plan(found.id, clock, revision, run, left + coming)
 
 
 def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:
@@ -115,9 +173,9 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
     except OutOfSteps as out:
         raise InputError(
             "backfill_too_large",
-            "the slots of the range cannot be found in a bounded search",
+            "the search for the slots of the range takes too long",
             why="one backfill is one transaction",
-            fix=f"end it at {out.reached:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
+            fix=f"end the range at {out.reached:%Y-%m-%dT%H:%M:%SZ}, and backfill the rest afterwards",
             end=out.reached.isoformat(),
         ) from None
     if len(slots) > maximum:
@@ -125,7 +183,7 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
             "backfill_too_large",
             f"the range has more than {maximum} slots",
             why="one backfill is one transaction",
-            fix=f"end it at {slots[maximum]:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
+            fix=f"end the range at {slots[maximum]:%Y-%m-%dT%H:%M:%SZ}, and backfill the rest afterwards",
             end=slots[maximum].isoformat(),
         )
     accounted = [slot for slot in slots if to_us(slot) <= accounted_us]
@@ -178,9 +236,11 @@ def replay(
     if row is None:
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     if row.state not in actions.FINISHED:
-        raise Conflict("action_open", f"the action is {row.state}", fix="wait for its end, or cancel it")
+        raise Conflict("action_open", f"the action is {row.state}", fix="wait until it ends, or cancel it")
     if row.slot_to is not None:
-        raise InputError("replay_gap", "this row represents many slots", fix="backfill the range instead")
+        raise InputError(
+            "replay_gap", "this row is a gap: it covers many slots", fix="backfill the range of the gap instead"
+        )
     revision = None
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
