@@ -40,6 +40,14 @@ BANNED_IN_PROSE = re.compile(
     r"\b(who|whose|whoever|whom|somebody|nobody|anybody|stranger|strangers|docket|rulebook|courier|scribe|forerunner|porter)\b",
     re.IGNORECASE,
 )
+#: Words and phrases of string constants in :data:`TEXTS` that a reader of plain technical English would stumble over.
+BANNED_IN_TEXTS = re.compile(
+    r"\b(who|whose|whoever|whom|somebody|nobody|anybody|strangers?|foreseen?|did not foresee|in vain|mend|meanwhile|is told|said by"
+    r"|heard of|cannot name|may stand|for ever|of ours|asked of)\b|(?<!there )\bis no (?!longer\b|more\b)|… letters\b",
+    re.IGNORECASE,
+)
+#: Sources with texts for users: messages, help, descriptions.
+TEXTS = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in {"engine", "sandbox", "stdlib"}]
 BANNED_OPENINGS = re.compile(r"^(Give|Gives|Hear|Tell|Say|Ask whether|Who|Whose)\b(?! up)")
 
 
@@ -51,6 +59,16 @@ def test_no_banned_words(path: Path) -> None:
     assert [*banned_names(source, path.stem), *banned_prose(source)] == []
 
 
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_banned_words_in_texts_for_users(path: Path) -> None:
+    assert banned_texts(path.read_text()) == []
+
+
+def test_no_banned_words_in_the_table_of_errors() -> None:
+    table = (ROOT / "engine/core/error_table.toml").read_text()
+    assert [match.group() for match in BANNED_IN_TEXTS.finditer(table)] == []
+
+
 def test_banned_words_are_found() -> None:
     assert banned_names("MOST_ROWS = 1", "rows") == ["line 1: MOST_ROWS"]
     assert banned_names("class OutboxCourier: ...", "x") == ["line 1: OutboxCourier"]
@@ -59,6 +77,14 @@ def test_banned_words_are_found() -> None:
     assert banned_prose('def f():\n    """Give who came."""') == ["line 2: Give", "line 2: who"]
     assert banned_prose("x = 1  # nobody's row") == ["line 1: nobody"]
     assert banned_prose('x = "nobody"') == []
+    assert banned_texts('x = f"{y!r} is no day"') == ["line 1: is no "]
+    assert banned_texts('f(f"{a} ({len(a)} letters)", help="Whose scripts run.")') == [
+        "line 1: Whose",
+        "line 1: … letters",
+    ]
+    assert (
+        banned_texts('def f():\n    """Whose."""\n    return "there is no day", "it is no longer here", "nobody"') == []
+    )
 
 
 def banned_names(source: str, stem: str) -> list[str]:
@@ -95,6 +121,24 @@ def banned_prose(source: str) -> list[str]:
         words += [match.group() for match in BANNED_IN_PROSE.finditer(text)]
         found += [f"line {line}: {word}" for word in words]
     return found
+
+
+def banned_texts(source: str) -> list[str]:
+    """Banned words in string constants of two words or more that are not docstrings, each with its line."""
+    tree = ast.parse(source)
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    inner |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+            text = node.value
+        else:
+            continue
+        if " " in text:
+            found += [f"line {node.lineno}: {match.group()}" for match in BANNED_IN_TEXTS.finditer(text)]
+    return sorted(found)
 
 
 def _docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:

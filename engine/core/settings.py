@@ -43,7 +43,7 @@ class Settings(BaseSettings):
     )
     labels: str = Field(
         default="",
-        description="labels of this node beside its name, separated by commas; schedules and tenants may require labels",
+        description="labels of this node in addition to its name, separated by commas; schedules and tenants may require labels",
     )
     memory_budget_bytes: int | None = Field(
         default=None,
@@ -211,8 +211,8 @@ class Settings(BaseSettings):
     runtime: str = Field(
         default="quickjs",
         pattern="^(quickjs|quickjs-native)$",
-        description="runtime of scripts on this node; quickjs-native runs without WebAssembly around the engine: only for a node "
-        "whose scripts are all trusted",
+        description="runtime of scripts on this node; quickjs-native runs without the WebAssembly wall: only for nodes that run "
+        "trusted scripts alone",
     )
     profile: str = Field(
         default="untrusted",

@@ -72,9 +72,9 @@ class NodeIdentity:
         if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or re.search(r"[\s,]", name):
             raise InputError(
                 "node_name_invalid",
-                f"{name!r} cannot name a node",
-                why=f"a name has 1 to {MAX_NAME} printable characters, no space and no comma",
-                fix="such as the host's name",
+                f"{name!r} cannot be the name of a node",
+                why=f"a name has 1 to {MAX_NAME} printable characters without spaces and commas",
+                fix="use for example the host's name",
             )
         self.id = node_id
         self.name = name

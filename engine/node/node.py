@@ -201,7 +201,12 @@ class Node:
         while looked:
             looked, moved = await self.db.write(partial(retiming.retime, self.host.store))
             for each in moved:
-                _log.warning("zone data moved %s from %s to %s", each.schedule_id, each.from_us, each.to_us)
+                _log.warning(
+                    "new time zone data moved the next slot of schedule %s from %s to %s",
+                    each.schedule_id,
+                    each.from_us,
+                    each.to_us,
+                )
                 event = self.context.event("retimed", (each.tenant_id, each.schedule_id, None),
                                            from_us=each.from_us, next_us=each.to_us)  # fmt: skip
                 self.context.bus.publish(event)

@@ -64,7 +64,7 @@ class LeaseKeeper(Service):
             if self._compared is not None:
                 self._compare(*self._compared)
         else:
-            surrender(context, "another node has taken it")
+            surrender(context, "another node has taken over")
             return 0.0
         return context.settings.renewal_s
 
@@ -101,7 +101,7 @@ class LeaseWatchdog(Service):
         settings, identity = self.context.settings, self.context.identity
         left = identity.renewed_s + settings.lease_s - settings.surrendering_s - self.clock.elapsed_s()
         if identity.lease is not None and left <= 0:
-            surrender(self.context, "it could not be renewed in time")
+            surrender(self.context, "the lease could not be renewed in time")
         return min(max(left, 0.05), settings.renewal_s)
 
 

@@ -91,14 +91,16 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
     """
     if not _NAME.fullmatch(name):
         raise InputError(
-            "alert_name_invalid", f"{name!r} cannot name an alert rule", why="a name is letters, digits, _ and -, at most 63",
+            "alert_name_invalid", f"{name!r} cannot be the name of an alert rule", why="a name has at most 63 letters, digits, _ and -",
             fix="like nightly",
         )  # fmt: skip
     lists = {each: sorted(set(wanted[each])) for each in ("kinds", "mail", "webhooks", "quiet")}
     unknown = set(lists["kinds"]) - {str(each) for each in AlertKind}
     if unknown or not lists["kinds"]:
         shown = repr(min(unknown)) if unknown else "nothing"
-        raise InputError("alert_kind_unknown", f"{shown} is no kind of alert", fix=f"one of: {', '.join(AlertKind)}")
+        raise InputError(
+            "alert_kind_unknown", f"{shown} is not a kind of alert", fix=f"use one of: {', '.join(AlertKind)}"
+        )
     if not 0 < len(lists["mail"]) + len(lists["webhooks"]) <= MAX_RECEIVERS:
         raise InputError(
             "alert_receiver_missing", f"alert rule {name!r} has no receiver, or too many",

@@ -143,9 +143,9 @@ def _explained(driver: Driver, url: URL) -> Iterator[None]:
 def _unstorable(what: str) -> InputError:
     return InputError(
         "text_unstorable",
-        f"a text that was given holds {what}",
-        why="no database can keep or compare it",
-        fix="leave it out; names, ids and keys are printable text",
+        f"a text has {what}",
+        why="databases cannot store or compare it",
+        fix="leave the character out; names, ids and keys are printable text",
     )
 
 
