@@ -6,6 +6,8 @@ import re
 import subprocess
 import tokenize
 from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -153,6 +155,84 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not token.string.startswith("#:"):
             yield token.start[0], token.string.lstrip("# ")
+
+
+#: References of docstrings, in Sphinx's form.
+_REFERENCE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):`~?([\w.]+)`")
+#: Sources by module name.
+MODULES = {
+    ".".join(
+        (*(() if path.is_relative_to(ROOT / "tests") else ("lodger",)), *path.relative_to(ROOT).with_suffix("").parts)
+    ): path
+    for path in SOURCES
+}
+
+
+def test_references_of_docstrings_name_what_exists() -> None:
+    missing = [
+        f"{path.relative_to(ROOT)}:{line} {reference}"
+        for path in SOURCES
+        if path.relative_to(ROOT).parts[0] in {"engine", "sandbox", "stdlib", "escape"}
+        for line, text in _docstrings(_tree(path))
+        for reference in _REFERENCE.findall(text)
+        if not _exists(reference, path)
+    ]
+    assert missing == []
+
+
+def test_missing_references_are_found() -> None:
+    here = ROOT / "engine/cli/operations.py"
+    assert _exists("lodger.engine.cli.inputs", here)
+    assert _exists("lodger.engine.store.records.Action.id", here)
+    assert _exists("summary", here)
+    assert not _exists("lodger.engine.cli.inputs.absent", here)
+    assert not _exists("lodger.engine.absent", here)
+    assert not _exists("absent", here)
+
+
+def _exists(reference: str, path: Path) -> bool:
+    """Whether a reference in a module's docstring names a module, or names of a module, its own or one that it imports."""
+    if reference in MODULES or f"{reference}.__init__" in MODULES or reference == "lodger.bench":
+        return True
+    module, names = reference, []
+    while module:
+        module, _, name = module.rpartition(".")
+        names.append(name)
+        target = MODULES.get(module) or MODULES.get(f"{module}.__init__")
+        if target is not None:
+            return _declares(target, names)
+    first = reference.partition(".")[0]
+    return _declares(path, names) or (first not in {"lodger", "tests"} and find_spec(first) is not None)
+
+
+def _declares(path: Path, names: list[str]) -> bool:
+    """Whether a module, or one of those that it imports from, declares all of these names; inherited ones are in the latter."""
+    return names[-1] in _names(path) and all(
+        any(name in _names(each) for each in (path, *_imported(path))) for name in reversed(names)
+    )
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    names = {node.module for node in ast.walk(_tree(path)) if isinstance(node, ast.ImportFrom) and node.module}
+    return tuple(found for each in names if (found := MODULES.get(each) or MODULES.get(f"{each}.__init__")))
+
+
+@cache
+def _names(path: Path) -> set[str]:
+    tree = _tree(path)
+    aliases = {
+        a.asname or a.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for a in node.names
+    }
+    return {name for _line, name in _declared(tree)} | aliases
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def test_same_code_ignores_prose_and_nothing_else() -> None:
