@@ -50,7 +50,6 @@ class Database:
     ) -> None:
         self.driver, self.url = addresses.ledger_url(url)
         self.hints = Hints()
-        self._writer = self.driver.writer()
         self._closed = False
         self._patience_s = patience_s
         #: Number of write transactions that have ended in this process.
@@ -58,6 +57,7 @@ class Database:
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
+        self._writer = self.driver.writer(self.engine)
         try:
             with self.write() as connection:
                 self.driver.prepare_upgrade(connection)
@@ -78,7 +78,7 @@ class Database:
             counted: whether :attr:`written` counts it.
         """
         try:
-            with self._writer, _explained(self.driver, self.url), self.engine.begin() as connection:
+            with _explained(self.driver, self.url), self._writer.begin() as connection:
                 yield connection
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.
@@ -105,6 +105,7 @@ class Database:
     def close(self) -> None:
         """Close every connection; one in use is closed when its thread returns it. Safe to call twice."""
         self._closed = True
+        self._writer.close()
         self.engine.dispose()
 
     def _returned(self, _raw: object, entry: ConnectionPoolEntry) -> None:

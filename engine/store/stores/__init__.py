@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -17,6 +17,8 @@ from sqlalchemy import Column, Connection, Engine, Select, Table, func, true
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.store.stores.features import PooledWriter
 
 if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import IdentifierPreparer
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         Session,
         Subscription,
         WatchedTable,
+        Writer,
     )
 
 T = TypeVar("T")
@@ -88,9 +91,9 @@ class Driver(ABC):
     def open_platform(self, url: URL) -> Engine:
         """Return a pool for one of the platform's databases."""
 
-    def writer(self) -> AbstractContextManager[object]:
-        """Return a lock that lets one thread of this process write at a time, if the database has one writer."""
-        return nullcontext()
+    def writer(self, pool: Engine) -> Writer:
+        """Return what opens write transactions on the ledger's pool: one at a time, if the database has one writer."""
+        return PooledWriter(pool)
 
     @property
     @abstractmethod

@@ -1,9 +1,12 @@
 """Connections to SQLite files: pragmas, transactions, the commit watcher, and the meaning of SQLite's errors."""
 
 import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from lodger.engine.core.errors import Unavailable
 
@@ -38,6 +41,51 @@ def begin(connection: Connection) -> None:
     # A deferred transaction that turns into a writer fails at once with SQLITE_BUSY and ignores busy_timeout.
     deferred = connection.get_execution_options().get("lodger_read")
     connection.exec_driver_sql("BEGIN DEFERRED" if deferred else "BEGIN IMMEDIATE")
+
+
+class OneWriter:
+    """Writer that keeps one connection for the write transactions of all threads, one at a time.
+
+    Its cached pages and prepared statements stay valid from one transaction to the next: a connection drops all its
+    pages after a commit of another one.
+    """
+
+    def __init__(self, pool: Engine) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._kept: Connection | None = None
+        self._closed = False
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Open a write transaction."""
+        try:
+            with self._lock:
+                connection = self._kept = self._kept or self._pool.connect()
+                try:
+                    with connection.begin():
+                        yield connection
+                except BaseException:
+                    # The pool resets it: whatever state the error left behind, the next transaction begins anew.
+                    self._release()
+                    raise
+        finally:
+            if self._closed:
+                self.close()
+
+    def close(self) -> None:
+        """Close its connection, unless a transaction is open."""
+        self._closed = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._release()
+            finally:
+                self._lock.release()
+
+    def _release(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
 
 class FileWatcher:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.elements import ColumnElement
 
     from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter
+    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter, Writer
 
 #: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15
@@ -98,6 +97,8 @@ class SqliteDriver(Driver):
             connect_args={"check_same_thread": False},
             pool_size=8,
             max_overflow=8,
+            # The connection used last has the pages and statements of the next reader.
+            pool_use_lifo=True,
             execution_options={OPTION: self},
         )
         event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
@@ -110,9 +111,9 @@ class SqliteDriver(Driver):
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 
-    def writer(self) -> AbstractContextManager[object]:
-        """Return a lock; between processes ``BEGIN IMMEDIATE`` does the same."""
-        return threading.Lock()
+    def writer(self, pool: Engine) -> Writer:
+        """Return the one writer of this process; between processes ``BEGIN IMMEDIATE`` does the same."""
+        return connections.OneWriter(pool)
 
     @property
     def read_options(self) -> Mapping[str, Any]:
