@@ -57,7 +57,7 @@ class Database:
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
-        self._writer = self.driver.writer(self.engine)
+        self._begin = self.driver.writer(self.engine)
         try:
             with self.write() as connection:
                 self.driver.prepare_upgrade(connection)
@@ -78,7 +78,7 @@ class Database:
             counted: whether :attr:`written` counts it.
         """
         try:
-            with _explained(self.driver, self.url), self._writer.begin() as connection:
+            with _explained(self.driver, self.url), self._begin() as connection:
                 yield connection
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.
@@ -105,7 +105,6 @@ class Database:
     def close(self) -> None:
         """Close every connection; one in use is closed when its thread returns it. Safe to call twice."""
         self._closed = True
-        self._writer.close()
         self.engine.dispose()
 
     def _returned(self, _raw: object, entry: ConnectionPoolEntry) -> None:

@@ -18,8 +18,6 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.stores.features import PooledWriter
-
 if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import IdentifierPreparer
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
         Session,
         Subscription,
         WatchedTable,
-        Writer,
     )
 
 T = TypeVar("T")
@@ -91,9 +88,9 @@ class Driver(ABC):
     def open_platform(self, url: URL) -> Engine:
         """Return a pool for one of the platform's databases."""
 
-    def writer(self, pool: Engine) -> Writer:
-        """Return what opens write transactions on the ledger's pool: one at a time, if the database has one writer."""
-        return PooledWriter(pool)
+    def writer(self, pool: Engine) -> Callable[[], AbstractContextManager[Connection]]:
+        """Return what opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
+        return pool.begin
 
     @property
     @abstractmethod

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Column, Connection, CursorResult, Engine, Table
+from sqlalchemy import Column, Connection, CursorResult, Table
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core import strict_json
@@ -54,32 +53,6 @@ class Session:
     state: str
     transaction_s: float
     query: str
-
-
-class Writer(Protocol):
-    """Opens write transactions of a pool."""
-
-    def begin(self) -> AbstractContextManager[Connection]:
-        """Open a write transaction; it commits at the end and rolls back on any exception."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection that it keeps; one in use is closed at the end of its transaction. Safe to call twice."""
-        ...
-
-
-class PooledWriter:
-    """Writer for databases with many writers: a connection of the pool for each transaction."""
-
-    def __init__(self, pool: Engine) -> None:
-        self._pool = pool
-
-    def begin(self) -> AbstractContextManager[Connection]:
-        """Open a write transaction."""
-        return self._pool.begin()
-
-    def close(self) -> None:
-        """Do nothing: the pool keeps the connections."""
 
 
 class CommitWatcher(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, event
 
 from lodger.engine.core.errors import Unavailable
 
@@ -44,7 +44,7 @@ def begin(connection: Connection) -> None:
 
 
 class OneWriter:
-    """Writer that keeps one connection for the write transactions of all threads, one at a time.
+    """Keeps one connection for the write transactions of all threads, one at a time, until its pool is disposed of.
 
     Its cached pages and prepared statements stay valid from one transaction to the next: a connection drops all its
     pages after a commit of another one.
@@ -53,39 +53,43 @@ class OneWriter:
     def __init__(self, pool: Engine) -> None:
         self._pool = pool
         self._lock = threading.Lock()
-        self._kept: Connection | None = None
-        self._closed = False
+        self._connection: Connection | None = None
+        self._keeps = True
+        event.listen(pool, "engine_disposed", self._disposed)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Open a write transaction."""
+        """Open a write transaction; it commits at the end and rolls back on any exception."""
         try:
             with self._lock:
-                connection = self._kept = self._kept or self._pool.connect()
+                connection = self._connection = self._connection or self._pool.connect()
                 try:
                     with connection.begin():
                         yield connection
                 except BaseException:
-                    # The pool resets it: whatever state the error left behind, the next transaction begins anew.
-                    self._release()
+                    # The pool resets it: whatever the error left behind, the next transaction begins anew.
+                    self._give_back()
                     raise
         finally:
-            if self._closed:
-                self.close()
+            if not self._keeps:
+                self._drop()
 
-    def close(self) -> None:
-        """Close its connection, unless a transaction is open."""
-        self._closed = True
+    def _disposed(self, _pool: Engine) -> None:
+        self._keeps = False
+        self._drop()
+
+    def _drop(self) -> None:
+        # A transaction that is open does the same at its end.
         if self._lock.acquire(blocking=False):
             try:
-                self._release()
+                self._give_back()
             finally:
                 self._lock.release()
 
-    def _release(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.close()
+    def _give_back(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 class FileWatcher:

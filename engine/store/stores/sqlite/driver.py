@@ -37,6 +37,7 @@ from lodger.engine.store.stores.sqlite.rows import EachRow, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import Column
     from sqlalchemy.engine import URL
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.elements import ColumnElement
 
     from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter, Writer
+    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter
 
 #: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15
@@ -111,9 +112,9 @@ class SqliteDriver(Driver):
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 
-    def writer(self, pool: Engine) -> Writer:
-        """Return the one writer of this process; between processes ``BEGIN IMMEDIATE`` does the same."""
-        return connections.OneWriter(pool)
+    def writer(self, pool: Engine) -> Callable[[], AbstractContextManager[Connection]]:
+        """Return the transactions of one connection; between processes ``BEGIN IMMEDIATE`` lets one write at a time."""
+        return connections.OneWriter(pool).begin
 
     @property
     def read_options(self) -> Mapping[str, Any]:
