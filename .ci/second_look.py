@@ -1,12 +1,9 @@
-"""A second look at what failed: alone, with nothing beside, aloud.
+"""Runs failed tests once more, each alone in a process of its own, after all others have ended.
 
-The suite runs on machines of two cores that others use, too, and a test that fails there once in a thousand runs stops
-everybody. So what failed is run again, each test in a process of its own, after everything else has ended. What fails
-twice is broken. What passes alone is a flake: a fault to be mended, in the test or (worth more) in the product, and
-listed in the output and in a file each time. More than ``MOST`` of them at once are no noise: that is red.
+A test that fails twice is broken. One that passes alone is flaky: a fault to be mended, in the test or in the product. It is listed in the
+output and in a file. More than ``MAX_FLAKES`` flaky tests fail the run.
 
-Only failed tests get a second look. A run that was interrupted, could not collect, lost a test process or failed in
-itself is red at once.
+A run that was interrupted, could not collect its tests, lost a test process or failed in pytest itself fails at once.
 """
 
 import json
@@ -22,7 +19,7 @@ _FAILED = 1  # pytest's exit code for: everything ran, and tests failed
 
 
 def look(python: Path | str, folder: Path, arguments: list[str], kept: Path) -> int:
-    """Run pytest in ``folder``; give the exit code of the whole, 0 for green. ``kept`` is the file that tells of flakes."""
+    """Run pytest in ``folder`` and return the exit code of the whole, 0 for success. ``kept`` is the file that lists flaky tests."""
     kept.unlink(missing_ok=True)
     code, seen = _pytest(python, folder, arguments)
     failed: dict[str, str] = seen["failed"]
@@ -65,7 +62,7 @@ def _title(words: str) -> str:
 
 
 def _pytest(python: Path | str, folder: Path, arguments: list[str]) -> tuple[int, dict[str, Any]]:
-    """Run pytest with a recorder; what it could not write is broken, too."""
+    """Run pytest with a recorder. A missing record counts as a broken run."""
     with tempfile.TemporaryDirectory(prefix="second-look-") as place:
         record = Path(place) / "record.json"
         command = [str(python), str(Path(__file__).resolve()), str(record), *arguments]
@@ -77,7 +74,7 @@ def _pytest(python: Path | str, folder: Path, arguments: list[str]) -> tuple[int
 
 
 class Recorder:
-    """A pytest plugin, of the process that reports and not of its workers: what passed, what failed and what broke the run."""
+    """A pytest plugin of the reporting process: records passed and failed tests and what broke the run."""
 
     def __init__(self, record: Path) -> None:
         self._record = record
@@ -86,7 +83,7 @@ class Recorder:
         self._broken: list[str] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: ANN401 - pytest's own, which only the environment has
-        """Keep how a phase of a test ended; xdist tells of a lost process as of a phase without a name."""
+        """Record how a phase of a test ended; xdist reports a lost process as a phase without a name."""
         if report.failed:
             if report.when not in {"setup", "call", "teardown"}:
                 self._broken.append(f"a test process was lost in {report.nodeid}")
@@ -96,7 +93,7 @@ class Recorder:
             self._passed.append(report.nodeid)
 
     def pytest_collectreport(self, report: Any) -> None:  # noqa: ANN401 - as above
-        """Keep what could not be collected."""
+        """Record what could not be collected."""
         if report.failed:
             self._broken.append(f"{report.nodeid or 'the folder'} cannot be collected")
 
@@ -105,11 +102,11 @@ class Recorder:
         self._broken.append("interrupted")
 
     def pytest_internalerror(self) -> None:
-        """Keep that pytest itself failed."""
+        """Record that pytest itself failed."""
         self._broken.append("pytest failed in itself")
 
     def write(self) -> None:
-        """Write what was kept."""
+        """Write the record."""
         self._record.write_text(json.dumps({"failed": self._failed, "passed": self._passed, "broken": self._broken}))
 
 

@@ -23,7 +23,8 @@ export default async function ({ action }) {
       if (Object.isFrozen(holder)) own += `${name} frozen `;
       for (const key of Reflect.ownKeys(holder)) {
         const found = Reflect.getOwnPropertyDescriptor(holder, key).value;
-        if (typeof found === "function" && !String(found).includes("[native code]")) own += `${name}.${String(key)} `;
+        const text = typeof found === "function" ? String(found) : "[native code]";
+        if (!text.includes("[native code]")) own += `${name}.${String(key)}(${text.length}) `;
       }
     }
   }

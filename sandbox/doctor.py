@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from lodger.sandbox import advisories
 from lodger.sandbox.errors import SandboxError, WallUnavailable
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.walls import cgroup, landlock, seccomp
@@ -220,7 +221,8 @@ class Doctor:
         except SandboxError as refusal:
             verdict |= {"ok": False, "problem": refusal.as_dict()}
         listed = [asdict(library) for library in libraries]
-        return {**verdict, "walls": [asdict(finding) for finding in findings], "libraries": listed}
+        known = {"checked": advisories.checked(), "engines": [asdict(each) for each in advisories.examine()]}
+        return {**verdict, "walls": [asdict(each) for each in findings], "libraries": listed, "advisories": known}
 
     @staticmethod
     def require_calls() -> None:

@@ -20,7 +20,7 @@ _ENDED = re.compile(re.escape(MARK) + r"\n.*?(?=^## (?!lodger |Operations)|\Z)",
 #: Where more is said of a noun.
 MORE = {
     "grant": "grants.md", "secret": "secrets.md", "webhook": "webhooks.md", "collection": "data.md", "schedule": "policies.md",
-    "tenant": "moving-tenants.md",
+    "tenant": "moving-tenants.md", "alert": "alerts.md",
 }  # fmt: skip
 #: Options that every command has.
 COMMON = {"db", "as_json", "help"}

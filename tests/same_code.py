@@ -53,9 +53,9 @@ def _text(revision: str | None, name: str) -> str:
     return found.stdout if found.returncode == 0 else "missing"
 
 
-def prose_commits() -> list[str]:
-    """Hashes of the commits with a subject that begins with ``PREFIX``, without merges."""
-    return git("log", "--no-merges", "--format=%H", f"--grep=^{PREFIX}").split()
+def prose_commits(newest: int = -1) -> list[str]:
+    """Hashes of the newest commits with a subject that begins with ``PREFIX``, without merges; -1 for all."""
+    return git("log", "--no-merges", "--format=%H", f"--grep=^{PREFIX}", f"--max-count={newest}").split()
 
 
 def git(*arguments: str) -> str:

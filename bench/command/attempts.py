@@ -29,7 +29,7 @@ _WARM = 30
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What DESIGN §11 promises of a runtime on two quiet cores."""
+    """What is promised of a runtime on two quiet cores."""
 
     answer_p50_ms: float = 0.5
     answer_p99_ms: float = 2.5

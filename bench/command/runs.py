@@ -28,7 +28,9 @@ from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.recurrence.rule import RuleSpec
 
-#: Budgets of DESIGN §7: runs/s and engine CPU as a share of the bare pool's, start delays as multiples of its answer time.
+#: Longest measurement of the bare pool in each situation, seconds; with few runs it is shorter.
+POOL_S = 3.0
+#: Budgets: runs/s and engine CPU as a share of the bare pool's, start delays as multiples of its answer time.
 MIN_RUNS_RATIO, MAX_ENGINE_CPU_RATIO = 0.6, 0.5
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
 _LEAD_S = 3.0
@@ -151,7 +153,7 @@ def measure(
     for load, over_s in (("burst", 0.0), (f"{rate:g}/s", runs / rate)):
         rows.append(asyncio.run(_load(load, runs, tenants, over_s, url)))
         progress(rows[-1])
-    pool = attempts.measure("quickjs", 3.0, lambda _row: None)[-1]
+    pool = attempts.measure("quickjs", min(POOL_S, runs / 100), lambda _row: None)[-1]
     return Measured(tuple(rows), pool, _peers())
 
 

@@ -11,7 +11,7 @@ from lodger.bench.wall_cases import MAX_MIB, Case, bundle, cases
 from lodger.sandbox.job import Job
 from lodger.sandbox.pool import Pool
 
-#: What is promised (DESIGN §10): 99 of 100 stops come within the first, every stop within the second.
+#: What is promised: 99 of 100 stops come within the first, every stop within the second.
 P99_MS, MAX_MS = 100.0, 250.0
 
 

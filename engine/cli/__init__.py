@@ -17,7 +17,7 @@ def main() -> None:
             raise
         sys.stderr.write(
             f"error: the command line needs {missing.name}  [extra_missing]\n"
-            "  why: the base of Lodger is installed without its command line\n"
+            "  why: Lodger is installed without its extra cli\n"
             "  fix: pip install 'lodger[cli]'\n"
         )
         sys.exit(2)

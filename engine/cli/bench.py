@@ -17,12 +17,12 @@ from lodger.engine.cli.output.result_output import AsJson, say, write_json
 if TYPE_CHECKING:
     from lodger.bench.walls import Figure
 
-app = typer.Typer(name="bench", help="Measure this host.", no_args_is_help=True)
+app = typer.Typer(name="bench", help="Run benchmarks on this host.", no_args_is_help=True)
 
 
 @app.callback()
 def _bench() -> None:
-    """Measure this host."""
+    """Run benchmarks on this host."""
 
 
 #: Of a promise's --check: fewer say nothing of one in a hundred.
@@ -40,16 +40,16 @@ class Runtime(StrEnum):
 @app.command()
 def walls(
     runtime: Annotated[
-        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. All by default.")
+        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all.")
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, max=100_000, help="Of each program.")] = FEWEST,
+    samples: Annotated[int, typer.Option(min=1, max=100_000, help="Samples of each program.")] = FEWEST,
     check: Annotated[
         bool, typer.Option("--check", help=f"Exit 1 unless every bound holds, with at least {FEWEST} samples each.")
     ] = False,
-    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw every sample into a picture.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write all samples as an SVG chart.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How far beyond its limit a program gets before it is stopped, while every core is busy."""
+    """Measure how far programs exceed their limits before they are stopped, while every core is busy."""
     from lodger.bench.wall_cases import MAX_MIB
     from lodger.bench.walls import COLUMNS, MAX_MS, P99_MS, overshoot
 
@@ -58,8 +58,10 @@ def walls(
     if check and samples < FEWEST:
         raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")
     if not as_json:
-        say(f"Beyond the limit, {samples} of each, every core busy. The spread is drawn from the limit to the promise.")
-        say(f"{'':45}   median       p99      most      │{'spread':^{COLUMNS}}│")
+        say(
+            f"Use beyond the limit, {samples} samples of each program; the chart spans from the limit to the promised bound."
+        )
+        say(f"{'':45}   median       p99       max      │{'spread':^{COLUMNS}}│")
     figures: list[Figure] = []
     for each in runtime or list(Runtime):
         figures += overshoot(each.value, samples, (lambda _figure: None) if as_json else _show_figure)
@@ -83,19 +85,17 @@ def _show_figure(figure: "Figure") -> None:
     from lodger.bench.walls import spread
 
     words = f"{figure.p50:9.2f} {figure.p99:9.2f} {figure.maximum:9.2f} {figure.unit:3}"
-    mark = "holds" if figure.holds else "TOO FAR"
+    mark = "ok" if figure.holds else "EXCEEDED"
     say(f"{figure.runtime:15} {figure.case:28} {words}  │{spread(figure)}│  {mark}")
 
 
 @app.command()
 def attempts(
     runtime: Annotated[
-        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. All by default.")
+        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Of each row.")] = 3.0,
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit 1 unless the promises for two quiet cores hold.")
-    ] = False,
+    seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Duration of each measurement in seconds.")] = 3.0,
+    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the bounds for two idle cores hold.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the pool: latency, attempts per second, CPU and page faults of a trivial script in all walls."""
@@ -120,26 +120,26 @@ def attempts(
         body: dict[str, Any] = {"rows": [row.as_dict() for row in rows], "beside_ms": beside, "holds": not lines}
         write_json(body | {"broken": lines, "promised": PROMISES})
     else:
-        say("beside: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
+        say("for comparison: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
         for line in lines:
-            say(f"not stored: {line}")
+            say(f"bound exceeded: {line}")
     if check and lines:
         raise typer.Exit(1)
 
 
 @app.command()
 def runs(
-    runs: Annotated[int, typer.Option("--runs", min=10, max=1_000_000, help="Slots of each load.")] = 1000,
-    tenants: Annotated[int, typer.Option(min=1, max=100_000, help="Tenants they belong to.")] = 20,
+    runs: Annotated[int, typer.Option("--runs", min=10, max=1_000_000, help="Number of slots of each load.")] = 1000,
+    tenants: Annotated[int, typer.Option(min=1, max=100_000, help="Number of tenants.")] = 20,
     rate: Annotated[float, typer.Option(min=0.1, max=100_000, help="Slots per second of the spread load.")] = 50.0,
     database: Annotated[
-        str | None, typer.Option(metavar="URL", help="An empty database; a new SQLite file unless given.")
+        str | None, typer.Option(metavar="URL", help="URL of an empty database. Default: a new SQLite file.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the delays into a picture.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the delays as an SVG chart.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the stated ratios hold.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure whole runs: slots due, real scripts in the sandbox, outcomes committed; the bare pool beside them."""
+    """Measure complete runs, from the due slot to the committed outcome, and for comparison the worker pool alone."""
     from lodger.bench.runs import Row, measure
 
     if svg is not None:
@@ -171,17 +171,17 @@ def runs(
         for name, figures in measured.peers.items():
             say(f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script")
         for line in measured.broken:
-            say(f"not stored: {line}")
+            say(f"bound exceeded: {line}")
     if check and measured.broken:
         raise typer.Exit(1)
 
 
 @app.command()
 def rules(
-    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the figures into a picture.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as an SVG chart.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Time the next slot of typical and hostile rules; other libraries where they are installed."""
+    """Measure the time to find the next slot of typical and hostile rules, also with other installed libraries."""
     from lodger.bench.rules import measure
 
     if svg is not None:
@@ -195,7 +195,7 @@ def rules(
         write_json({"unit": "us", "rules": rows})
         return
     width = max(len(row["rule"]) for row in rows)
-    say("Microseconds for the next slot; bars are logarithmic, one mark for a fifth of a power of ten.")
+    say("Microseconds to find the next slot. The bars are logarithmic: five marks are a factor of ten.")
     for row in rows:
         for name in ("lodger", "dateutil", "cronsim"):
             if (us := row[name]) is not None:
@@ -210,7 +210,7 @@ def frames(
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless every bound holds.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Mutated frames against the parent's side of a worker's socket: always a verdict, no exception, memory flat."""
+    """Send mutated frames to the parent's end of a worker's socket, which must not raise, hang or grow in memory."""
     from lodger.bench.frames import MAX_GROWN_BYTES, SLOWEST_S, fuzz
 
     started = perf_counter()
@@ -233,9 +233,9 @@ def frames(
     else:
         say(f"{found.frames} frames of {found.streams} workers in {took_s:.0f} s, seed {seed}")
         say(", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.most_common()))
-        say(f"grown by {found.grown_bytes / 1e6:.1f} MB; slowest worker judged after {found.slowest_s * 1000:.0f} ms")
+        say(f"grown by {found.grown_bytes / 1e6:.1f} MB; longest time to a verdict {found.slowest_s * 1000:.0f} ms")
         for fault in found.faults:
             say(f"FAULT {fault}")
-        say("holds" if found.good else "DOES NOT HOLD")
+        say("ok" if found.good else "FAILED")
     if found.faults or (check and not found.good):
         raise typer.Exit(1)

@@ -47,9 +47,9 @@ class Child:
         if not await self._begun():
             raise Unavailable(
                 "api_failed",
-                "the API did not come up",
-                why="its own output above has the reason",
-                fix="correct that, or run a node alone: lodger up --role node",
+                "the API process did not start",
+                why="its output above has the reason",
+                fix="correct the reported problem, or run only a node: lodger up --role node",
             )
         self._watch = asyncio.create_task(self._keep(), name="lodger-api-child")
 
@@ -94,7 +94,7 @@ class Child:
             if self._as_json:
                 write_json({"kind": "api_ended", "code": code, "again_s": wait_s})
             else:
-                say(f"the API ended with {code}; it is started again in {wait_s:g} s")
+                say(f"the API process ended with exit code {code}; it is restarted in {wait_s:g} s")
             sys.stdout.flush()
 
     async def stop(self) -> None:

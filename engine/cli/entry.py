@@ -65,21 +65,22 @@ COMMANDS = {
 }
 #: Groups of commands that are all made by hand, by module.
 GROUPS = ("bench", "commands.db", "commands.config", "commands.profile")
-#: Nouns; their commands come from the table of operations; what each is for is told without loading the table.
+#: Nouns and the help of their groups; the commands come from the table of operations, which a list of groups need not load.
 NOUNS = {
-    "tenant": "Whose scripts run.",
-    "grant": "What a tenant's scripts may do.",
-    "collection": "Documents of tenants, and indexes on their paths.",
-    "secret": "What scripts use and never see.",
-    "webhook": "Where a tenant's events go.",
-    "script": "What runs: sources and their versions.",
-    "schedule": "When a script runs.",
-    "action": "What ran, what is due, and why something did not run.",
-    "token": "Who may ask over HTTP.",
-    "audit": "Who changed what, when, by which way and why.",
-    "node": "The engine's processes at work.",
-    "lock": "Work of the platform's that one process does at a time.",
-    "metrics": "Numbers for operators.",
+    "tenant": "Manage tenants: customers of the platform, with their own scripts and data.",
+    "grant": "Manage grants: permissions of a tenant's scripts.",
+    "collection": "List collections of documents, and manage their indexes.",
+    "secret": "Manage secrets, which scripts send in headers of requests.",
+    "webhook": "Manage webhooks: URLs that receive a tenant's events.",
+    "alert": "Manage alert rules: messages to people about failing, late or silent schedules.",
+    "script": "Manage scripts and their versions.",
+    "schedule": "Manage schedules: when a script runs, and under which policies.",
+    "action": "Manage actions: past, running and waiting runs of scripts.",
+    "token": "Manage access tokens of the HTTP API.",
+    "audit": "Read the audit log: actor, time, channel and reason of every change.",
+    "node": "List nodes: engine processes that run actions.",
+    "lock": "Manage locks: each has at most one holder.",
+    "metrics": "Read the engine's metrics.",
 }
 #: Those with a module of their own.
 SPECIAL = {"tenant", "grant", "secret", "script", "action", "token", "audit"}

@@ -18,33 +18,36 @@ _RUNTIMES = ("quickjs", "quickjs-native", "wasm", "engine")
 
 
 def escape(
-    runtime: Annotated[str | None, typer.Option(help="Only this runtime.")] = None,
+    runtime: Annotated[str | None, typer.Option(help="Run only cases of this runtime.")] = None,
     classes: Annotated[
         list[str] | None,
-        typer.Option("--class", metavar="C", help="Only this class (16) or chapter (B). May be repeated."),
+        typer.Option(
+            "--class", metavar="C", help="Run only this class (such as 16) or chapter (such as B); may be repeated."
+        ),
     ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--case", metavar="ID", help="Only cases with ids that begin so. May be repeated."),
+        typer.Option("--case", metavar="ID", help="Run only cases with this id or prefix of an id; may be repeated."),
     ] = None,
-    wall: Annotated[str | None, typer.Option(help="Only cases against this wall.")] = None,
+    wall: Annotated[str | None, typer.Option(help="Run only cases against this wall.")] = None,
     matrix: Annotated[bool, typer.Option("--matrix", hidden=True)] = False,
     extra: Annotated[
-        Path | None, typer.Option("--with", metavar="FILE", help="Also your own attacks: a Python file with CASES.")
+        Path | None,
+        typer.Option("--with", metavar="FILE", help="Also run your own attacks: a Python file that defines CASES."),
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as one HTML page.")] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Only name the cases.")] = False,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JUnit XML.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the cases without running them.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Attack the walls of this host; exit 1 if an attack escaped or had a wrong outcome."""
+    """Run attacks against the sandbox of this host; exit 1 if an attack escaped or had a wrong outcome."""
     from lodger.escape.runner import Suite
 
     if matrix:
         raise Usage(
             "matrix_not_installed",
             "the matrix is not part of the installed command",
-            why="it takes walls away, and what is installed has no way to do that",
+            why="it removes walls, which the installed command cannot do",
             fix="in a checkout of the sources: python -m tests.escape.matrix, with the same filters",
         )
     chosen = choose(runtime, classes, ids, wall, extra)
@@ -61,15 +64,13 @@ def choose(
     from lodger.escape.cases import all_cases
 
     if runtime is not None and runtime not in _RUNTIMES:
-        raise Usage(
-            "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " | ".join(_RUNTIMES)
-        )
+        raise Usage("runtime_unknown", f"there is no runtime {runtime!r}", fix="--runtime " + " | ".join(_RUNTIMES))
     everything = all_cases() + (_own(extra) if extra is not None else ())
     chosen = tuple(case for case in everything if _wanted(case, classes, ids, wall))
     if runtime is not None:
         chosen = tuple(case for case in chosen if runtime in case.runtimes)
     if not chosen:
-        raise Usage("no_case", "no case is left by these filters", fix="lodger escape --list")
+        raise Usage("no_case", "these filters match no case", fix="lodger escape --list")
     return chosen
 
 
@@ -127,7 +128,7 @@ def _writable(place: Path) -> None:
             pass
     except OSError as problem:
         why = problem.strerror or type(problem).__name__
-        raise Usage("not_writable", f"{place} cannot be written", why=why, fix="name another file") from None
+        raise Usage("not_writable", f"{place} cannot be written", why=why, fix="give another path") from None
 
 
 def _own(path: Path) -> "tuple[Case, ...]":
@@ -135,22 +136,24 @@ def _own(path: Path) -> "tuple[Case, ...]":
     import runpy
 
     if not path.is_file():
-        raise Usage("file_missing", f"there is no file {str(path)!r}", fix="name a Python file that defines CASES")
+        raise Usage("file_missing", f"there is no file {str(path)!r}", fix="give a Python file that defines CASES")
     try:
         found = runpy.run_path(str(path)).get("CASES")
     except Exception as problem:
         why = f"{type(problem).__name__}: {problem}"
         raise Usage(
-            "attacks_broken", f"{path} does not run", why=why, fix="docs/escape-suite.md shows one in ten lines"
+            "attacks_broken", f"{path} raises an error", why=why, fix="docs/escape-suite.md has an example of ten lines"
         ) from problem
     if not found:
         raise Usage(
-            "no_cases", f"{path} defines no CASES", fix="CASES = [Case(…)]; docs/escape-suite.md shows one in ten lines"
+            "no_cases",
+            f"{path} defines no CASES",
+            fix="CASES = [Case(…)]; docs/escape-suite.md has an example of ten lines",
         )
     from lodger.escape.case import Case
 
     if wrong := [one for one in found if not isinstance(one, Case)]:
-        raise Usage("no_cases", f"CASES of {path} holds {wrong[0]!r:.80}, which is no Case", fix="CASES = [Case(…)]")
+        raise Usage("no_cases", f"CASES of {path} holds {wrong[0]!r:.80}, which is not a Case", fix="CASES = [Case(…)]")
     return tuple(found)
 
 
@@ -207,7 +210,7 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
         from datetime import UTC, datetime
 
         from lodger.engine.core.clock import SystemClock
-        from lodger.escape.page import as_html
+        from lodger.escape.html_report import as_html
 
         made = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
         html.write_text(as_html(suite.findings, suite.walls, made), "utf-8")

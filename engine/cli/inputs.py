@@ -30,11 +30,11 @@ def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
         return given
     if path.is_dir():
         raise Usage(
-            "file_is_folder", f"{str(path)!r} is a folder", fix="name a file, or a folder with a script's main.js"
+            "file_is_folder", f"{str(path)!r} is a folder", fix="give a file, or a folder with a script's main.js"
         )
     try:
         if path.stat().st_size > maximum:
-            raise Usage("file_too_large", f"{str(path)!r} is larger than {maximum} bytes", fix="give a smaller one")
+            raise Usage("file_too_large", f"{str(path)!r} is larger than {maximum} bytes", fix="give a smaller file")
         return path.read_bytes()
     except FileNotFoundError:
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None
@@ -88,21 +88,21 @@ def folder(path: Path) -> dict[str, str]:
             others.append(place.as_posix())
     if packages:
         sys.stderr.write(
-            f"{visible(str(path / PACKAGES))}: left out, with {packages} files of JavaScript; bundle what the script imports\n"
+            f"{visible(str(path / PACKAGES))}: left out, with {packages} JavaScript files; bundle the modules that the script imports\n"
         )
     if others:
         raise Usage(
             "file_not_javascript",
-            f"{str(path)!r} holds what a script cannot: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
-            why="a script's files are JavaScript, and nothing else would be stored",
-            fix="write data as `export default …` in a .js file, compile TypeScript first, or name a folder without them",
+            f"{str(path)!r} has files that cannot be part of a script: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
+            why="the files of a script are JavaScript; other files are not stored",
+            fix="write data as `export default …` in a .js file, compile TypeScript first, or give a folder without them",
         )
     if not files or len(files) > MAX_FILES:
         raise Usage(
             "folder_unusable",
-            f"{str(path)!r} has {len(files)} files of JavaScript" if files else f"{str(path)!r} has no {MAIN}",
-            why=f"a script has 1 to {MAX_FILES}, {MAIN} among them",
-            fix="name the script's own folder",
+            f"{str(path)!r} has {len(files)} JavaScript files" if files else f"{str(path)!r} has no {MAIN}",
+            why=f"a script has 1 to {MAX_FILES} files, one of which is {MAIN}",
+            fix="give the script's own folder",
         )
     return {each.relative_to(path).as_posix(): _text(each, source(each)) for each in files}
 
@@ -130,8 +130,8 @@ def instant(name: str, given: str) -> datetime:
     if found is None or found.tzinfo is None:
         raise Usage(
             "instant_unreadable",
-            f"{name} {given!r} is no instant",
-            fix=f"{name} 2027-01-31T09:00:00+01:00, or now, or -2h, or +30m",
+            f"{name} {given!r} is not an instant",
+            fix=f"write for example {name} 2027-01-31T09:00:00+01:00, {name} now, {name} -2h or {name} +30m",
         )
     return found
 
@@ -143,8 +143,8 @@ def _text(path: Path, raw: bytes) -> str:
         raise Usage(
             "not_text",
             f"{str(path)!r} is not UTF-8 text",
-            why=f"byte {error.start} cannot begin or continue a character",
-            fix="a script is a text file of JavaScript",
+            why=f"byte {error.start} is not valid UTF-8",
+            fix="a script is UTF-8 text in JavaScript",
         ) from None
 
 
@@ -173,5 +173,5 @@ def _constant(name: str) -> None:
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{text[:40]} is larger than a number can be")
+        raise ValueError(f"{text[:40]} is larger than the largest number")
     return number

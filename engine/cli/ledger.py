@@ -28,7 +28,10 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
     if place.server is not None:
         if local is not None:
             raise Usage(
-                "verb_local", "this verb cannot be asked of a server", why=local, fix="give --db, or leave --server out"
+                "verb_local",
+                "this command cannot be sent to a server",
+                why=local,
+                fix="give --db and leave --server out",
             )
         with _asked(place.server, place.token) as client:
             yield client
@@ -47,9 +50,9 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
     except NotFound as absent:
         # The thing may be in another ledger than the user expects.
         if file is not None and not absent.why:
-            absent.why = f"this is the ledger {file}" + (", which was made just now and is empty" if new else "")
+            absent.why = f"this is the ledger {file}" + ("; it was created just now and is empty" if new else "")
             absent.fix = (
-                f"{absent.fix}, or name another ledger: --db, LODGER_DATABASE, a profile" if new else absent.fix
+                f"{absent.fix}, or choose another ledger with --db, LODGER_DATABASE or a profile" if new else absent.fix
             )
         raise
     finally:
@@ -68,7 +71,7 @@ def _asked(server: str, token: str | None) -> Iterator["Engine"]:
         from lodger.engine.client.blocking import Client
     except ModuleNotFoundError as missing:
         raise Usage(
-            "extra_missing", f"asking a server needs {missing.name}", fix="pip install 'lodger[client]'"
+            "extra_missing", f"commands to a server need {missing.name}", fix="pip install 'lodger[client]'"
         ) from None
     with Client(server, token) as client:
         # A client has the engine's verbs, with the same signatures; a test holds the two together.

@@ -10,38 +10,36 @@ from lodger.engine.cli.output.failure import Usage, human, under
 from lodger.engine.cli.output.result_output import AsJson, say, visible, write_json
 
 Kind = Annotated[
-    str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; detected by default.")
+    str | None,
+    typer.Option(help="Language of the rule: rrule, cron, schyntax, every or once. Default: detected from the text."),
 ]
 _MAX_SLOTS = 1000
 
 
 def next_slots(
-    rule: Annotated[
-        str | None, typer.Argument(help="The rule, such as 'FREQ=DAILY;BYHOUR=9' or '0 9 * * 1-5'.")
-    ] = None,
+    rule: Annotated[str | None, typer.Argument(help="Rule, such as 'FREQ=DAILY;BYHOUR=9' or '0 9 * * 1-5'.")] = None,
     kind: Kind = None,
-    dtstart: Annotated[str | None, typer.Option(help="Start of the rule, local to its zone.")] = None,
-    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin; UTC by default.")] = None,
-    after: Annotated[str | None, typer.Option(help="Slots after this instant; now by default.")] = None,
-    inclusive: Annotated[bool, typer.Option("--inclusive", help="Include a slot at that very instant.")] = False,
-    previous: Annotated[
-        bool, typer.Option("--previous", help="Slots before the instant instead, latest first.")
-    ] = False,
+    dtstart: Annotated[str | None, typer.Option(help="Start of the rule, in its local time.")] = None,
+    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin. Default: UTC.")] = None,
+    after: Annotated[str | None, typer.Option(help="Show slots after this instant. Default: now.")] = None,
+    inclusive: Annotated[bool, typer.Option("--inclusive", help="Include a slot at exactly this instant.")] = False,
+    previous: Annotated[bool, typer.Option("--previous", help="Show slots before the instant, latest first.")] = False,
     exclude: Annotated[
-        list[str] | None, typer.Option(help="An exclusion, such as '0 12 * * *'; may be repeated.")
+        list[str] | None, typer.Option(help="Rule with slots to exclude, such as '0 12 * * *'; may be repeated.")
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, max=_MAX_SLOTS, help="Number of slots.")] = 5,
     batch: Annotated[
-        bool, typer.Option("--batch", help="Answer JSON lines from stdin, one line each, in order.")
+        bool,
+        typer.Option("--batch", help="Read requests from stdin and write results to stdout, one line of JSON each."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a rule's sentence and its next slots."""
+    """Describe a recurrence rule, and show its next slots."""
     if batch:
         _answer_lines()
         return
     if rule is None:
-        raise Usage("rule_missing", "no rule was given", fix="lodger next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'")
+        raise Usage("rule_missing", "no rule is given", fix="lodger next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'")
     from lodger.engine.recurrence.query import answer
 
     request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after, "exclude": exclude}
@@ -87,15 +85,15 @@ def _refused(rule: str, error: dict[str, Any]) -> str:
 def _show(body: dict[str, Any], *, previous: bool) -> None:
     say(f"{body['text']}  ({body['kind']})")
     if body.get("never"):
-        say(f"It never fires: {body.get('reason')}")
+        say(f"The rule never fires: {body.get('reason')}")
         return
     slots = [datetime.fromisoformat(text) for text in body["next"]]
     if not slots and "searched_to" in body:
         where = "after" if previous else "before"
-        say(f"No slot is known {where} {body['searched_to']}; the search would go on there.")
+        say(f"No slot was found {where} {body['searched_to']}; the search stopped there.")
         return
     if not slots:
-        say("No slot before that instant." if previous else "No slot after that instant.")
+        say("There is no slot before this instant." if previous else "There is no slot after this instant.")
         return
     tz, now, shifted = body["tz"], _now(), set(body["shifted"])
     rows = []
@@ -105,7 +103,7 @@ def _show(body: dict[str, Any], *, previous: bool) -> None:
         rows.append((*there, _there(slot, "UTC"), _away(slot, now), mark))
     _columns([(*(() if tz == "UTC" else (tz,)), "UTC", "from now", ""), *rows])
     if "searched_to" in body:
-        say(f"No further slot before {body['searched_to']}; the search stopped there.")
+        say(f"No further slot was found before {body['searched_to']}; the search stopped there.")
 
 
 def _columns(rows: list[tuple[str, ...]]) -> None:
@@ -129,22 +127,17 @@ def _there(slot: datetime, tz: str) -> str:
 def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> None:
     """Write previous slots, latest first, how often the rule fires, and whether and when it ends."""
     tz = body["tz"]
-    for nth, text in enumerate(earlier):
+    for text in earlier:
         slot = datetime.fromisoformat(text)
         there = "" if tz == "UTC" else f"{_there(slot, tz)}, "
         mark = ", moved by DST" if text in shifted else ""
-        before = "and that" if nth else "Before that"
-        say(f"{before}: {there}{_there(slot, 'UTC')}, {_away(slot, _now())}{mark}")
+        say(f"Earlier slot: {there}{_there(slot, 'UTC')}, {_away(slot, _now())}{mark}")
     gap, year = body["smallest_gap_s"], body["next_year"]
-    often = (
-        f"At most {body['most_per_day']} a day"
-        if body["exact"]
-        else f"At most {body['most_per_day']} a day (a bound, not a count)"
-    )
+    often = f"Slots: at most {body['most_per_day']} per day" + ("" if body["exact"] else " (upper bound)")
     if gap is not None:
         often += f", at least {_span(gap)} apart"
-    say(f"{often}; {'more than can be counted here' if year is None else year} in the next 366 days.")
-    say(f"It ends: the last is {body['last']}." if body["ends"] and body["last"] else "It never ends.")
+    say(f"{often}; {'too many to count' if year is None else year} in the next 366 days.")
+    say(f"The last slot is {body['last']}." if body["ends"] and body["last"] else "The rule never ends.")
 
 
 def _away(slot: datetime, now: datetime) -> str:

@@ -34,24 +34,41 @@ NOTHING = "none"
 #: What the command line calls a parameter.
 CALLED = {
     "rules": "rule", "exclusions": "exclude", "grants": "grant", "labels": "label", "hosts": "host", "events": "event",
+    "kinds": "kind", "webhooks": "webhook",
     "tenant_id": "tenant", "action_id": "action", "n": "slots",
 }  # fmt: skip
-#: Help of parameters that the verbs' own documentation does not explain.
+#: Help of parameters that an operation's docstring does not explain.
 WORDS = {
-    "tenant_id": "The tenant's id.", "schedule": "The schedule's name or id.",
-    "action_id": "The action's id, or its beginning or end, at least 4 characters.",
-    "name": "Its name.", "tz": "IANA time zone, such as Europe/Berlin; UTC when left out.", "params": "The script's input.",
-    "exclusions": "An exclusion: its slots are removed.", "start": "No slot before then.", "end": "No slot from then on.",
-    "limits": "Process limits.", "retry": "How often to try, or a whole policy.", "dst": 'Such as {"gap": "skip", "fold": "both"}.',
-    "limit": "Most entries.", "cursor": "Where to go on: next of the page before.", "script": "The script's name.",
-    "rules": "A rule; several make a union.", "state": "Only those in this state.", "outcome": "Only those that ended so.",
-    "origin": "Only slot, backfill, run_now, replay, once or change.", "why": "The reason, for the audit log.",
-    "role": "admin, operator, editor or viewer.",
-    "older": "The version or revision before.", "newer": "The one after; the present one when left out.",
-    "request_key": "Asking again with the same key asks for nothing new.", "note": "Why, for people.",
-    "until": "Only those before.", "since": "Only those from then on.", "collection": "The collection's name.",
-    "path": "The path, as a filter writes it: address.city.",
-    "at": "When.", "token": "Its id, or its prefix.", "version": "Which version.", "revision": "Which revision.",
+    "tenant_id": "ID of the tenant.", "schedule": "Name or ID of the schedule.",
+    "action_id": "ID of the action; 4 or more characters of its beginning or end are enough.",
+    "name": "Name.", "tz": "IANA time zone, such as Europe/Berlin. Default: UTC.", "params": "Input of the script.",
+    "exclusions": "Rule with slots to exclude; may be repeated.",
+    "start": "Leave out slots before this instant.", "end": "Leave out slots at or after this instant.",
+    "after": "Show slots after this instant. Default: now.", "n": "Number of slots.",
+    "limits": "Limits of one attempt, such as {\"cpu_ms\": 500}.", "retry": "Number of attempts, or a retry policy.",
+    "dst": "Handling of daylight saving time, such as {\"gap\": \"skip\", \"fold\": \"both\"}.",
+    "missed": "Policy for missed slots: skip, latest, all or within:DURATION.",
+    "overlap": "Policy for slots while an earlier action is unfinished: skip, queue_one, queue_all, cancel_other, cancel_running or allow.",
+    "jitter_s": "Maximum random delay of an action after its slot, in seconds.",
+    "expires_s": "Time after which an action that has not started expires, in seconds; 0: never.",
+    "priority": "Priority among the tenant's actions: high, normal or low.",
+    "pause_after": "Number of consecutive failed actions after which the schedule is paused; 0: never.",
+    "labels": "Label that a node must have; may be repeated.", "placement": "Nodes that run a slot: any (one node) or every_node.",
+    "grants": "Grant that the scripts may use; may be repeated.", "headers": "Headers of the request.",
+    "limit": "Maximum number of entries.", "cursor": "Cursor of the next page, from the end of the previous one.",
+    "script": "Name of the script.", "rules": "Rule; may be repeated for several rules.",
+    "state": "Show only entries in this state.", "outcome": "Show only entries with this outcome.",
+    "origin": "Show only entries of this origin: slot, backfill, run_now, replay, once or change.",
+    "actor": "Show only changes by this actor.", "gone": "Also list stopped and lost nodes.",
+    "grace_s": "Minimum delay in seconds.", "holder": "Name of the holder.", "why": "Reason of the change, for the audit log.",
+    "role": "Role: admin, operator, editor or viewer.",
+    "older": "Earlier version or revision.", "newer": "Later version or revision. Default: the current one.",
+    "request_key": "Idempotency key: a repeated request with the same key creates no further action.",
+    "note": "Note that is shown with the schedule.",
+    "until": "Show only entries before this instant.", "since": "Show only entries at or after this instant.",
+    "collection": "Name of the collection.", "path": "Path of a field, such as address.city.",
+    "at": "Instant, such as 2027-01-31T09:00:00Z or +30m.", "token": "ID or prefix of the token.",
+    "version": "Version number.", "revision": "Revision number.",
 }  # fmt: skip
 _EXAMPLES = {"rules": "'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'", "script": "NAME"}
 _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.*?)(?=\n {4}\w|\n\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -116,7 +133,7 @@ def _function(operation: Operation) -> Callable[..., None]:
     signature += [_option("db", Database, None), _option("as_json", AsJson, False)]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # what the parser of options reads
     run.__annotations__ = {each.name: each.annotation for each in signature}
-    run.__doc__ = summary(function)
+    run.__doc__ = re.sub(r"^Return ", "Show ", _sentence(summary(function)))
     return run
 
 
@@ -153,14 +170,16 @@ def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:  # n
 
 def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, positional: bool) -> inspect.Parameter:  # noqa: ANN401 - an annotation
     called = CALLED.get(each.name, each.name).replace("_", "-")
-    help_text = helps.get(each.name) or WORDS.get(each.name, "")
+    help_text = _sentence(helps.get(each.name) or WORDS.get(each.name, ""))
     kind = _kind(each.name, hint)
     if positional:
         many = each.kind is inspect.Parameter.VAR_POSITIONAL
         about: Any = typer.Argument(metavar=called.upper() + ("..." if many else ""), help=help_text)
         reads: Any = list[str] if many else kind
         if each.name == "source":
-            about = typer.Argument(metavar="FILE", help="Its source, or a folder of it, or a module; - is stdin.")
+            about = typer.Argument(
+                metavar="FILE", help="JavaScript file, folder with a main.js, or WebAssembly module; - reads stdin."
+            )
             reads = Path
         needed = each.default is inspect.Parameter.empty
         default = inspect.Parameter.empty if needed or many else None
@@ -238,7 +257,7 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN40
         errors = refused.errors() if isinstance(refused, ValidationError) else []
         why = str(errors[0]["msg"]) if errors else str(refused)
         raise Usage(
-            "option_invalid", f"{option} cannot be {str(body)[:80]}", why=why, fix="see the verb's --help"
+            "option_invalid", f"{option} cannot be {str(body)[:80]}", why=why, fix="see the command's --help"
         ) from None
     # What is an object to the verb stays one: only what it knows as a record of its own is made one.
     return body if isinstance(body, int | dict) and name != "dst" else found
@@ -265,9 +284,9 @@ def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool)
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise Usage("not_confirmed", f"{asked}?", why="there is no terminal to ask on", fix="give --yes")
+        raise Usage("not_confirmed", f"{asked}?", why="standard input is not a terminal", fix="give --yes")
     if not typer.confirm(asked + "?", err=True):
-        raise Usage("not_confirmed", "nothing was done", fix="answer yes, or give --yes")
+        raise Usage("not_confirmed", "nothing was changed", fix="answer yes, or give --yes")
 
 
 def summary(function: Callable[..., Any]) -> str:
@@ -285,5 +304,13 @@ def explained(function: Callable[..., Any]) -> dict[str, str]:
     return found
 
 
+def _sentence(text: str) -> str:
+    """Return a docstring's text as help: with a capital letter, a full stop, and the command line's word for None."""
+    text = re.sub(r"\bNone\b", NOTHING, text)
+    return text if not text else f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+
+
 def _plain(text: str) -> str:
-    return re.sub(r":\w+:`[^`]*`", "the reference", re.sub(r"``([^`]*)``", r"\1", " ".join(text.split())))
+    """Return a docstring's text without markup and references."""
+    text = re.sub(r"[,;]? (?:see |\():\w+:`[^`]*`\)?", "", " ".join(text.split()))
+    return re.sub(r":\w+:`(?:[^`]*\.)?(\w+)`|``([^`]*)``", r"\1\2", text)

@@ -48,13 +48,16 @@ class Profiles:
             known = {name: Profile(name, **fields) for name, fields in body.get("profiles", {}).items()}
         except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
             raise Usage(
-                "profiles_invalid", f"{self.path} is not a profiles file", why=str(error), fix="mend it, or remove it"
+                "profiles_invalid",
+                f"{self.path} is not a file of profiles",
+                why=str(error),
+                fix="correct the file, or remove it",
             ) from None
         if mode & 0o077 and any(profile.token for profile in known.values()):
             raise Usage(
                 "profiles_readable",
-                f"others may read {self.path}, which holds tokens",
-                why="a token that is read can be used",
+                f"other users can read {self.path}, which has tokens",
+                why="a user who reads a token can use it",
                 fix=f"chmod 600 {self.path}",
             )
         return body | {"profiles": known}
@@ -72,7 +75,9 @@ class Profiles:
         """
         found: Profile | None = self.read()["profiles"].get(name)
         if found is None:
-            raise Usage("profile_unknown", f"there is no profile {name!r}", fix="lodger profile list shows them")
+            raise Usage(
+                "profile_unknown", f"there is no profile {name!r}", fix="run lodger profile list to see all profiles"
+            )
         return found
 
     def current(self) -> Profile | None:
@@ -89,7 +94,9 @@ class Profiles:
         """
         if not _NAME.fullmatch(profile.name):
             raise Usage(
-                "profile_name_invalid", f"{profile.name!r} cannot name a profile", fix="letters, digits, - _ and ."
+                "profile_name_invalid",
+                f"{profile.name!r} cannot be the name of a profile",
+                fix="use letters, digits, -, _ and .",
             )
         body = self.read()
         first = not body["profiles"]
@@ -190,7 +197,7 @@ def chosen(db: str | None) -> Place:
         Usage: place_ambiguous, profile_unknown, profiles_readable, profiles_invalid.
     """
     if db is not None and "--server" in _said:
-        raise Usage("place_ambiguous", "--db and --server are two places", fix="give one of them")
+        raise Usage("place_ambiguous", "--db and --server are given together", fix="give one of them")
     profile = _profile()
     if "--server" in _said:
         server, server_source = _said["--server"], "option"

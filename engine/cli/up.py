@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lodger.engine.cli import dashboard_link
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
@@ -18,43 +19,45 @@ if TYPE_CHECKING:
     from lodger.engine import sync
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.core.events import Event
-    from lodger.engine.server.server import Server
     from lodger.engine.service.async_engine import Engine
-    from lodger.engine.web.dashboard import Dashboard
 
 #: Open files of the service: workers of 64 cores, their requests and a thousand clients take less.
 MAX_DESCRIPTORS = 65_536
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
+#: Errors at the start that end without this process: for the schema it waits as long as that takes.
+SCHEMA = frozenset({"database_behind", "database_newer"})
+WAITED = SCHEMA | {"database_unreachable", "database_busy"}
 #: Seconds that a thread of the API's process computes before another one may; Python's default is ten times as long.
 SWITCH_S = 0.0005
 
 
 def up(
     role: Annotated[
-        str, typer.Option(help="Role of this process: node (runs actions), api (serves HTTP), all (both).")
+        str, typer.Option(help="Role of this process: node (runs actions), api (serves the HTTP API) or all (both).")
     ] = "all",
     expose: Annotated[
         str | None,
         typer.Option(
             metavar="MODULE:FUNCTION",
-            help="Called with the (synchronous) engine before it starts: expose tables there.",
+            help="Function that is called with the (synchronous) engine before the start and exposes tables.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The node's name, for people.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the node.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="Port of the API; 0: any. [env: LODGER_API_PORT]")
+        int | None,
+        typer.Option(min=0, max=65_535, help="Port of the HTTP API; 0: any free port. [env: LODGER_API_PORT]"),
     ] = None,
     with_parent: Annotated[
-        bool, typer.Option("--with-parent", hidden=True, help="End when standard input ends.")
+        bool, typer.Option("--with-parent", hidden=True, help="Stop when standard input ends.")
     ] = False,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the service until Ctrl-C or SIGTERM: due actions run in sandboxed workers, and the API answers."""
+    """Run the service until Ctrl-C or SIGTERM: run due actions in sandboxed workers, and serve the HTTP API."""
     if role not in ROLES:
-        raise Usage("role_unknown", f"there is no role {role!r} here", fix="--role " + " or ".join(ROLES))
+        raise Usage("role_unknown", f"there is no role {role!r}", fix="--role " + " or ".join(ROLES))
     prepare = named(expose) if expose else None
     import asyncio
 
@@ -79,11 +82,13 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
     try:
         found = getattr(import_module(module), function)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise Usage("expose_unknown", f"{place!r} is no function: {error}", fix="--expose shop.tables:expose") from None
+        raise Usage(
+            "expose_unknown", f"{place!r} is not a function: {error}", fix="--expose shop.tables:expose"
+        ) from None
     finally:
         sys.path.remove("")
     if not callable(found):
-        raise Usage("expose_unknown", f"{place!r} is no function", fix="--expose shop.tables:expose")
+        raise Usage("expose_unknown", f"{place!r} is not a function", fix="--expose shop.tables:expose")
     return found  # type: ignore[no-any-return]  # what it returns is not looked at
 
 
@@ -95,8 +100,8 @@ def _require_server() -> None:
         raise Usage(
             "extra_missing",
             f"the API needs {' and '.join(missing)}",
-            why="the base of Lodger is installed without its server",
-            fix="pip install 'lodger[server]', or run a node alone: lodger up --role node",
+            why="Lodger is installed without its extra server",
+            fix="pip install 'lodger[server]', or run only a node: lodger up --role node",
         )
 
 
@@ -122,6 +127,8 @@ class Serving:
         self._with_parent = with_parent
         self._as_json = as_json
         self._up = False
+        #: Code of the error that it waits for and has reported.
+        self._said = ""
 
     async def run(self) -> None:
         """Serve until stopped. Waits for a database that cannot be reached yet, as long as the settings say.
@@ -138,19 +145,25 @@ class Serving:
             try:
                 return await self._serve()
             except Unavailable as error:
-                left_s = end_s - clock.elapsed_s()
+                # An upgrade in another process decides how long: the schema is too old or too new, or just being changed.
+                left_s = None if error.code in SCHEMA else end_s - clock.elapsed_s()
                 # What is up does not end because its database does: its services wait by themselves, each in its way.
-                if self._up or error.code != "database_unreachable" or left_s <= 0:
+                if self._up or error.code not in WAITED or (left_s is not None and left_s <= 0):
                     raise
                 self._waits(error, left_s)
-                await clock.sleep(min(backoff_s, left_s))
+                await clock.sleep(backoff_s if left_s is None else min(backoff_s, left_s))
                 backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
 
-    def _waits(self, error: "Unavailable", left_s: float) -> None:
+    def _waits(self, error: "Unavailable", left_s: float | None) -> None:
         if self._as_json:
-            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": round(left_s, 3)})
+            left = None if left_s is None else round(left_s, 3)
+            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
             sys.stdout.flush()
-        self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
+        if left_s is not None:
+            self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
+        elif error.code != self._said:
+            self.say(f"{error.what} ({error.why}); waiting. To go on: {error.fix}")
+        self._said = error.code
 
     async def _serve(self) -> None:
         import asyncio
@@ -184,11 +197,11 @@ class Serving:
             if self._role != "api":
                 self._serve_metrics(stack, engine)
                 node = await self._node(stack, engine)
-                self.say(f"node {node} is up on {mask_password(self._settings.database)}; Ctrl-C stops it")
+                self.say(f"node {node} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
             await stopping.wait()
             if not self._with_parent:
-                self.say("stopping: no new claims; waiting for running attempts")
+                self.say("stopping; waiting for running attempts")
 
     def say(self, text: str) -> None:
         """Write a line for people."""
@@ -203,42 +216,28 @@ class Serving:
         # Parsing of large bodies in threads holds up the event loop's turns, of which each answer needs several.
         sys.setswitchinterval(SWITCH_S)
         server = Server(engine.inner)
-        dashboard = self._dashboard(server)
+        if not (has_dashboard := dashboard_link.add_dashboard(server.api)):
+            self.say(dashboard_link.MISSING)
         await server.start()
         stack.push_async_callback(server.stop)
         ready()
         if self._as_json:
             write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
-        self.say(f"the API answers at {server.url}/api/v1")
-        if dashboard is not None:
+        self.say(f"the HTTP API is at {server.url}/api/v1")
+        if has_dashboard:
             self._sign_in_link(engine.inner, server.url)
-
-    def _dashboard(self, server: "Server") -> "Dashboard | None":
-        """Add the dashboard to the server, if its extra is installed."""
-        try:
-            from lodger.engine.web.dashboard import Dashboard
-        except ModuleNotFoundError as missing:
-            if missing.name != "jinja2":
-                raise
-            self.say("no dashboard: pip install 'lodger[web]'")
-            return None
-        dashboard = Dashboard(server.api)
-        dashboard.add()
-        return dashboard
 
     def _sign_in_link(self, engine: "sync.Engine", url: str) -> None:
         """Write the dashboard's address with a link that signs in once."""
-        from lodger.engine.web import sign_in
-
-        path = sign_in.link(engine)
-        if path is None:
+        link = dashboard_link.link(engine, url)
+        if link is None:
             self.say(f"the dashboard is at {url}/")
         elif self._as_json:
-            write_json({"kind": "dashboard", "url": url + path})
+            write_json({"kind": "dashboard", "url": link})
             sys.stdout.flush()
         else:
-            self.say(f"the dashboard, signed in once by this link for 15 minutes:\n\n    {url}{path}\n")
+            self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {link}\n")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, if the settings name a port."""
@@ -290,7 +289,7 @@ class Serving:
         if self._as_json:
             write_json({"kind": "token", "role": made.token.role, "prefix": made.token.prefix, "text": made.text})
             sys.stdout.flush()
-        self.say(f"the first administrator's token, shown this once:\n\n    {made.text}\n")
+        self.say(f"token of the first administrator (shown only once):\n\n    {made.text}\n")
 
 
 def raise_descriptor_limit() -> None:

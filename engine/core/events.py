@@ -23,7 +23,8 @@ class Event:
             retention let go), ``killed`` (logs and usage of a cancelled attempt were written), ``slow`` (a run takes longer than is
             usual for its schedule), ``slowed`` (runs of a schedule have become slower: ``onset`` jump or drift, ``from_ms``, ``to_ms``,
             once per onset), ``overdue``, ``blocked`` (sessions of the database wait for each other), ``delivered`` and
-            ``undelivered`` (a mail or webhook; the latter is not tried again), ``budget`` (four fifths of it are used: ``budget``, ``per``,
+            ``undelivered`` (a mail or webhook; the latter is not tried again), ``alert`` (an alert
+            was raised: ``rule``, ``alert``), ``budget`` (four fifths of it are used: ``budget``, ``per``,
             ``limit``, ``used``), ``spent`` (a tenant has used up what it may use in a day), ``fault``.
         at_us: the engine's clock, microseconds since 1970.
         details: what belongs to the kind: ``state``, ``outcome``, ``slot_us``, ``slot_to_us``, ``reason``, ``lateness_ms``,

@@ -49,6 +49,7 @@ METRICS: tuple[MetricSpec, ...] = (
     MetricSpec("lodger_expired_total", "counter", "actions that this process marked as expired"),
     MetricSpec("lodger_slow_total", "counter", "runs that took much longer than usual for their schedule"),
     MetricSpec("lodger_slowdowns_total", "counter", "schedules with runs that have become slower", ("onset",)),
+    MetricSpec("lodger_alerts_total", "counter", "alerts that nodes of this process raised", ("kind",)),
     MetricSpec(
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were retried", ("service",)
     ),

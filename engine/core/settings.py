@@ -331,6 +331,11 @@ class Settings(BaseSettings):
         le=65_535,
         description="port of this process's metrics for Prometheus; none: only the API serves metrics; 0: any free port",
     )
+    heartbeat_url: str | None = Field(
+        default=None,
+        pattern="^https?://",
+        description="URL that each node requests every minute while it holds its lease; none: no heartbeat",
+    )
     mail_host: str | None = Field(
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
     )

@@ -1,3 +1,3 @@
 """The version of Lodger, in one place; a test holds it equal to the packaging's."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

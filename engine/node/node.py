@@ -21,6 +21,7 @@ from lodger.engine.node.outbox.senders import Senders
 from lodger.engine.node.reporting import Reporter
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.services.adoption import Adoption
+from lodger.engine.node.services.alerts import Alerts, Heartbeat
 from lodger.engine.node.services.change_feed import ChangeFeed
 from lodger.engine.node.services.commit_watch import OFF, CommitWatch, Listener
 from lodger.engine.node.services.committer import CancelledUsage, Committer
@@ -129,6 +130,10 @@ class Node:
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))
+        if self._deliver:
+            self.services.append(Alerts(context, host.process_metrics))
+        if settings.heartbeat_url is not None:
+            self.services.append(Heartbeat(context))
         if self._side is not None:  # other executors say nothing before the end
             streamer = LogStreamer(context)
             self.services.append(streamer)

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lodger.engine.server import endpoints, live, openapi, sessions
-from lodger.engine.server.auth import Authentication
+from lodger.engine.server.auth import Authenticate, Authentication
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.operation_call import Calls
 from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
@@ -40,9 +40,11 @@ class Api:
 
     Args:
         engine: stays the caller's: it is neither opened nor closed here.
+        authenticate: asynchronous function from a request (:class:`starlette.requests.Request`) to its
+            :class:`~lodger.engine.core.access.roles.Caller`, made with ``Caller.user``, or None; it replaces tokens and sessions.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, authenticate: Authenticate | None = None) -> None:
         context, settings = engine.context, engine.context.settings
         self.engine = engine
         total = settings.api_threads
@@ -67,7 +69,9 @@ class Api:
         self._description: dict[str, Any] | None = None
         # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
         lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
-        self.authentication = authentication = Authentication(self.framework, context, lookups, RateLimits(settings))
+        self.authentication = authentication = Authentication(
+            self.framework, context, lookups, RateLimits(settings), authenticate
+        )
         sessions.add(router, context, calls, self.bodies, authentication)
         self.app: ASGIApp = CommonHeaders(authentication)
 

@@ -7,7 +7,7 @@ import asyncio
 import hmac
 import ipaddress
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.server.problems import Refused, problem
+from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions, tokens
@@ -41,7 +41,7 @@ class Authenticated:
     """The caller of a request, and how it was authenticated."""
 
     caller: Caller
-    by: Literal["token", "session"]
+    by: Literal["token", "session", "platform"]
 
     @property
     def key(self) -> str:
@@ -49,22 +49,37 @@ class Authenticated:
         return self.caller.tenant_id or self.caller.token_id
 
 
+#: A platform's own authentication: returns the caller of a request, or None.
+Authenticate = Callable[[Request], Awaitable[Caller | None]]
+
+
 class Authentication:
     """Middleware that authenticates each request, or answers it with 401, 403 or 429.
 
+    Args:
+        by_platform: replaces tokens and sessions.
+
     Attributes:
-        public: further paths that need no authentication to be read.
-        sign_in: the page to which browsers without a session are sent; None for the usual answer.
+        public: further paths that need no authentication to be read, below the path at which the application is mounted.
+        sign_in: returns the URL of the page to which browsers without a session are sent; None for the usual answer.
     """
 
-    def __init__(self, app: ASGIApp, context: StoreContext, threads: Threads, limits: RateLimits) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        context: StoreContext,
+        threads: Threads,
+        limits: RateLimits,
+        by_platform: Authenticate | None = None,
+    ) -> None:
         self._app = app
+        self.by_platform = by_platform
         self._context = context
         self._threads = threads
         self._limits = limits
         self._last_use = LastUse(context)
         self.public: set[str] = set()
-        self.sign_in: str | None = None
+        self.sign_in: Callable[[Scope], str] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on, or answer it."""
@@ -73,15 +88,16 @@ class Authentication:
             return
         request = Request(scope)
         try:
-            reads_public = request.method in {"GET", "HEAD"} and scope["path"] in self.public
-            if not reads_public and (request.method, scope["path"]) not in OPEN:
+            path = route_path(scope)
+            reads_public = request.method in {"GET", "HEAD"} and path in self.public
+            if not reads_public and (request.method, path) not in OPEN:
                 found = await self._authenticated(request)
                 self._limits.request(found.caller.token_id, found.caller.tenant_id)
                 scope.setdefault("state", {})["authenticated"] = found
         except Exception as error:  # noqa: BLE001 - whatever it is, the request goes no further
             answer = problem(error)
             if answer.status_code == 401 and self.sign_in is not None and _is_page(request):
-                answer = RedirectResponse(self.sign_in, 303)
+                answer = RedirectResponse(self.sign_in(scope), 303)
             await answer(scope, receive, send)
             return
         writing = asyncio.create_task(self._last_use.write()) if self._last_use.pending else None
@@ -94,6 +110,8 @@ class Authentication:
                 await self._last_use.write()
 
     async def _authenticated(self, request: Request) -> Authenticated:
+        if self.by_platform is not None:
+            return Authenticated(await self._by_platform(request, self.by_platform), "platform")
         address = client(request)
         header = request.headers.getlist("authorization")
         if len(header) > 1 or any(len(each) > MAX_HEADER for each in header):
@@ -109,6 +127,28 @@ class Authentication:
         if cookie is not None:
             return Authenticated(await self._by_session(request, cookie, address), "session")
         raise unauthorized("token_missing", "the request has no token", "send Authorization: Bearer <token>")
+
+    async def _by_platform(self, request: Request, authenticate: Authenticate) -> Caller:
+        caller = await authenticate(request)
+        if caller is None:
+            raise Refused(
+                401,
+                "not_signed_in",
+                "the platform has not signed in the sender of this request",
+                fix="sign in there first",
+            )
+        if request.method not in SAFE:
+            own_site(request)
+            if not request.headers.get("x-csrf-token"):
+                # A form of another site cannot send this header, and a script there only with the platform's permission (CORS).
+                raise Refused(
+                    403,
+                    "csrf_missing",
+                    "a change needs the header X-CSRF-Token",
+                    why="another site could have sent this request with your cookie",
+                    fix="send X-CSRF-Token: 1",
+                )
+        return caller
 
     async def by_token(self, header: str, address: str) -> Caller:
         """Return the caller that a token belongs to. Only wrong tokens count towards the limit of an address.

@@ -301,12 +301,18 @@ class Live:
             forget()
 
     def valid(self, request: Request) -> Valid:
-        """Return the check that a request's token or session is still valid."""
+        """Return the check that a request's token or session is still valid.
+
+        The platform's own authentication is asked again by a new request: such a stream ends with its first comment, and
+        browsers begin it anew.
+        """
         found, clock = authenticated(request), self._context.clock
         token_id, session = found.caller.token_id, session_of(request) if found.by == "session" else None
 
         def look(connection: Connection) -> bool:
             now_us = clock.now_us()
+            if found.by == "platform":
+                return False
             if session is not None:
                 return sessions.find_caller(connection, session, now_us) is not None
             return not isinstance(tokens.caller_by_id(connection, token_id, now_us), str)

@@ -244,8 +244,8 @@ def respond(route: Route, record: object) -> Response:
 #: The fields of each record that a change moves; its clock moves none of them.
 _TAGGED: dict[type, tuple[str, ...]] = {
     Tenant: ("id", "generation", "name", "state", "limits", "grants", "people"),
-    Script: ("id", "version"),
-    ScriptVersion: ("script_id", "version"),
+    Script: ("id", "version", "state"),
+    ScriptVersion: ("script_id", "version", "state"),
     Schedule: ("id", "revision", "state", "note", "wake_at"),
     Token: ("id", "revoked_at"),
     Webhook: ("name", "created_at", "updated_at", "state"),

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.sandbox.errors import SandboxError
@@ -148,11 +149,17 @@ async def routing_error(request: Request, error: Exception) -> Response:
     return document(error.status_code, {"code": code, "message": what, "fix": fix}, headers)
 
 
+def route_path(scope: Scope) -> str:
+    """Return a request's path below the path at which the application is mounted."""
+    root, path = str(scope.get("root_path", "")), str(scope["path"])
+    return path.removeprefix(root) if path.startswith(root + "/") else path
+
+
 def _methods(request: Request) -> set[str]:
     """Return every method of this path; the framework knows only those of the first route that has it."""
     found: set[str] = set()
     for route in request.app.routes:
-        if isinstance(route, APIRoute) and route.path_regex.match(request.scope["path"]):
+        if isinstance(route, APIRoute) and route.path_regex.match(route_path(request.scope)):
             found |= route.methods or set()
     return found
 

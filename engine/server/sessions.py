@@ -55,6 +55,8 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
     )  # fmt: skip
     async def begin(request: Request) -> Response:
         """Begin a session with a token; the answer sets a cookie."""
+        if authentication.by_platform is not None:
+            raise _no_session()
         own_site(request)
         if media(request) != "application/json":
             # The form of another site cannot send this media type.
@@ -88,7 +90,10 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
     )  # fmt: skip
     async def get(request: Request) -> Response:
         """Return the caller of this session, and the value that X-CSRF-Token of a change has to have."""
-        text, found = _require_session(request), authenticated(request)
+        found = authenticated(request)
+        if found.by == "platform":
+            return JSONResponse(_body(found.caller, "1", None))
+        text = _require_session(request)
 
         def work() -> str:
             with context.database.read() as connection:
@@ -121,8 +126,17 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
 def _require_session(request: Request) -> str:
     text = session_of(request)
     if text is None or authenticated(request).by != "session":
-        raise Refused(404, "session_none", "this request has no session", fix="POST /api/v1/session begins one")
+        raise _no_session()
     return text
+
+
+def _no_session() -> Refused:
+    return Refused(
+        404,
+        "session_none",
+        "this request has no session",
+        fix="POST /api/v1/session begins one, unless the platform authenticates its users itself",
+    )
 
 
 def _body(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]:

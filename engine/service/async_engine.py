@@ -118,10 +118,16 @@ class Engine(Nouns[Async]):
         settings: Settings | None = None,
         compile_schedule: Compile | None = None,
         progress: Progress = ignore_progress,
+        upgrade: bool = False,
     ) -> Self:
-        """Open a ledger, creating or upgrading it; see :meth:`lodger.engine.sync.Engine.open`. Blocks meanwhile."""
+        """Open a ledger, creating it if it does not exist; see :meth:`lodger.engine.sync.Engine.open`. Blocks meanwhile."""
         opened = sync.Engine.open(
-            url_or_path, clock=clock, settings=settings, compile_schedule=compile_schedule, progress=progress
+            url_or_path,
+            clock=clock,
+            settings=settings,
+            compile_schedule=compile_schedule,
+            progress=progress,
+            upgrade=upgrade,
         )
         return cls(opened)
 

@@ -25,6 +25,7 @@ from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.hooks import Hook, Hooks
 from lodger.engine.service.nouns.actions import Actions
+from lodger.engine.service.nouns.alerts import Alerts
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.collections import Collections
 from lodger.engine.service.nouns.grants import Grants
@@ -71,6 +72,7 @@ class Engine(Nouns[Sync]):
         self.vault = Vault(Keyring(context.settings.secret_keys))
         self.secrets = Secrets(context, self.changed, self.vault)
         self.webhooks = Webhooks(context, self.changed, self.vault)
+        self.alerts = Alerts(context, self.changed)
         self.scripts = Scripts(
             context,
             self.changed,
@@ -106,21 +108,25 @@ class Engine(Nouns[Sync]):
         compile_schedule: Compile | None = None,
         ids: Identities | None = None,
         progress: Progress = ignore_progress,
+        upgrade: bool = False,
     ) -> Self:
-        """Open a ledger, creating or upgrading it.
+        """Open a ledger, creating it if it does not exist.
 
         Args:
             url_or_path: path of a SQLite file, or ``postgresql://user@host/name`` (extra ``postgres``).
             compile_schedule: replaces :func:`lodger.engine.recurrence.compile.compile_schedule`.
             ids: replaces the source of ids, for simulations.
             progress: called before each migration.
+            upgrade: bring a ledger of an earlier Lodger to this version's schema, as `lodger db upgrade` does.
 
         Raises:
-            Unavailable: the file is not a database, is not writable, or is of a later Lodger.
+            Unavailable: the file is not a database, is not writable, or its schema is of an earlier (database_behind) or
+                later Lodger (database_newer).
         """
         injected, clock, settings = clock is not None, clock or SystemClock(), settings or Settings()
         database = Database(
-            str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress, patience_s=settings.database_patience_s
+            str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress,
+            patience_s=settings.database_patience_s, upgrade=upgrade,
         )  # fmt: skip
         ids = ids or Identities(clock.now_us)
         of_server = database.driver.has_clock and not injected

@@ -58,6 +58,7 @@ class Script:
         kind: script, ping (one HTTP request), host (a handler of the platform).
         fields: typed params as declared; None for any JSON value.
         offered: whether every tenant may bind it by its name with @ before it; platform scripts only.
+        state: active, or suspended: none of its actions starts.
     """
 
     tenant_id: str
@@ -68,11 +69,12 @@ class Script:
     kind: str = "script"
     fields: dict[str, Any] | None = None
     offered: bool = False
+    state: str = "active"
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptVersion:
-    """One version of a script; immutable.
+    """One version of a script; immutable, except for the script's state.
 
     Attributes:
         modules: source by file name, with ``main.js`` as the entry; empty for a WebAssembly module.
@@ -80,7 +82,7 @@ class ScriptVersion:
         wasm_bytes: size of the WebAssembly module, None for JavaScript.
         grants: the grants it needs; None for all grants of its tenant.
         created_by: actor of the change; ``why`` is the reason given for it.
-        kind, fields: as of :class:`Script`. The request of a ping is in ``modules`` under ``ping.json``.
+        kind, fields, state: as of :class:`Script`. The request of a ping is in ``modules`` under ``ping.json``.
         unchecked: why the source was stored without a syntax check; set in the answer of the storing call only.
     """
 
@@ -98,6 +100,7 @@ class ScriptVersion:
     kind: str = "script"
     fields: dict[str, Any] | None = None
     unchecked: str | None = None
+    state: str = "active"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.types import Scope
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.server.app import Api
@@ -36,11 +37,13 @@ class Dashboard:
     """The pages of one API. They are added to its application; every other path stays the API's.
 
     Args:
-        api: its sessions, threads and rate limits serve the pages, too.
+        api: its authentication, threads and rate limits serve the pages, too.
+        sign_in: URL of the platform's own sign-in page, to which browsers are sent that its authentication does not know.
     """
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, *, sign_in: str | None = None) -> None:
         self._api = api
+        self._sign_in_url = sign_in
         self._cached: dict[tuple[str, ...], tuple[float, str]] = {}
         self._rendering: dict[tuple[str, ...], asyncio.Task[str]] = {}
 
@@ -50,15 +53,19 @@ class Dashboard:
         for name, media in STATIC.items():
             public.add(f"/static/{name}")
             router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
-        public.add("/sign-in")
-        router.add_route("/sign-in", self._sign_in, include_in_schema=False)
-        self._api.authentication.sign_in = "/sign-in"
+        if self._api.authentication.by_platform is None:
+            public.add("/sign-in")
+            router.add_route("/sign-in", self._sign_in, include_in_schema=False)
+            self._api.authentication.sign_in = lambda scope: _root(scope) + "/sign-in"
+        elif (url := self._sign_in_url) is not None:
+            self._api.authentication.sign_in = lambda _scope: url
         table: dict[str, Page] = {
             "/": overview.overview,
             "/tenants": tenants.tenants,
             "/schedules": schedules.schedules,
             "/actions": actions.actions,
             "/audit": tenants.audit,
+            "/nodes": tenants.nodes,
             "/t/{tenant}": overview.overview,
             "/t/{tenant}/schedules": schedules.schedules,
             "/t/{tenant}/schedules/{schedule}": schedules.schedule,
@@ -67,6 +74,7 @@ class Dashboard:
             "/t/{tenant}/scripts": scripts.scripts,
             "/t/{tenant}/scripts/{script}": scripts.script,
             "/t/{tenant}/audit": tenants.audit,
+            "/t/{tenant}/settings": tenants.settings,
         }
         for path, page in table.items():
             router.add_route(path, partial(self._answer, page=page), include_in_schema=False)
@@ -110,11 +118,14 @@ class Dashboard:
 
     def _common(self, request: Request) -> Values:
         caller = authenticated(request).caller
-        tenant, root = request.path_params.get("tenant") or caller.tenant_id, request.scope.get("root_path", "")
+        tenant, root = request.path_params.get("tenant") or caller.tenant_id, _root(request.scope)
         return {
             "platform": caller.tenant_id is None,
             "role": caller.role.value,
             "edits": caller.role.covers(Role.EDITOR),
+            "operates": caller.role.covers(Role.OPERATOR),
+            "administers": caller.role.covers(Role.ADMIN),
+            "signs_out": self._api.authentication.by_platform is None,
             "tenant": tenant,
             "root": root,
             "base": f"{root}/t/{quote(tenant, safe='')}" if tenant else root,
@@ -129,15 +140,22 @@ class Dashboard:
         if code:
             begun = await self._api.calls.run("sign-in", partial(sign_in.redeem, self._api.engine.context, code))
         if begun is not None:
-            answer: Response = RedirectResponse(request.scope.get("root_path", "") + "/", 303)
+            answer: Response = RedirectResponse(_root(request.scope) + "/", 303)
             secure = request.url.scheme == "https"
             answer.set_cookie(
                 cookie_name(secure), begun.text, max_age=sessions.LIFE_US // 1_000_000, path="/", secure=secure,
                 httponly=True, samesite="strict",
             )  # fmt: skip
             return answer
-        body = rendering.environment().get_template("sign_in.html").render(refused=bool(code), root=request.scope.get("root_path", ""))
+        body = (
+            rendering.environment().get_template("sign_in.html").render(refused=bool(code), root=_root(request.scope))
+        )
         return _html(body, 401 if code else 200)
+
+
+def _root(scope: Scope) -> str:
+    """Return the path at which the application is mounted; empty at the host's root."""
+    return str(scope.get("root_path", ""))
 
 
 def _html(body: str, status: int = 200) -> Response:

@@ -44,11 +44,8 @@ class Reader:
             Refused: tenant_unknown, role_too_low.
         """
         tenant = arguments.get("tenant_id")
-        route = next(
-            each
-            for each in ROUTES
-            if each.name == operation and not each.changes and each.of_tenant == (tenant is not None)
-        )
+        routes = [each for each in ROUTES if each.name == operation and not each.changes]
+        route = next((each for each in routes if each.of_tenant == (tenant is not None)), routes[0])
         require(self.request, tenant, route.role)
         verb = partial(route.function, getattr(self._api.engine, route.noun), **arguments)
         return await self._api.calls.run(authenticated(self.request).key, verb)

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service.humanize import humanize_duration
+from lodger.engine.web.field_changes import field_changes
 
 FOLDER = files("lodger.engine.web")
 #: Size of a sparkline, pixels.
@@ -85,7 +86,7 @@ def environment() -> Environment:
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
         "sparkline": sparkline,
     }  # fmt: skip
-    made.globals["frame"] = frame
+    made.globals |= {"frame": frame, "field_changes": field_changes}
     return made
 
 

@@ -9,6 +9,7 @@ from tests.api.house import ONE
 from tests.escape.commands import HELLO
 from tests.store.virtual_clock import EPOCH
 
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.records import Schedule
 from lodger.engine.sync import Engine
 
@@ -49,6 +50,13 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("webhooks.renew", webhooks.renew("acme", "hook"))
     said("webhooks.get", webhooks.get("acme", "hook"))
     said("webhooks.list", webhooks.list("acme"))
+    alerts = engine.alerts
+    said("alerts.put", alerts.put("acme", "page", kinds=["failed"], webhooks=["hook"]))
+    said("alerts.get", alerts.get("acme", "page"))
+    said("alerts.list", alerts.list("acme"))
+    said("alerts.test", alerts.test("acme", "page"))
+    said("alerts.raised", alerts.raised("acme"))
+    said("alerts.delete", alerts.delete("acme", "page"))
     said("webhooks.delete", webhooks.delete("acme", "hook"))
     said("scripts.put", scripts.put("acme", "job", ONE, why="first"))
     said("scripts.put", scripts.put("acme", "job", {"main.js": TWO, "a.js": "1"}, grants=["kv"], after_version=1))
@@ -59,7 +67,9 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("scripts.versions", scripts.versions("acme", "job"))
     said("scripts.diff", scripts.diff("acme", "job", 1))
     said("scripts.rollback", scripts.rollback("acme", "job", 1))
+    said("scripts.suspend", scripts.suspend("acme", "job"))
     said("scripts.list", scripts.list("acme"))
+    said("scripts.resume", scripts.resume("acme", "job"))
     said("scripts.offered", scripts.offered())
     said("scripts.check", scripts.check("acme", "return 1 +"))
     said(
@@ -103,7 +113,11 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("actions.running", actions.running("acme"))
     said("actions.overdue", actions.overdue("acme", grace_s=0.5, limit=5))
     said("actions.overdue", actions.overdue())
+    with ledger.context.database.write() as connection:
+        leases.register(ledger.context, connection, ledger.context.ids.new(), "n1", ledger.context.clock.now_us())
+    said("nodes.pause", engine.nodes.pause("n1"))
     said("nodes.list", engine.nodes.list(gone=True))
+    said("nodes.resume", engine.nodes.resume("n1"))
     said("locks.take", engine.locks.take("rebuild", "me", "2m", slot=EPOCH))
     said("locks.take", engine.locks.take("rebuild", "you", 5000))
     said("locks.list", engine.locks.list())

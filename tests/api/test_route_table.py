@@ -17,7 +17,7 @@ from lodger.engine.service.operations.route import ROOT
 from lodger.engine.service.operations.table import LOCAL_ONLY, ROUTES
 
 NAMES = {
-    "tenant_id": "acme", "name": "job", "schedule": "s", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2d",
+    "node": "n1", "tenant_id": "acme", "name": "job", "schedule": "s", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2d",
     "token": "lodger_aaaaaaaaaa", "collection": "carts", "path": "address.city",
 }  # fmt: skip
 #: Roles of the routes that are no verb; those of verbs stand in the table. None: any token.

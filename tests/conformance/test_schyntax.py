@@ -171,7 +171,7 @@ def _few(group: reading.Group) -> bool:
     return len(reading.times(group)) <= 30
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     _GROUPS.filter(lambda groups: all(_few(group) for group in groups)),
     st.dates(date(2019, 1, 1), date(2025, 1, 1)),

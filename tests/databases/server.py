@@ -15,7 +15,9 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -57,6 +59,25 @@ def _account() -> pwd.struct_passwd | None:
     raise RuntimeError("there is no user for PostgreSQL, which refuses root")
 
 
+def ledger_tables(url: str) -> None:
+    """Create Lodger's tables in an empty database."""
+    Database(url).close()
+
+
+@dataclass(slots=True)
+class Template:
+    """A database to copy.
+
+    Attributes:
+        pristine: its content, to restore copies.
+        spare: restored copies, to be used again.
+    """
+
+    name: str
+    pristine: Pristine
+    spare: list[str] = field(default_factory=list)
+
+
 class Server:
     """One cluster. :meth:`database` gives fresh databases; :meth:`stop` and :meth:`start` may be called again and again."""
 
@@ -68,10 +89,8 @@ class Server:
         self._numbers = count(1)
         self._process: subprocess.Popen[bytes] | None = None
         self._account = _account()
-        self._pristine: Pristine | None = None
-        self._strategy = ""
-        self._made: set[str] = set()  # of the template
-        self._spare: list[str] = []  # restored, to be used again
+        self._templates: dict[Callable[[str], object], Template] = {}
+        self._copies: dict[str, Template] = {}
         self.settings = dict(SETTINGS)
         if self._account is not None:
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
@@ -155,31 +174,41 @@ class Server:
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
             connection.execute(SQL(statement).format(*(Identifier(name) for name in names)))  # type: ignore[arg-type]  # constants
 
-    def database(self, *, empty: bool = False) -> str:
-        """Make a database and give its name; unless ``empty`` it holds Lodger's tables, copied from a template."""
+    def database(self, *, empty: bool = False, prepare: Callable[[str], object] = ledger_tables) -> str:
+        """Make a database and return its name.
+
+        Args:
+            empty: leave it empty.
+            prepare: fills an empty database at a URL, once for each server: the database is a copy of that.
+        """
         name = f"test_{next(self._numbers)}"
         if empty:
             self._execute("CREATE DATABASE {}", name)
             return name
-        if self._spare:
-            return self._spare.pop()
-        if self._pristine is None:
-            self._execute("CREATE DATABASE {}", "lodger_template")
-            Database(self.url("lodger_template")).close()
-            self._pristine = Pristine(self.conninfo("lodger_template"))
-            with psycopg.connect(self.conninfo("postgres")) as connection:
-                # Half the CPU time of writing each page to the log; before 15 it is the only way.
-                self._strategy = " STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""
-        self._execute("CREATE DATABASE {} TEMPLATE {}" + self._strategy, name, "lodger_template")
-        self._made.add(name)
+        if prepare not in self._templates:
+            source = f"template_{len(self._templates)}"
+            self._execute("CREATE DATABASE {}", source)
+            prepare(self.url(source))
+            self._templates[prepare] = Template(source, Pristine(self.conninfo(source)))
+        template = self._templates[prepare]
+        if template.spare:
+            return template.spare.pop()
+        # A copy of the files takes half the CPU time of writing each page to the log; before 15 it is the only way.
+        self._execute("CREATE DATABASE {} TEMPLATE {}" + self._file_copy(), name, template.name)
+        self._copies[name] = template
         return name
+
+    def _file_copy(self) -> str:
+        with psycopg.connect(self.conninfo("postgres")) as connection:
+            return " STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""
 
     def drop(self, name: str) -> None:
         """Restore a database for the next test, or remove it; connections left open are the leak fixture's to find."""
-        if name in self._made and self._pristine is not None and self._pristine.restore(self.conninfo(name)):
-            self._spare.append(name)
+        template = self._copies.get(name)
+        if template is not None and template.pristine.restore(self.conninfo(name)):
+            template.spare.append(name)
             return
-        self._made.discard(name)
+        self._copies.pop(name, None)
         self._execute("DROP DATABASE {} WITH (FORCE)", name)
 
     def remove(self) -> None:

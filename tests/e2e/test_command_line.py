@@ -53,9 +53,9 @@ def test_next_shows_people_local_time_and_what_dst_moved() -> None:
     said = lodger("next", "30 2 * * *", "--tz", "America/New_York", "--after", "2026-03-07T00:00:00Z", "-n", "2")
     assert "Sat 2026-03-07 02:30:00 EST" in said.out
     assert [line for line in said.out.splitlines() if "DST" in line and "2026-03-08 03:00:00 EDT" in line]
-    assert "Before that: Fri 2026-03-06 02:30:00 EST, Fri 2026-03-06 07:30:00Z" in said.out
-    assert "and that: Wed 2026-03-04 02:30:00 EST" in said.out
-    assert "It never ends." in said.out
+    assert "Earlier slot: Fri 2026-03-06 02:30:00 EST, Fri 2026-03-06 07:30:00Z" in said.out
+    assert "Earlier slot: Wed 2026-03-04 02:30:00 EST" in said.out
+    assert "The rule never ends." in said.out
 
 
 def test_an_old_hourly_rule_answers_at_once() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from tests.e2e.command import ROOT, Said
 from tests.e2e.ready import lodger
@@ -17,6 +18,7 @@ from tests.e2e.ready import lodger
 Lines = dict[tuple[str, str], dict[str, Any]]
 OUTPUT = [
     "The engine was off for 100 days",
+    "/sign-in?code=",
     "missed  bluebird/cart-reminders: slots from",
     "missed while the engine was off; one row in the ledger",
     "ran     bluebird/monthly-sales (missed",
@@ -73,6 +75,27 @@ def test_every_missed_month_ran_oldest_first(shown: Said) -> None:
     ]
     assert len(months) in (3, 4)
     assert months == sorted(months)
+
+
+def test_its_dashboard_stays_up_after_the_story_until_interrupted() -> None:
+    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    command = [sys.executable, "-m", "lodger.engine.cli", "demo", "--for", "1s", "--serve"]
+    env |= {"PYTHONPATH": str(ROOT / ".dev")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as demo:
+        assert demo.stdout is not None
+        link = ""
+        for line in demo.stdout:
+            if "/sign-in?code=" in line:
+                link = line.split()[-1]
+            if line.startswith("The engine and its dashboard stay up"):
+                break
+        with httpx2.Client(trust_env=False, follow_redirects=True, timeout=120) as http:
+            page = http.get(link, headers={"accept": "text/html"})
+            assert page.status_code == 200
+            assert "harbor" in http.get(page.url.join("/tenants")).text
+        demo.send_signal(signal.SIGINT)
+        assert "The ledger after" in demo.stdout.read()
+        assert demo.wait(120) == 0
 
 
 def test_nothing_is_left_on_disk(tmp_path: Path) -> None:

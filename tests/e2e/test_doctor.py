@@ -20,10 +20,10 @@ def test_every_wall_is_judged_and_what_is_missing_has_a_remedy() -> None:
     assert body["cache"]["folder"]
 
 
-def test_it_tells_people_whether_strangers_code_may_run() -> None:
+def test_it_says_whether_untrusted_code_can_run() -> None:
     said = lodger("doctor")
     assert "seccomp" in said.out
-    assert "Untrusted code may" in said.out
+    assert "run untrusted code" in said.out
 
 
 def test_what_stands_is_what_a_run_reports() -> None:
@@ -54,7 +54,7 @@ def test_the_minimum_is_the_operators(tmp_path: Path) -> None:
     assert lodger("exec", "-", stdin="return 1;", LODGER_PROFILE="trusted", **more).code == 0
     trusted = lodger("doctor", LODGER_PROFILE="trusted", **more)
     assert trusted.code == 0
-    assert "Profile trusted" in trusted.out
+    assert "(profile trusted" in trusted.out
 
 
 def test_a_folder_for_groups_that_is_none_is_told() -> None:

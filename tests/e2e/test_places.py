@@ -286,7 +286,7 @@ def test_a_folder_is_stored_whole_or_refused(tmp_path: Path) -> None:
         (folder / name).write_text("export default () => 1")
     said = ask("script", "put", "acme", "x", str(folder), "--json")
     assert said.code == 0
-    assert "node_modules: left out, with 1 files" in said.err
+    assert "node_modules: left out, with 1 JavaScript files" in said.err
     assert set(ask.json("script", "show", "acme", "x")["modules"]) == {"main.js", "lib/a.js"}
     for name in ("data.json", "lib/b.ts", "c.mjs"):
         (folder / name).write_text("{}")

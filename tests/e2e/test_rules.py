@@ -39,10 +39,10 @@ def test_an_impossible_rule_is_answered_with_its_reason_at_once() -> None:
 
 def test_what_next_says_for_people() -> None:
     reported, _ = ran("next", "30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-27T12:00", "-n", "2")
-    for part in ("At 02:30, every day", "CEST", "DST", "Before that", "At most 1 a day", "It never ends"):
+    for part in ("At 02:30, every day", "CEST", "DST", "Earlier slot", "at most 1 per day", "The rule never ends"):
         assert part in reported
     reported, _ = ran("next", "DTSTART:20300101T000000\nRRULE:FREQ=DAILY;COUNT=3")
-    assert "the last is 2030-01-03T00:00:00Z" in reported
+    assert "The last slot is 2030-01-03T00:00:00Z" in reported
 
 
 def test_the_bench_has_the_others_beside_it(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_logs_and_attempts_name_their_step(look: Look) -> None:
 
 def test_each_finished_run_is_a_line_with_its_time_duration_outcome_and_error(look: Look) -> None:
     first, second = (event_lines.line(each).split("  ") for each in look.events if each.kind == "finished")
-    assert first[1:6] == ["finished", "acme", "count", "ok, next is step 2", "attempt 1"]
+    assert first[1:6] == ["finished", "acme", "count", "ok, next step 2", "attempt 1"]
     assert second[1:6] == ["finished", "acme", "look", "script_error", "step 2, attempt 2"]
     assert second[7:] == ["Error: no stock left (main.js:1)", f"id {look.failed[-8:]}"]
     for line in (first, second):
@@ -128,7 +128,7 @@ def test_each_finished_run_is_a_line_with_its_time_duration_outcome_and_error(lo
         ("finished", {"script": "s", "outcome": "ok", "state": "done", "attempt": 1, "step": 0, "slot_us": 60_000_000},
          "s  slot 1970-01-01T00:01:00Z  ok  attempt 1  id 89abcdef"),
         ("finished", {"script": "s", "outcome": "script_error", "state": "waiting_retry", "attempt": 1, "retry_at_us": 60_000_000},
-         "s  script_error, next try 1970-01-01T00:01:00Z  attempt 1  id 89abcdef"),
+         "s  script_error, next attempt 1970-01-01T00:01:00Z  attempt 1  id 89abcdef"),
     ],
 )  # fmt: skip
 def test_a_line_has_instants_and_short_ids(kind: str, details: dict[str, Any], end: str) -> None:

@@ -14,8 +14,8 @@ from tests.escape.matrix import realm_edits
 from lodger.escape import invariants
 from lodger.escape.case import Case
 from lodger.escape.cases import all_cases
+from lodger.escape.html_report import as_html
 from lodger.escape.layers import LAYERS
-from lodger.escape.page import as_html
 from lodger.escape.report import as_json, as_junit, passed
 from lodger.escape.runner import Suite
 from lodger.sandbox import Outcome

@@ -19,6 +19,12 @@ from lodger.engine.sync import Engine
 
 
 #: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
+def paged(engine: Engine) -> object:
+    """Create an alert rule."""
+    engine.grants.people("acme", ["a@acme.example"])
+    return engine.alerts.put("acme", "page", mail=["a@acme.example"])
+
+
 def failed(engine: Engine) -> str:
     asked = engine.actions.run_now("acme", "s")
     with engine.context.database.write() as connection:
@@ -83,6 +89,9 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.webhooks.put("acme", "hook", "https://example.com/in"),
         engine.webhooks.delete("acme", "hook"),
     ),
+    "alerts.put": paged,
+    "alerts.test": lambda engine: (paged(engine), engine.alerts.test("acme", "page")),
+    "alerts.delete": lambda engine: (paged(engine), engine.alerts.delete("acme", "page")),
     "secrets.put": lambda engine: engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]),
     "secrets.delete": lambda engine: (
         engine.secrets.put("acme", "KEY", "a value of some length"),
@@ -107,6 +116,9 @@ READS = {
     "actions.logs",
     "actions.overdue",
     "actions.running",
+    "alerts.get",
+    "alerts.list",
+    "alerts.raised",
     "audit.export",
     "audit.list",
     "collections.list",

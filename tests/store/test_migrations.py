@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -12,8 +13,9 @@ from sqlalchemy.schema import CreateSchema
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.migrations.revision import VERSION_TABLE, current, head, known
-from lodger.engine.store.migrations.upgrade import downgrade, tree, upgrade
+from lodger.engine.store.connection.inspection import inspect_database
+from lodger.engine.store.migrations.revision import VERSION_TABLE, compatibility, current, head, known
+from lodger.engine.store.migrations.upgrade import downgrade, pending, tree, upgrade
 from lodger.engine.store.schema import metadata
 
 
@@ -122,15 +124,78 @@ def _described(connection: Connection, table: str, schema: str) -> object:
     ]
 
 
-def test_a_database_of_a_later_lodger_is_left_alone(url: str) -> None:
+def test_a_database_of_a_later_lodger_is_left_alone_unless_that_says_that_it_may_be_used(url: str) -> None:
     database = Database(url)
     with database.write() as connection:
         connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    database.close()
+    Database(url).close()
+    assert inspect_database(url).verdict == "ahead"
+    database = Database(url)
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE lodger_ledger SET compatible_with = '9998'")
     database.close()
     with pytest.raises(Unavailable) as refused:
         Database(url)
     assert refused.value.code == "database_newer"
     assert refused.value.fix
+    assert inspect_database(url).verdict == "newer"
+
+
+def test_a_database_of_an_earlier_lodger_is_upgraded_when_told(url: str) -> None:
+    database = Database(url)
+    with database.write() as connection:
+        downgrade(connection, "0120")
+    database.close()
+    with pytest.raises(Unavailable) as refused:
+        Database(url)
+    assert refused.value.code == "database_behind"
+    assert inspect_database(url).verdict == "behind"
+    Database(url, upgrade=True).close()
+    assert inspect_database(url).verdict == "current"
+
+
+def test_two_that_upgrade_at_once(url: str) -> None:
+    database = Database(url)
+    with database.write() as connection:
+        downgrade(connection, "0120")
+    database.close()
+    applied: list[str] = []
+
+    def upgrade_it(_number: int) -> None:
+        Database(url, upgrade=True, progress=lambda revision, *_: applied.append(revision)).close()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(upgrade_it, range(4)))
+    assert len(applied) == len(set(applied)) > 0
+
+
+def test_migrations_only_add_to_what_the_oldest_compatible_release_uses(url: str) -> None:
+    """A column stays as it was, and a new one has a default: the release before writes rows without it."""
+    database = Database(url)
+    oldest = next(each for step in reversed(pending(None)) if (each := compatibility(step.revision)))
+    with database.write() as connection:
+        downgrade(connection, oldest)
+        before = _columns(connection)
+        upgrade(connection)
+        after = _columns(connection)
+    for place, (kind, required) in before.items():
+        assert after[place][0] == kind, place
+        assert required or not after[place][1], f"{place} must be given now"
+    tables = {table for table, _name in before}
+    for (table, name), (_kind, required) in after.items():
+        assert (table, name) in before or table not in tables or not required, f"{table}.{name} has no default"
+    database.close()
+
+
+def _columns(connection: Connection) -> dict[tuple[str, str], tuple[str, bool]]:
+    """Return type of each column, and whether an INSERT must give it."""
+    inspector = inspect(connection)
+    return {
+        (table, column["name"]): (str(column["type"]), not column["nullable"] and column["default"] is None)
+        for table in inspector.get_table_names()
+        for column in inspector.get_columns(table)
+    }
 
 
 def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:

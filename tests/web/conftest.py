@@ -7,8 +7,17 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.api.house import House, house
+from tests.leaks import nothing_left
+from tests.web.browsing import CHROMIUM, QUIET, Browser
 
 from lodger.engine.web.dashboard import Dashboard
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_leaks() -> Iterator[None]:
+    """Of a module, not of each test: a browser and a house serve all tests of one."""
+    with nothing_left():
+        yield
 
 
 @pytest.fixture
@@ -34,3 +43,15 @@ def signed_in(lodge: House) -> Iterator[Callable[..., httpx2.Client]]:
             return client
 
         yield sign_in
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The machine's Chromium, one for the tests of a module."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("NOT TESTED in a browser: no Chromium (apt-get install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield made
+        made.close()

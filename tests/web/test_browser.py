@@ -1,48 +1,42 @@
 """The dashboard in a real browser: signing in by the link, a rule and a source as they are typed, and changes by their buttons."""
 
-import shutil
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import pytest
-from tests.api.house import House
+from tests.api.house import House, house
+from tests.web.browsing import Browser, Page, opened
 
 from lodger.engine.web import sign_in
+from lodger.engine.web.dashboard import Dashboard
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="NOT TESTED in a browser: no Chromium (apt-get install chromium)"),
-    pytest.mark.timeout(180),
-]
-QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+expect = pytest.importorskip(
+    "playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed"
+).expect
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module")
+def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house for the tests of this module, each with a tenant of its own."""
+    with house(f"sqlite:///{tmp_path_factory.mktemp('browser') / 'ledger.db'}") as made:
+        for tenant in ("acme", "quiet", "typed"):
+            made.furnish(tenant)
+        made.token("admin")
+        Dashboard(made.api).add()
+        yield made
 
 
 @pytest.fixture
-def page(lodge: House, tmp_path: Path) -> Iterator["sync_api.Page"]:
-    """A page that is signed in as an administrator; the browser's complaints fail the test."""
-    lodge.token("admin")
-    complaints: list[str] = []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        opened = browser.new_page()
-        opened.set_default_timeout(60_000)
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        opened.on("dialog", lambda dialog: dialog.accept("maintenance"))
-        opened.goto(lodge.url + str(sign_in.link(lodge.engine)))
-        yield opened
-        browser.close()
-    # What the server refuses (a rule half typed) the browser notes, too.
-    assert [each for each in complaints if "status of 4" not in each] == []
+def page(lodge: House, browser: Browser) -> Iterator[Page]:
+    """A page that is signed in as an administrator."""
+    with opened(browser) as made:
+        made.on("dialog", lambda dialog: dialog.accept("maintenance"))
+        made.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        yield made
 
 
-def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: House, page: "sync_api.Page") -> None:
-    expect = sync_api.expect
+def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: House, page: Page) -> None:
     page.goto(f"{lodge.url}/t/acme/schedules/s")
     page.click("text=Pause")
     expect(page.locator("h1")).to_contain_text("paused")
@@ -63,8 +57,7 @@ def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: House, 
     assert {"schedules.pause", "schedules.resume", "schedules.edit"} <= {each.verb for each in entries}
 
 
-def test_a_source_is_checked_run_dry_and_stored_by_its_page(lodge: House, page: "sync_api.Page") -> None:
-    expect = sync_api.expect
+def test_a_source_is_checked_run_dry_and_stored_by_its_page(lodge: House, page: Page) -> None:
     page.goto(f"{lodge.url}/t/acme/scripts/job")
     page.fill("textarea", "export default () => {\n  retrun 1\n}")
     expect(page.locator("[data-check-of]")).to_contain_text("line 2:")
@@ -78,14 +71,20 @@ def test_a_source_is_checked_run_dry_and_stored_by_its_page(lodge: House, page: 
     assert lodge.engine.scripts.get("acme", "job").version == 2
 
 
-def test_an_open_page_follows_what_happens(lodge: House, page: "sync_api.Page") -> None:
-    page.goto(f"{lodge.url}/t/acme/actions")
-    sync_api.expect(page.locator("main")).to_contain_text("None.")
-    lodge.engine.actions.run_now("acme", "s")
-    sync_api.expect(page.locator("tbody tr")).to_have_count(1)
+def test_an_open_page_follows_what_happens(lodge: House, page: Page) -> None:
+    page.goto(f"{lodge.url}/t/quiet/actions")
+    expect(page.locator("main")).to_contain_text("None.")
+    asked = lodge.engine.actions.run_now("quiet", "s")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    link = page.locator("tbody a").first
+    link.focus()
+    lodge.engine.actions.run_now("quiet", "s")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    focused = page.evaluate("document.activeElement.getAttribute('href')")
+    assert focused.endswith(asked.id), "the focus stays where it was"
 
 
-def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: House, page: "sync_api.Page") -> None:
+def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: House, page: Page) -> None:
     paths = (
         "/",
         "/tenants",
@@ -101,3 +100,88 @@ def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: Ho
     page.click("text=Sign out")
     page.wait_for_url("**/sign-in")
     assert list(chain(page.context.cookies())) == []
+
+
+#: The name of what has the focus.
+_FOCUSED = "(e => (e.ariaLabel || e.labels?.[0]?.textContent || e.textContent).trim())(document.activeElement)"
+
+
+def _tab_to(page: Page, name: str) -> None:
+    """Press Tab until the link, button or field of this name has the focus."""
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate(_FOCUSED).startswith(name):
+            return
+    pytest.fail(f"no way to {name!r} by the keyboard")
+
+
+def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: House, browser: Browser) -> None:
+    with opened(browser) as page:
+        page.on("dialog", lambda dialog: dialog.accept("holidays"))
+        page.goto(lodge.url + "/")
+        page.keyboard.type(lodge.token("editor", "typed"))
+        page.keyboard.press("Enter")
+        page.wait_for_url(lodge.url + "/")
+        for link in ("Skip to content", "Schedules"):
+            _tab_to(page, link)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/schedules")
+        for field, text in (("Name", "evenings"), ("Script", "job"), ("Rule", "0 18 * * *")):
+            _tab_to(page, field)
+            page.keyboard.type(text)
+        expect(page.locator("[data-preview-of]")).to_contain_text("At 18:00")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        _tab_to(page, "evenings")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/schedules/evenings")
+        for button, state in (("Pause", "paused"), ("Resume", "armed")):
+            _tab_to(page, button)
+            page.keyboard.press("Enter")
+            expect(page.locator("h1")).to_contain_text(state)
+        _tab_to(page, "Delete")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/schedules")
+    assert [each.name for each in lodge.engine.schedules.list("typed")] == ["s"]
+    assert [each.verb for each in lodge.engine.audit.list("typed", verb="schedules.")][:3] == [
+        "schedules.delete",
+        "schedules.resume",
+        "schedules.pause",
+    ]
+
+
+def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: House, page: Page) -> None:
+    engine = lodge.engine
+    page.goto(lodge.url + "/tenants")
+    page.get_by_label("Id").fill("fresh")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/t/fresh/settings")
+    page.get_by_text("The whole tenant").click()
+    page.get_by_label("runs_per_day", exact=False).fill("50")
+    page.get_by_role("button", name="Save limits").click()
+    expect(page.get_by_role("row", name="runs day")).to_contain_text("50")
+    assert engine.tenants.get("fresh").limits == {"runs_per_day": 50}
+    page.get_by_label("Grants, such as").fill("fetch:api.example.com mail")
+    page.get_by_role("button", name="Give").click()
+    expect(page.get_by_role("button", name="Take fetch:api.example.com")).to_be_visible()
+    page.get_by_role("button", name="Take mail").first.click()
+    expect(page.get_by_role("button", name="Take mail")).to_have_count(0)
+    tokens = page.locator("form[data-call='POST /tokens']")
+    tokens.get_by_label("Name").fill("bob")
+    tokens.get_by_role("button").click()
+    expect(page.locator("#notice code")).to_be_focused()
+    shown = page.locator("#notice code").inner_text()
+    assert (
+        lodge.http.get(lodge.url + "/api/v1/me", headers={"authorization": f"Bearer {shown}"}).json()["tenant_id"]
+        == "fresh"
+    )
+    page.get_by_role("button", name="Revoke token bob").click()
+    expect(page.locator("main")).to_contain_text("revoked")
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.locator("h1")).to_contain_text("suspended")
+    expect(page.locator("dl.changes").first).to_contain_text("active suspended")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("h1")).to_contain_text("active")
+    assert {"tenants.create", "tenants.edit", "grants.give", "grants.take", "tokens.create", "tokens.revoke"} <= {
+        each.verb for each in engine.audit.list("fresh")
+    }

@@ -17,7 +17,8 @@ app = typer.Typer(
 
 
 ActionId = Annotated[
-    str, typer.Argument(metavar="ACTION", help="The action's id, or its beginning or end, at least 4 characters.")
+    str,
+    typer.Argument(metavar="ACTION", help="ID of the action; 4 or more characters of its beginning or end are enough."),
 ]
 
 
@@ -76,7 +77,7 @@ def logs(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
 @app.command()
 def follow(
     tenant: TenantId,
-    action: Annotated[str | None, typer.Argument(help="One action, with its log, until it is over.")] = None,
+    action: Annotated[str | None, typer.Argument(help="Follow only this action, with its log, until it ends.")] = None,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:

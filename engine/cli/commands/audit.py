@@ -18,13 +18,14 @@ app = typer.Typer(
 @app.command()
 def export(
     tenant: Annotated[
-        str | None, typer.Argument(help="Only this tenant's; all tenants' and the platform's by default.")
+        str | None,
+        typer.Argument(help="Only changes of this tenant. Default: changes of all tenants and of the platform."),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="INSTANT", help="Begin of the range, inclusive; -24h is a day ago.")
+        str | None, typer.Option(metavar="INSTANT", help="Only changes at or after this instant, such as -24h.")
     ] = None,
-    until: Annotated[str | None, typer.Option(metavar="INSTANT", help="End of the range, exclusive.")] = None,
-    out: Annotated[typer.FileTextWrite | None, typer.Option("--out", help="Output file; stdout by default.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="INSTANT", help="Only changes before this instant.")] = None,
+    out: Annotated[typer.FileTextWrite | None, typer.Option("--out", help="Output file. Default: stdout.")] = None,
     db: Database = None,
 ) -> None:
     """Write every change as a line of JSON, oldest first."""

@@ -6,7 +6,7 @@ import typer
 
 from lodger.engine.cli.output.result_output import AsJson, Database, table, write_json
 
-app = typer.Typer(name="config", help="What the operator can set.", no_args_is_help=True)
+app = typer.Typer(name="config", help="Show the settings.", no_args_is_help=True)
 
 
 @app.callback()
@@ -16,7 +16,7 @@ def _noun() -> None:
 
 @app.command("show")
 def show(db: Database = None, as_json: AsJson = False) -> None:
-    """List every setting with its value, unit, default, source and help; and where commands are carried out."""
+    """List every setting with its value, unit, default, source and description, and the server or ledger that commands use."""
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.settings import load
     from lodger.engine.core.settings import table as rows_of
@@ -49,12 +49,12 @@ def show(db: Database = None, as_json: AsJson = False) -> None:
         write_json({"places": places, "settings": [row.as_dict() for row in rows], "limits": limits})
         return
     table(
-        ("verbs work on", "value", "said by"),
+        ("target", "value", "source"),
         ((each["name"], each["value"], each["source"]) for each in places),
-        title=f"Where (profile {place.profile})" if place.profile else "Where",
+        title=f"Target of commands (profile {place.profile})" if place.profile else "Target of commands",
     )
     table(
-        ("variable", "value", "said by", "default", "what"),
+        ("variable", "value", "source", "default", "description"),
         (
             (row.variable, row.value, row.source, row.default if row.source != "default" else "same", row.help)
             for row in rows
@@ -62,10 +62,10 @@ def show(db: Database = None, as_json: AsJson = False) -> None:
         title="Settings (environment)",
     )
     table(
-        ("limit", "default", "from", "to", "outcome", "what"),
+        ("limit", "default", "from", "to", "outcome", "description"),
         (
             (each["name"], each["default"], each["minimum"], each["maximum"], each["outcome"], each["help"])
             for each in limits
         ),
-        title="Limits of one attempt (tenant and script may only lower them)",
+        title="Limits of one attempt (tenants and scripts can only lower them)",
     )

@@ -1,59 +1,197 @@
-"""``lodger db``: the ledger's schema."""
+"""``lodger db``: the ledger's schema, backups and health."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 
-app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from lodger.engine.store.connection.inspection import Inspection
+
+app = typer.Typer(name="db", help="Manage the ledger's database.", no_args_is_help=True)
+#: An upgrade that does not get a lock in time, because nodes are at work, is begun again: so often, and after such a rest, seconds.
+TRIES, REST_S = 10, 0.5
 
 
 @app.command()
-def upgrade(db: Database = None, as_json: AsJson = False) -> None:
-    """Upgrade the database to this version's schema; create it if it does not exist."""
+def upgrade(
+    backup: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Back the database up to this new file first.")
+    ] = None,
+    without_backup: Annotated[
+        bool, typer.Option("--without-backup", help="Upgrade without: there is a recent backup elsewhere.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the migrations; change nothing.")] = False,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Upgrade the database to this version's schema; create it if it does not exist. Nodes of the previous version go on meanwhile."""
     from lodger.engine.core.settings import load
-    from lodger.engine.store.connection.database import Database as Ledger
+    from lodger.engine.store.connection import backups
+    from lodger.engine.store.connection.inspection import inspect_database
 
-    done: list[dict[str, object]] = []
-
-    def show_step(revision: str, sentence: str, number: int, total: int) -> None:
-        done.append({"revision": revision, "sentence": sentence})
+    place = load(database=db).database
+    found = inspect_database(place)
+    body: dict[str, object] = {"applied": []}
+    if dry_run:
+        _announce(found, as_json=as_json)
+        return
+    if found.verdict == "behind":
+        if backup is None and not without_backup:
+            raise Usage(
+                "backup_missing",
+                f"the ledger is upgraded from schema {found.revision} to {found.wanted} only after a backup",
+                why="a schema is never taken back",
+                fix="--backup FILE makes one now; --without-backup, if you have a recent one",
+            )
         if not as_json:
-            say(f"{number}/{total}  {revision}  {sentence}")
-
-    Ledger(load(database=db).database, progress=show_step).close()
+            _announce(found, as_json=False)
+        if backup is not None:
+            backups.backup(place, backup)
+            body["backup"] = str(backup)
+            if not as_json:
+                say(f"backed up to {backup}")
+    body["applied"] = _upgraded(place, as_json=as_json)
     if as_json:
-        write_json({"applied": done})
-    elif not done:
+        write_json(body)
+    elif not body["applied"]:
         say("the database is up to date")
 
 
+def _announce(found: "Inspection", *, as_json: bool) -> None:
+    """Show what an upgrade would do."""
+    from lodger.engine.store.migrations.revision import compatibility
+    from lodger.engine.store.migrations.upgrade import pending
+
+    steps = pending(found.revision) if found.verdict in {"absent", "empty", "behind"} else []
+    oldest = next((each for step in reversed(steps) if (each := compatibility(step.revision))), None)
+    if as_json:
+        listed = [{"revision": step.revision, "sentence": step.doc} for step in steps]
+        write_json({"revision": found.revision, "wanted": found.wanted, "pending": listed, "compatible_with": oldest})
+        return
+    say(f"{found.place}: schema {found.revision or 'none'}, {len(steps)} migrations to {found.wanted}")
+    for step in steps:
+        say(f"  {step.revision}  {step.doc}")
+    if oldest is not None and found.revision is not None:
+        say(f"nodes of releases with schema {oldest} or later can work on it")
+
+
+def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
+    """Upgrade, and return the migrations that were applied; waits for locks that nodes hold."""
+    import time
+
+    from lodger.engine.core.errors import Unavailable
+    from lodger.engine.store.connection.database import Database as Ledger
+
+    for left in reversed(range(TRIES)):
+        done: list[dict[str, object]] = []
+
+        def show_step(revision: str, sentence: str, number: int, total: int, done: list[Any] = done) -> None:
+            done.append({"revision": revision, "sentence": sentence})
+            if not as_json:
+                say(f"{number}/{total}  {revision}  {sentence}")
+
+        try:
+            Ledger(place, progress=show_step, upgrade=True).close()
+        except Unavailable as error:
+            if error.code != "database_busy" or not left:
+                raise
+            if not as_json:
+                say("the tables are in use; nothing was changed, and the upgrade begins again")
+            time.sleep(REST_S)
+        else:
+            return done
+    raise AssertionError
+
+
 @app.command()
-def check(db: Database = None, as_json: AsJson = False) -> None:
-    """Check that the database can be opened and has this version's schema; change nothing."""
+def check(
+    schema_only: Annotated[
+        bool, typer.Option("--schema-only", help="Compare the schema's revision, and read no history.")
+    ] = False,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the schema's revision, the database's integrity and the laws of the ledger; change nothing."""
     from lodger.engine.core.settings import load
+    from lodger.engine.store.connection import backups
     from lodger.engine.store.connection.inspection import inspect_database
 
-    found = inspect_database(load(database=db).database)
+    place = load(database=db).database
+    found = inspect_database(place)
+    usable = found.verdict in {"current", "ahead"}
+    damages, broken = backups.check(place) if usable and not schema_only else ([], [])
     if as_json:
-        write_json(found)
+        write_json(found.as_dict() | {"damages": damages, "broken": broken})
     else:
-        say(f"{found.place}: schema {found.revision or 'none'}, wanted {found.wanted}: {found.verdict}")
-    if found.verdict != "current":
+        say(f"{found.place}: schema {found.revision or 'none'}, expected {found.wanted}: {found.verdict}")
+        for damage in damages:
+            say(f"damaged: {damage}")
+        for law in broken:
+            say(f"broken: {law['law']}: {law['rows']}")
+    if not usable or damages or broken:
         raise typer.Exit(1)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a consistent copy of the database to a new file, while nodes work on it."""
+    from lodger.engine.core.settings import load
+    from lodger.engine.store.connection import backups
+
+    backups.backup(load(database=db).database, file)
+    if as_json:
+        write_json({"backup": str(file), "bytes": file.stat().st_size})
+    else:
+        say(f"{file}: {file.stat().st_size} bytes; encryption keys (LODGER_SECRET_KEYS) are not in it")
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `lodger db backup`.")],
+    drop_unsent: Annotated[
+        bool,
+        typer.Option("--drop-unsent", help="Do not send mails and webhooks that waited at the time of the backup."),
+    ] = False,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Load a backup where no ledger is. Slots since the backup are missed slots; what was running runs again."""
+    from lodger.engine.core.settings import load
+    from lodger.engine.store.connection import backups
+
+    found = backups.restore(load(database=db).database, file, drop_unsent=drop_unsent)
+    if as_json:
+        write_json(found.as_dict())
+        return
+    say(f"restored: schema {found.revision}, last used {found.last.isoformat() if found.last else 'never'}")
+    say("slots since then are missed: each schedule's policy (missed) decides about them")
+    if found.running:
+        say(f"{found.running} actions were running, and run again")
+    if found.unsent:
+        fate = "are not sent any more" if found.dropped else "are sent now, under the ids that they had"
+        say(f"{found.unsent} mails and webhooks were waiting, may have been sent since, and {fate}")
 
 
 @app.command()
 def prepare(
     expose: Annotated[
-        str, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: exposes the platform's tables.")
+        str,
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="Function that is called with the engine and exposes the platform's tables."
+        ),
     ],
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the statements instead of running them; change nothing.")
-    ] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the statements and change nothing.")] = False,
     user: Annotated[
-        str | None, typer.Option(help="With --sql: the user that Lodger connects as, if another runs it.")
+        str | None,
+        typer.Option(help="With --sql: database user that Lodger connects as, if another user runs the statements."),
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -80,4 +218,4 @@ def prepare(
             for statement in listed:
                 say(statement + ";")
         else:
-            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to do")
+            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to change")

@@ -27,16 +27,23 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, None: 1}
 def demo(
     lasting: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Stop after this time, such as 30s or 2m; else at Ctrl-C."),
+        typer.Option(
+            "--for", metavar="TIME", help="Stop after this time, such as 30s or 2m. Default: run until Ctrl-C."
+        ),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help=f"Keep the ledger in ./{KEPT} and go on with it.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help=f"Keep the ledger in ./{KEPT}, and continue with it the next time.")
+    ] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Keep the engine and its dashboard up after --for, until Ctrl-C.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Watch the engine at work: two shops, ten scripts, a hundred missed days."""
+    """Run a demonstration with two shops, ten scripts, and slots that were missed during a hundred days."""
     for_s = None if lasting is None else seconds(lasting)
     with contextlib.ExitStack() as stack:
         folder = KEPT if keep else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lodger-demo-")))
-        _play(folder, for_s, as_json=as_json)
+        _play(folder, for_s, serve=serve, as_json=as_json)
         if keep and not as_json:
             say(f"The ledger is kept: lodger action list bluebird --db {folder / 'ledger.db'}")
 
@@ -50,11 +57,11 @@ def seconds(text: str) -> float:
     found = _LENGTH.fullmatch(text.strip())
     length = float(found[1]) * _SECONDS[found[2]] if found else 0.0
     if length <= 0 or length > 365 * 86_400:
-        raise Usage("length_invalid", f"--for cannot be {text!r}", why="it is a length of time", fix="--for 30s")
+        raise Usage("length_invalid", f"--for cannot be {text!r}", why="the value must be a duration", fix="--for 30s")
     return length
 
 
-def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
+def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> None:
     import asyncio
 
     from lodger.engine.cli.demo_story.run import Plan, play
@@ -67,15 +74,22 @@ def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
     except OSError as error:
         raise Unavailable(
             "folder_unwritable",
-            f"the folder {str(folder)!r} cannot be made",
+            f"the folder {str(folder)!r} cannot be created",
             why=error.strerror or "",
-            fix="run it where you may write, or without --keep",
+            fix="run the command in a writable folder, or without --keep",
         ) from None
     # What the node notes is told as part of the story: a second voice would tear the screen.
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())
     show = _silent if as_json else _now
-    summary = asyncio.run(play(Plan(folder, for_s), SystemClock(), show, _viewer(as_json=as_json)))
+    summary = asyncio.run(
+        play(
+            Plan(folder, for_s, serve=serve, dashboard=serve or not as_json),
+            SystemClock(),
+            show,
+            _viewer(as_json=as_json),
+        )
+    )
     if as_json:
         write_json(summary.as_dict())
     else:

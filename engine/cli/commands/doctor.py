@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 def doctor(
     raise_walls: Annotated[
-        bool, typer.Option("--raise/--probe", help="Start a worker and report its walls, or only inspect the host.")
+        bool,
+        typer.Option(
+            "--raise/--probe", help="--raise: start a worker and report its walls. --probe: only inspect the host."
+        ),
     ] = True,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the walls of this host, and the ledger's nodes and blocked sessions; say how to get missing parts."""
+    """Check this host's sandbox walls, the ledger's nodes and blocked database sessions; show how to fix problems."""
     from lodger.engine.core.settings import load
     from lodger.sandbox.doctor import Doctor
 
@@ -94,28 +97,36 @@ def _show(body: dict[str, Any]) -> None:
 
     marks = {"active": ("✓ active", "green"), "available": ("○ available", "yellow"), "missing": ("✗ missing", "red")}
     table(
-        ("wall", "", "keeps a script from"),
+        ("wall", "", "prevents scripts from"),
         ((each["wall"], Text(*marks[each["state"]]), each["holds_off"]) for each in body["walls"]),
     )
     for each in body["walls"]:
         if each["state"] == "missing":
             say(f"{each['wall']} is missing: {each['why']}")
-            say(f"  how to get it: {each['remedy']}")
+            say(f"  fix: {each['remedy']}")
     say("  ".join(f"{name} {version}" for name, version in body["versions"].items()))
     for each in body["libraries"]:
         say(
             f"{each['library']} sha256 {each['sha256'][:16] or 'missing'}  {each['published_as'] or 'unknown: ' + each['path']}"
         )
+    for each in body["advisories"]["engines"]:
+        found = f"{len(each['open'])} known errors, " + (
+            f"not contained: {', '.join(each['uncontained'])}" if each["uncontained"] else "all contained"
+        )
+        say(
+            f"{each['engine']} {each['version']}: {found if each['open'] or each['uncontained'] else 'no known errors'}"
+        )
+    say(f"advisories of {body['advisories']['checked']}")
     cache = body["cache"]
     say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
     layers = f"{body['layers']} of 6 walls active, {body['minimum']} required"
     if body["ok"] and body["profile"] == "trusted":
-        say(f"Profile trusted: the walls that exist suffice ({layers} for untrusted code).")
+        say(f"This host can run trusted code (profile trusted; for untrusted code: {layers}).")
     elif body["ok"]:
-        say(f"Untrusted code may run here (profile untrusted): {layers}.")
+        say(f"This host can run untrusted code (profile untrusted): {layers}.")
     else:
         problem = body["problem"]
-        say(f"Untrusted code may not run here: {problem['message']}")
+        say(f"This host cannot run untrusted code: {problem['message']}")
         for name in ("why", "fix"):
             if problem.get(name):
                 say(f"  {name}: {problem[name]}")
@@ -153,7 +164,7 @@ def show_ledger(ledger: dict[str, Any]) -> None:
     """Print the state of the ledger, its saturated nodes and its blocked sessions."""
     from lodger.engine.policy.placement import SATURATED
 
-    say(f"ledger {ledger['place']}: {ledger['verdict']}, {len(ledger['nodes'])} nodes at work")
+    say(f"ledger {ledger['place']}: {ledger['verdict']}, {len(ledger['nodes'])} running nodes")
     if "problem" in ledger:
         say(f"  {ledger['problem']['message']}")
         if ledger["problem"].get("fix"):
@@ -168,11 +179,11 @@ def show_ledger(ledger: dict[str, Any]) -> None:
     for chain in ledger["blocked"]:
         waits = chain["waits"]
         say(
-            f"session {waits['pid']} ({waits['application']}) has waited for {chain['waited_s']:.1f} s: {waits['query']}"
+            f"session {waits['pid']} ({waits['application']}) has waited {chain['waited_s']:.1f} s for a lock: {waits['query']}"
         )
         for each in chain["blockers"]:
             say(
-                f"  for {each['pid']} ({each['application']}, {each['state']}, in a transaction for "
+                f"  blocked by session {each['pid']} ({each['application']}, {each['state']}, transaction open for "
                 f"{each['transaction_s']:.1f} s): {each['query']}"
             )
         if chain["blockers"]:

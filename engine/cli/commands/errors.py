@@ -9,7 +9,7 @@ from lodger.engine.cli.output.result_output import AsJson, say, table, write_jso
 
 
 def errors(
-    code: Annotated[str | None, typer.Argument(help="A code, outcome or reason; all of them by default.")] = None,
+    code: Annotated[str | None, typer.Argument(help="Code of an error, outcome or reason. Default: list all.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Explain an error, an outcome or a reason, or list all of them."""
@@ -27,7 +27,9 @@ def errors(
     if row is None:
         near = ", ".join(similar_codes(code)[:8])
         raise Usage(
-            "code_unknown", f"there is no error, outcome or reason {code!r}", fix=near or "lodger errors lists them"
+            "code_unknown",
+            f"there is no error, outcome or reason {code!r}",
+            fix=near or "run lodger errors to list all codes",
         )
     if as_json:
         write_json(row)

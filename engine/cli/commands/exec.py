@@ -26,30 +26,32 @@ def execute(
     file: Annotated[
         Path,
         typer.Argument(
-            help="The script, UTF-8; a folder of its files with main.js; or a WebAssembly module (WASI preview 1 command); - is stdin."
+            help="JavaScript file, folder with a main.js, or WebAssembly module (WASI preview 1 command); - reads stdin."
         ),
     ],
     runtime: Annotated[
         str | None,
         typer.Option(
-            help="quickjs, quickjs-native (only for code you trust: no WebAssembly around the engine) or wasm; "
-            "by default the file's first bytes decide."
+            help="quickjs, quickjs-native (for trusted code only: without the WebAssembly wall) or wasm. "
+            "Default: wasm for WebAssembly modules, quickjs for other files."
         ),
     ] = None,
     input_json: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", help="Input: action.input of a script, stdin of a module."),
+        typer.Option("--input", metavar="JSON", help="Input of the run: action.input of a script, stdin of a module."),
     ] = None,
-    cpu_ms: Annotated[int | None, typer.Option(help="CPU time, milliseconds.")] = None,
-    wall_ms: Annotated[int | None, typer.Option(help="Time from start to answer, milliseconds.")] = None,
-    memory_mb: Annotated[int | None, typer.Option(help="Memory that the script can hold, MiB.")] = None,
+    cpu_ms: Annotated[int | None, typer.Option(help="Limit of CPU time in milliseconds.")] = None,
+    wall_ms: Annotated[int | None, typer.Option(help="Limit of the run's duration in milliseconds.")] = None,
+    memory_mb: Annotated[int | None, typer.Option(help="Limit of memory in MiB.")] = None,
     grant: Annotated[
         list[str] | None,
-        typer.Option(help="An additional grant, such as fetch:api.example.com; see `lodger grant table`."),
+        typer.Option(
+            help="Additional grant, such as fetch:api.example.com; may be repeated. See `lodger grant table`."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a script once behind real walls; show what it would have changed."""
+    """Run a script once in the sandbox; show the changes that it would make."""
     if runtime not in (None, *RUNTIMES):
         raise Usage(
             "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " or ".join(RUNTIMES)
@@ -112,11 +114,14 @@ def _refused(raw: bytes, maximum: int) -> dict[str, Any] | None:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        return _ended("compile_error", "NotText", f"byte {error.start} is not UTF-8: a script is a text file", line)
+        return _ended("compile_error", "NotText", f"byte {error.start} is not UTF-8; a script must be UTF-8 text", line)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         return _ended(
-            "compile_error", "NotText", f"character {text.index(chr(0))} is NUL: a script is a text file", line
+            "compile_error",
+            "NotText",
+            f"character {text.index(chr(0))} is NUL; a script must be text without NUL characters",
+            line,
         )
     if not text.strip().removeprefix("\ufeff"):
         return _ended("compile_error", "EmptyScript", "the file is empty: there is nothing to run")
@@ -157,12 +162,16 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
     elif body["outcome"] == "ok":
         say(f"result  {json.dumps(body['result'], ensure_ascii=False)}")
     if body["effects"]:
-        say("would change (dry run):" if body["outcome"] == "ok" else "requested before it failed (not applied):")
+        say(
+            "effects (dry run, not applied):"
+            if body["outcome"] == "ok"
+            else "effects requested before the failure (not applied):"
+        )
         for text in lines(body["effects"]):
             say(f"  {text}")
     missing = [wall for wall, stands in body["walls"].items() if not stands]
     if missing:
-        say(f"walls missing here: {', '.join(missing)}; lodger doctor says how to get them")
+        say(f"walls missing here: {', '.join(missing)}; lodger doctor shows how to fix this")
 
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:

@@ -8,9 +8,11 @@ import typer
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, table, write_json
 
-app = typer.Typer(name="grant", help="Grants: permissions of a tenant's scripts.", no_args_is_help=True)
+app = typer.Typer(name="grant", help="Manage grants: permissions of a tenant's scripts.", no_args_is_help=True)
 
-Words = Annotated[list[str], typer.Argument(metavar="GRANT...", help="Grants, as `lodger grant table` writes them.")]
+Words = Annotated[
+    list[str], typer.Argument(metavar="GRANT...", help="Grants in the form that `lodger grant table` shows.")
+]
 
 
 @app.command("table")
@@ -21,7 +23,10 @@ def show_table(as_json: AsJson = False) -> None:
     if as_json:
         write_json({"grants": [{"form": spec.form, "default": spec.default, "help": spec.help} for spec in GRANTS]})
         return
-    table(("grant", "by default", "what"), ((spec.form, "yes" if spec.default else "", spec.help) for spec in GRANTS))
+    table(
+        ("grant", "by default", "description"),
+        ((spec.form, "yes" if spec.default else "", spec.help) for spec in GRANTS),
+    )
 
 
 @app.command("list")
@@ -35,8 +40,10 @@ def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> 
         return
     _show(tenant, held)
     if found.grants is None:
-        say("as the setting LODGER_GRANTS says; `lodger grant give` makes them the tenant's own")
-    say("its people: " + (", ".join(found.people) or "none are named"))
+        say(
+            "these are the defaults of the setting LODGER_GRANTS; `lodger grant give` gives the tenant grants of its own"
+        )
+    say("people: " + (", ".join(found.people) or "none"))
 
 
 @app.command()
@@ -67,7 +74,10 @@ def reset(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> Non
 def people(
     tenant: TenantId,
     addresses: Annotated[
-        list[str] | None, typer.Argument(metavar="ADDRESS...", help="All of them; *@example.com is a whole domain.")
+        list[str] | None,
+        typer.Argument(
+            metavar="ADDRESS...", help="The complete list of addresses; *@example.com means all addresses of a domain."
+        ),
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -87,4 +97,4 @@ def _show(tenant: str, held: Sequence[str], *, as_json: bool = False) -> None:
     if as_json:
         write_json({"tenant": tenant, "grants": held})
     else:
-        table((f"{tenant} holds", "which lets its scripts"), ((each, meaning(each)) for each in held))
+        table((f"grants of {tenant}", "allow its scripts to"), ((each, meaning(each)) for each in held))

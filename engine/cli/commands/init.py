@@ -26,10 +26,13 @@ JSCONFIG = """{
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Folder of the scripts; created if missing.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Folder of the scripts; created if it does not exist.")] = Path(),
     expose: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: types for the tables that it exposes."),
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Function that is called with the engine; types are also written for the tables that it exposes.",
+        ),
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -53,7 +56,7 @@ def init(
         write_json({"folder": str(folder), "types": written, "jsconfig": fresh})
         return
     say(f"{place}: {len(written)} files of types")
-    say(f"{config}: written" if fresh else f"{config}: left as it is")
+    say(f"{config}: written" if fresh else f"{config}: unchanged")
 
 
 def _sets(expose: str, db: str | None) -> str:

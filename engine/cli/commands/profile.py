@@ -9,28 +9,29 @@ from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 from lodger.engine.cli.place import Profile, Profiles, server_said
 
-app = typer.Typer(name="profile", help="Profiles: servers and ledgers by name.", no_args_is_help=True)
+app = typer.Typer(name="profile", help="Manage profiles: named servers and ledgers.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="The profile's name.")]
+Name = Annotated[str, typer.Argument(help="Name of the profile.")]
 
 
 @app.command("set")
 def put(
     name: Name,
     address: Annotated[
-        str | None, typer.Option("--address", help="The server's address, as --server; its token is read from stdin.")
+        str | None, typer.Option("--address", help="Address of a server; its token is read from stdin.")
     ] = None,
     db: Annotated[
-        str | None, typer.Option("--db", metavar="PLACE", help="Or a ledger: a file or a database URL.")
+        str | None,
+        typer.Option("--db", metavar="PLACE", help="SQLite file or database URL of a ledger, instead of a server."),
     ] = None,
-    use: Annotated[bool, typer.Option("--use", help="Make it the default.")] = False,
+    use: Annotated[bool, typer.Option("--use", help="Make this profile the default.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Store a profile. A token is read from stdin (asked for on a terminal), never from the command line."""
     # --server names a server everywhere else, so it does here.
     address = address or server_said()
     if (address is None) == (db is None):
-        raise Usage("place_ambiguous", "a profile is a server or a ledger", fix="give --server or --db")
+        raise Usage("place_ambiguous", "a profile names either a server or a ledger", fix="give --server or --db")
     token = _token() if address is not None else None
     if address is not None:
         from lodger.engine.client.requests import connection
@@ -81,7 +82,7 @@ def remove(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         write_json({"removed": name})
     else:
-        say(f"profile {name} is gone; lodger token revoke ends its token")
+        say(f"profile {name} is removed; to revoke its token: lodger token revoke")
 
 
 def _token() -> str:

@@ -8,8 +8,8 @@ from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 
-ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="The script's name.")]
-app = typer.Typer(name="script", help="Scripts: sources and their versions.", no_args_is_help=True)
+ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="Name of the script.")]
+app = typer.Typer(name="script", help="Manage scripts and their versions.", no_args_is_help=True)
 
 
 @app.command("dry-run")
@@ -17,18 +17,19 @@ def dry_run(
     tenant: TenantId,
     name: ScriptName,
     input_json: Annotated[
-        str | None, typer.Option("--input", metavar="JSON", help="Input: action.input of the script.")
+        str | None, typer.Option("--input", metavar="JSON", help="Input of the run: action.input of the script.")
     ] = None,
-    version: Annotated[int | None, typer.Option(help="The version; the latest by default.")] = None,
+    version: Annotated[int | None, typer.Option(help="Version number. Default: the latest.")] = None,
     file: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Run this source instead of the stored one."),
     ] = None,
     expose: Annotated[
-        str | None, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: expose tables there.")
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="Function that is called with the engine and exposes tables."),
     ] = None,
     fetches: Annotated[
-        bool, typer.Option("--fetches", help="Also send requests that change something elsewhere (POST, PUT, …).")
+        bool, typer.Option("--fetches", help="Also send requests that change data elsewhere (POST, PUT, …).")
     ] = False,
     db: Database = None,
     as_json: AsJson = False,
@@ -43,7 +44,7 @@ def dry_run(
     params = inputs.value("--input", input_json)
     source = None if file is None else inputs.script(Path(file))
     prepare = named(expose) if expose else None
-    local = "a function of your own Python is called in this process (--expose)" if expose else None
+    local = "--expose calls a Python function in this process" if expose else None
     with opened(db, local=local) as engine:
         if prepare is not None:
             prepare(engine)
@@ -57,8 +58,8 @@ def dry_run(
 def module(
     tenant: TenantId,
     name: ScriptName,
-    out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Where the module's bytes go; - is stdout.")],
-    version: Annotated[int | None, typer.Option(help="The version; the latest by default.")] = None,
+    out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Output file; - writes to stdout.")],
+    version: Annotated[int | None, typer.Option(help="Version number. Default: the latest.")] = None,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:

@@ -10,9 +10,11 @@ from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 
-app = typer.Typer(name="secret", help="Secrets, which scripts use and never see.", no_args_is_help=True)
+app = typer.Typer(
+    name="secret", help="Manage secrets, which scripts send in headers of requests.", no_args_is_help=True
+)
 
-Name = Annotated[str, typer.Argument(help="Its name, like STRIPE_KEY.")]
+Name = Annotated[str, typer.Argument(help="Name of the secret, such as STRIPE_KEY.")]
 
 
 @app.command()
@@ -20,9 +22,10 @@ def put(
     tenant: TenantId,
     name: Name,
     host: Annotated[
-        list[str] | None, typer.Option(help="Where it may be sent in a header: api.example.com; several may be given.")
+        list[str] | None,
+        typer.Option(help="Host to which it may be sent in a header, such as api.example.com; may be repeated."),
     ] = None,
-    grant: Annotated[bool, typer.Option("--grant", help="Also give the tenant the grant secret:NAME.")] = False,
+    grant: Annotated[bool, typer.Option("--grant", help="Also grant secret:NAME to the tenant.")] = False,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -32,12 +35,12 @@ def put(
     if as_json:
         write_json(made)
     else:
-        say(f"secret {name} of {tenant} is stored; it may go to: {', '.join(made.hosts) or 'no host'}")
+        say(f"secret {name} of {tenant} is stored; allowed hosts: {', '.join(made.hosts) or 'none'}")
 
 
 @app.command()
 def keygen(
-    file: Annotated[Path, typer.Argument(help="Path of the new key file; set LODGER_SECRET_KEYS to it.")],
+    file: Annotated[Path, typer.Argument(help="Path of the new key file, for the setting LODGER_SECRET_KEYS.")],
     as_json: AsJson = False,
 ) -> None:
     """Create a key file with a first key. Keep a copy apart from the ledger: without it no secret can be decrypted."""
@@ -61,5 +64,5 @@ def _value(name: str) -> str:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise Usage(
-            "not_text", "the secret on stdin is not UTF-8", fix="encode it as text, such as base64, first"
+            "not_text", "the secret on stdin is not UTF-8", fix="encode it as text first, for example in base64"
         ) from None

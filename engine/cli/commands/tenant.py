@@ -15,7 +15,11 @@ from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, s
 from lodger.engine.core.progress import report_progress_to
 from lodger.engine.service.archive.export import MAX_BYTES
 
-app = typer.Typer(name="tenant", help="Tenants: customers of the platform.", no_args_is_help=True)
+app = typer.Typer(
+    name="tenant",
+    help="Manage tenants: customers of the platform, with their own scripts and data.",
+    no_args_is_help=True,
+)
 
 
 @app.command()
@@ -31,15 +35,15 @@ def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None
         )  # fmt: skip
         return
     say(f"{found.id}: {found.name}, {found.state}")
-    say("limits  " + (", ".join(f"{name} {value}" for name, value in sorted(found.limits.items())) or "the operator's"))
+    say("limits  " + (", ".join(f"{name} {value}" for name, value in sorted(found.limits.items())) or "the defaults"))
     say("grants  " + " ".join(held))
-    say("people  " + (", ".join(found.people) or "none are named"))
+    say("people  " + (", ".join(found.people) or "none"))
 
 
 @app.command()
 def export(
     tenant: TenantId,
-    out: Annotated[str, typer.Option("--out", metavar="FILE", help="Path of the archive; - is stdout.")],
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="Path of the archive; - writes to stdout.")],
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,13 +59,13 @@ def export(
     if as_json:
         write_json({"bytes": len(archive)})
     else:
-        say(f"{len(archive)} bytes; tokens are not in it, and unread changes of feeds")
+        say(f"{len(archive)} bytes; tokens and unread changes of feeds are not included")
 
 
 @app.command()
 def restore(
     tenant: TenantId,
-    file: Annotated[Path, typer.Argument(help="What lodger tenant export wrote; - is stdin.")],
+    file: Annotated[Path, typer.Argument(help="Archive that lodger tenant export wrote; - reads stdin.")],
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from lodger.engine.cli import dashboard_link
 from lodger.engine.cli.demo_story.cast import CAST, OFF_DAYS
 from lodger.engine.cli.demo_story.demo_feed import Feed
 from lodger.engine.cli.demo_story.mailbox import Mailbox
@@ -17,6 +18,7 @@ from lodger.engine.cli.demo_story.setup import Stage, set_up
 from lodger.engine.cli.demo_story.story import Story
 from lodger.engine.cli.demo_story.summary import Summary, summarise
 from lodger.engine.cli.demo_story.tables import carts, customers, orders, products, tickets
+from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core.settings import Settings, load
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
@@ -50,10 +52,14 @@ class Plan:
     Attributes:
         folder: where the ledger is, or is made.
         for_s: seconds until it ends by itself; None runs until it is interrupted.
+        serve: whether engine and dashboard stay up after that, until interrupted.
+        dashboard: whether the dashboard is served.
     """
 
     folder: Path
     for_s: float | None
+    serve: bool = False
+    dashboard: bool = False
 
 
 def expose(engine: Engine) -> None:
@@ -81,7 +87,7 @@ async def play(
     def now() -> datetime:
         return from_us(clock.now_us())
 
-    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1)
+    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1, api_port=0)
     await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
@@ -89,12 +95,37 @@ async def play(
         mailbox = await stack.enter_async_context(Mailbox(story.tell))
         stage = await asyncio.to_thread(set_up, engine.inner)
         say(_prepared(stage, plan))
+        if plan.dashboard:
+            story.dashboard = await _dashboard(stack, engine, say)
         story.begun = now()
         story.ends = None if plan.for_s is None else story.begun + timedelta(seconds=plan.for_s)
-        with viewer(story, now) as drawn:
-            async with _at_work(engine, story, mailbox, settings) as feed:
-                await _watch(feed, drawn, clock, plan.for_s)
+        async with _at_work(engine, story, mailbox, settings) as feed:
+            with viewer(story, now) as drawn:
+                interrupted = await _watch(feed, drawn, clock, plan.for_s)
+            if plan.serve and not interrupted:
+                say("The engine and its dashboard stay up; Ctrl-C ends them.")
+                await _watch(feed, None, clock, None)
         return await asyncio.to_thread(summarise, engine.inner, story.begun, now(), settings.missed_after_s)
+
+
+async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str], None]) -> str | None:
+    """Serve the dashboard on a free port; return the link that signs in once, None without the extra for it."""
+    try:
+        from lodger.engine.server.server import Server
+    except ModuleNotFoundError:
+        say(dashboard_link.MISSING)
+        return None
+    server = Server(engine.inner)
+    if not dashboard_link.add_dashboard(server.api):
+        say(dashboard_link.MISSING)
+        return None
+    await server.start()
+    stack.push_async_callback(server.stop)
+    with audit_as(via="cli"):
+        await asyncio.to_thread(engine.inner.tokens.first, "demo")
+    found = await asyncio.to_thread(dashboard_link.link, engine.inner, server.url)
+    say(f"Its dashboard, signed in once by this link for 15 minutes: {found}")
+    return found
 
 
 def _prepared(stage: Stage, plan: Plan) -> str:
@@ -126,8 +157,8 @@ async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Set
         feed.stop()
 
 
-async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -> None:
-    """Draw until the time is over or the user interrupts."""
+async def _watch(feed: Feed, drawn: Viewer | None, clock: Clock, for_s: float | None) -> bool:
+    """Draw until the time is over or the user interrupts; return whether it was the user."""
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _ENDS:
@@ -136,12 +167,15 @@ async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -
     try:
         while not interrupted.is_set() and (for_s is None or clock.elapsed_s() - begun < for_s):
             await feed.look()
-            drawn.refresh()
+            if drawn is not None:
+                drawn.refresh()
             left = DRAW_S if for_s is None else min(DRAW_S, for_s - (clock.elapsed_s() - begun))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(interrupted.wait(), max(0.0, left))
         await feed.look()
-        drawn.refresh()
+        if drawn is not None:
+            drawn.refresh()
+        return interrupted.is_set()
     finally:
         for number in _ENDS:
             loop.remove_signal_handler(number)

@@ -47,10 +47,14 @@ class Screen:
         due_rows = max(3, min(len(story.upcoming), height // 3))
         low = max(6, min(11, height // 3))
         layout = Layout()
+        # The whole link, on as many lines as it takes: people click or copy it.
+        link = Text(f" {story.dashboard}", style="dim", overflow="fold") if story.dashboard else Text()
+        lines = -(-len(link) // self._console.width)
         layout.split_column(
             Layout(self._head(), name="head", size=1),
+            Layout(link, name="link", size=lines, visible=lines > 0),
             Layout(_panel("What is due", self._due(due_rows)), name="due", size=due_rows + 4),
-            Layout(_panel("What ran", self._ran(max(1, height - due_rows - low - 9))), name="ran"),
+            Layout(_panel("What ran", self._ran(max(1, height - due_rows - low - 9 - lines))), name="ran"),
             Layout(name="low", size=low),
         )
         layout["low"].split_row(

@@ -75,6 +75,7 @@ class Story:
 
     begun: datetime
     ends: datetime | None = None
+    dashboard: str | None = None
     runs: deque[Run | Missed] = field(default_factory=lambda: deque(maxlen=KEPT))
     mails: deque[Mail] = field(default_factory=lambda: deque(maxlen=KEPT))
     upcoming: tuple[Upcoming, ...] = ()

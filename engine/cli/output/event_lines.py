@@ -42,9 +42,9 @@ def _attempt(details: dict[str, Any]) -> list[str]:
     took_ms, error = details.pop("took_ms", None), details.pop("error", None)
     ended = [str(outcome)] if outcome else []
     if again is not None:
-        ended.append(f"next try {_instant(again)}")
+        ended.append(f"next attempt {_instant(again)}")
     elif outcome == "ok" and state == "ready":
-        ended.append(f"next is step {step + 2}")
+        ended.append(f"next step {step + 2}")
     numbers = [f"step {step + 1}"] if step else []
     numbers.append(f"attempt {details.pop('attempt', 1)}")
     slot = details.pop("slot_us", None)

@@ -44,30 +44,30 @@ def described(error: BaseException) -> dict[str, Any]:
         path = f" {error.filename!r}" if error.filename else ""
         return {
             "code": "system_error",
-            "message": f"the system refused{path}: {error.strerror or error}",
-            "fix": "check that the place exists, has room and may be written",
+            "message": f"the operating system refused an operation{path}: {error.strerror or error}",
+            "fix": "check that the path exists and is writable, and that the disk has free space",
         }
     last = traceback.extract_tb(error.__traceback__)[-1:]
     return {
         "code": "internal_error",
-        "message": f"Lodger met something it did not foresee: {type(error).__name__}: {error}",
+        "message": f"unexpected error in Lodger: {type(error).__name__}: {error}",
         "why": "".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in last),
-        "fix": f"this is a fault of Lodger, not yours: report it with the output of {TRACEBACK}=1",
+        "fix": f"this is a bug in Lodger: report it with the output of the same command under {TRACEBACK}=1",
     }
 
 
 _SQLITE = (
-    ("file is not a database", "not_a_database", "the file is not a SQLite database", "name another file with --db"),
-    ("readonly", "read_only", "the database cannot be written", "give write permission on the file and its folder"),
+    ("file is not a database", "not_a_database", "the file is not a SQLite database", "give another file with --db"),
+    ("readonly", "read_only", "the database cannot be written", "allow this user to write to the file and its folder"),
     (
         "unable to open",
         "cannot_open",
         "the database file cannot be opened",
-        "check that its folder exists and may be written",
+        "check that its folder exists and is writable",
     ),
-    ("full", "disk_full", "the disk is full", "make room: nothing was changed"),
-    ("locked", "database_locked", "another process holds the database", "try again, or stop the other process"),
-    ("no such table", "not_a_ledger", "the database has no ledger", "lodger db upgrade"),
+    ("full", "disk_full", "the disk is full", "free some space; nothing was changed"),
+    ("locked", "database_locked", "another process has locked the database", "try again, or stop the other process"),
+    ("no such table", "not_a_ledger", "the database has no ledger", "create it with: lodger db upgrade"),
 )
 
 
@@ -76,7 +76,11 @@ def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
     for sign, code, message, fix in _SQLITE:
         if sign in text:
             return {"code": code, "message": message, "why": f"SQLite says: {text}", "fix": fix}
-    return {"code": "database_error", "message": f"the database refused: {text}", "fix": "lodger db check"}
+    return {
+        "code": "database_error",
+        "message": f"the database reported an error: {text}",
+        "fix": "run lodger db check",
+    }
 
 
 def human(body: dict[str, Any]) -> str:
@@ -87,7 +91,7 @@ def human(body: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    return visible(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}… ({len(text)} letters)")
+    return visible(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}… ({len(text)} characters)")
 
 
 def under(text: str, index: int) -> str:
@@ -135,4 +139,4 @@ def require_matplotlib() -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise Usage("extra_missing", "a picture needs matplotlib", fix="pip install 'lodger[bench]'")
+        raise Usage("extra_missing", "a chart needs matplotlib", fix="pip install 'lodger[bench]'")

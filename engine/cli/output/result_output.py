@@ -17,14 +17,14 @@ UNSEEN = (
     r"\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 Database = Annotated[
     str | None,
-    typer.Option("--db", metavar="PLACE", help="The ledger: a SQLite file or a database URL. [env: LODGER_DATABASE]"),
+    typer.Option("--db", metavar="PLACE", help="SQLite file or database URL of the ledger. [env: LODGER_DATABASE]"),
 ]
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="ID of the tenant.")]
 
 
 def say(text: str = "") -> None:

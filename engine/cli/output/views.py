@@ -99,17 +99,17 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     ),
     "Script": (("script", "name"), ("version", "version"), ("stored", _when("created_at"))),
     "ScriptVersion": (
-        ("version", "version"), ("stored", _when("created_at")), ("by", "created_by"), ("why", "why"),
+        ("version", "version"), ("stored", _when("created_at")), ("by", "created_by"), ("reason", "why"),
         ("digest", lambda each: each.digest[:12]),
     ),
     "Schedule": (
-        ("schedule", "name"), ("in words", "text"), ("state", "state"), ("next slot", _when("next_at")),
+        ("schedule", "name"), ("description", "text"), ("state", "state"), ("next slot", _when("next_at")),
     ),
     "ScheduleRevision": (
-        ("revision", "revision"), ("made", _when("created_at")), ("by", "created_by"), ("in words", "text"), ("why", "why"),
+        ("revision", "revision"), ("created", _when("created_at")), ("by", "created_by"), ("description", "text"), ("reason", "why"),
     ),
     "Attempt": (
-        ("step", _step), ("attempt", "n"), ("started", _when("started_at")), ("how it ended", lambda each: each.outcome or "running"),
+        ("step", _step), ("attempt", "n"), ("started", _when("started_at")), ("outcome", lambda each: each.outcome or "running"),
         ("took", took), ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
     ),
     "Token": (
@@ -117,38 +117,47 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("revoked", _when("revoked_at")), ("used", _when("used_at")),
     ),
     "AuditEntry": (
-        ("when", _when("at")), ("who", "actor"), ("by", "via"), ("what", "verb"), ("of", lambda each: each.named or each.target),
-        ("tenant", "tenant_id"), ("why", "why"),
+        ("at", _when("at")), ("actor", "actor"), ("channel", "via"), ("operation", "verb"),
+        ("target", lambda each: each.named or each.target),
+        ("tenant", "tenant_id"), ("reason", "why"),
     ),
     "RunningNow": (
         ("schedule", lambda each: each.schedule or each.script), ("tenant", "tenant_id"), ("node", "node"),
-        ("runs for", lambda each: f"{each.elapsed_ms / 1000:.1f} s"), ("", lambda each: "slow" if each.slow else ""),
+        ("elapsed", lambda each: f"{each.elapsed_ms / 1000:.1f} s"), ("", lambda each: "slow" if each.slow else ""),
         ("id", lambda each: short(each.action_id)),
     ),
     "Overdue": (
         ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", _when("due_at")),
-        ("waits", lambda each: f"{each.waits_ms / 1000:.1f} s"), ("why", "why"),
+        ("waiting", lambda each: f"{each.waits_ms / 1000:.1f} s"), ("reason", "why"),
     ),
     "Compared": (
         ("step", _step), ("attempt", "attempt"), ("took", lambda each: humanize_duration(each.took_ms / 1000)),
-        ("times the median", lambda each: "" if each.times is None else f"{each.times:.1f}"),
+        ("× median", lambda each: "" if each.times is None else f"{each.times:.1f}"),
         ("", lambda each: "slow" if each.slow else ""),
     ),
     "Secret": (
-        ("secret", "name"), ("may go to", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
+        ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
     ),
-    "Webhook": (("webhook", "name"), ("goes to", "url"), ("is told", _words("events")), ("state", "state")),
+    "Webhook": (("webhook", "name"), ("url", "url"), ("events", _words("events")), ("state", "state")),
+    "AlertRule": (
+        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", _words("kinds")),
+        ("receivers", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
+    ),
+    "Alert": (
+        ("raised", _when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
+        ("over", _when("closed_at")), ("sent", _when("sent_at")),
+    ),
     "CollectionInfo": (
         ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),
     "NodeRow": (
         ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"),
         ("saturation", lambda each: "" if each.saturation is None else f"{each.saturation:.0%}"), ("labels", _words("labels")),
-        ("heard of", _when("seen_at")), ("version", "version"),
+        ("last seen", _when("seen_at")), ("version", "version"),
     ),
     "BudgetRow": (
         ("budget", "budget"), ("per", "per"), ("used", "used"),
-        ("limit", lambda each: "any" if each.limit is None else each.limit), ("what", "help"),
+        ("limit", lambda each: "none" if each.limit is None else each.limit), ("description", "help"),
     ),
     "Lock": (
         ("lock", "name"), ("held by", lambda each: each.holder or ""), ("until", _when("until")), ("slot", _when("slot")),
@@ -246,7 +255,7 @@ def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
     module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
     say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}")
     if made.unchecked:
-        say(f"  it was not checked: {made.unchecked}")
+        say(f"  not checked: {made.unchecked}")
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
@@ -271,7 +280,7 @@ def usage(found: Any) -> None:  # noqa: ANN401 - an Account
 def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff
     """Show the difference between two versions, as a unified diff with colours on a terminal."""
     if not diff.files:
-        say(f"versions {diff.older} and {diff.newer} are alike")
+        say(f"versions {diff.older} and {diff.newer} are equal")
     for each in diff.files:
         coloured(
             [
@@ -285,7 +294,7 @@ def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff
 def schedule_diff(diff: Any) -> None:  # noqa: ANN401 - a ScheduleDiff
     """Show the difference between two revisions."""
     if not diff.changes:
-        say(f"revisions {diff.older} and {diff.newer} are alike")
+        say(f"revisions {diff.older} and {diff.newer} are equal")
     else:
         rows(diff.changes)
 
@@ -304,7 +313,7 @@ def coloured(lines: Iterable[str]) -> None:
 def checked(found: Any) -> None:  # noqa: ANN401 - a Checked
     """Show whether a source compiles, and if not, where its error is."""
     if found.ok:
-        say("it compiles")
+        say("the script compiles")
     for problem in found.problems:
         place = f"{problem.file}:{problem.line}: " if problem.line else ""
         say(f"{place}{problem.name}: {problem.message}")
@@ -329,34 +338,38 @@ def what_if(difference: Any) -> None:  # noqa: ANN401 - a WhatIf
 
 def token(made: Any) -> None:  # noqa: ANN401 - a NewToken
     """Show a new token, the only time."""
-    say(f"token {made.token.name}, role {made.token.role}, shown this once:\n\n    {made.text}\n")
+    say(f"token {made.token.name}, role {made.token.role} (shown only once):\n\n    {made.text}\n")
 
 
 def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or without
     """Show a webhook's URL, and a new secret, the only time."""
     hook = getattr(made, "webhook", made)
-    say(f"webhook {hook.name} goes to {hook.url} and for {' '.join(hook.events)}")
+    say(f"webhook {hook.name}: {hook.url}, events {' '.join(hook.events)}")
     if hook is not made:
-        say(f"its secret, shown this once: {made.secret}")
+        say(f"secret (shown only once): {made.secret}")
 
 
 def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
     """Show the result of a rotation of keys."""
-    say(f"{done.renewed} encrypted anew with key {done.key_id}")
+    say(f"{done.renewed} secrets encrypted with key {done.key_id}")
     if done.dropped:
-        say("forgotten: " + ", ".join(done.dropped))
+        say("deleted keys: " + ", ".join(done.dropped))
 
 
 def _tenant_gone(_result: None) -> None:
-    say("the tenant and all its data are deleted; that it was deleted is in the audit log")
+    say("the tenant and all its data are deleted; the audit log keeps a record of the deletion")
 
 
 def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None
-    say("another has it" if lock is None else f"{lock.name} is held by {lock.holder} until {zulu(lock.until)}")
+    say(
+        "the lock has another holder"
+        if lock is None
+        else f"{lock.name} is held by {lock.holder} until {zulu(lock.until)}"
+    )
 
 
 def _freed(had: bool) -> None:
-    say("free" if had else "that holder did not have it any more")
+    say("the lock is free" if had else "this holder no longer has the lock")
 
 
 def _metrics(found: Any) -> None:  # noqa: ANN401 - metrics

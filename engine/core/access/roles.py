@@ -2,6 +2,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID, uuid5
+
+from lodger.engine.core.access import names
+from lodger.engine.core.errors import InputError
+
+#: Namespace of the ids of the platform's users.
+_USERS = UUID("6f8f1f0e-3c55-4b0c-9d35-6a2f5f1c7a10")
 
 
 class Role(StrEnum):
@@ -35,13 +42,41 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner of the token of an HTTP request. ``tenant_id`` is None for a token of the platform."""
+    """The sender of an HTTP request: the owner of its token, or a user of the platform.
+
+    Attributes:
+        token_id: id of the token, or an id made of the user's name.
+        prefix: the token's public first characters; empty for a user of the platform.
+        tenant_id: None for callers that see all tenants.
+    """
 
     token_id: str
     name: str
     prefix: str
     role: Role
     tenant_id: str | None
+
+    @classmethod
+    def user(cls, name: str, role: Role | str, tenant_id: str | None = None) -> "Caller":
+        """Return the caller for a user that the platform has authenticated itself.
+
+        Args:
+            name: unique name, such as an e-mail address, which the audit log shows.
+            role: editor or viewer of one tenant, operator or admin of the platform.
+            tenant_id: the tenant of an editor or viewer.
+
+        Raises:
+            InputError: name_invalid, role_unknown, token_scope.
+        """
+        if role not in set(Role):
+            raise InputError("role_unknown", f"there is no role {role!r}", fix="one of: " + ", ".join(Role))
+        if Role(role).of_platform != (tenant_id is None):
+            raise InputError(
+                "token_scope",
+                f"the role {role} {'sees all tenants' if tenant_id else 'belongs to one tenant'}",
+                fix="give a tenant_id to an editor or viewer, and none to an operator or admin",
+            )
+        return cls(str(uuid5(_USERS, name)), names.label(name), "", Role(role), tenant_id)
 
     def sees(self, tenant_id: str) -> bool:
         """Whether the caller may know that this tenant exists."""
@@ -50,4 +85,4 @@ class Caller:
     @property
     def called(self) -> str:
         """Return the name that the audit log shows."""
-        return f"{self.name} ({self.prefix})"
+        return f"{self.name} ({self.prefix})" if self.prefix else self.name

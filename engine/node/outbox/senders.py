@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import Fault
+from lodger.engine.core.events import Event, Fault
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.context import NodeContext
@@ -36,6 +36,7 @@ class Senders:
         if settings.mail_host:
             self._all.append(Mailer(store.database, server_of(settings), store.clock, **hooks))
         context.bus.subscribe(BatchCommitted, self._committed)
+        context.bus.subscribe(Event, self._raised)
 
     async def start(self) -> None:
         """Begin to send."""
@@ -58,6 +59,12 @@ class Senders:
         }
         for sender in self._all:
             if sender.kind in wanted:
+                sender.wake()
+
+    def _raised(self, event: Event) -> None:
+        """Look at once after an alert."""
+        if event.kind == "alert":
+            for sender in self._all:
                 sender.wake()
 
     async def _next_due(self, kind: str) -> int | None:

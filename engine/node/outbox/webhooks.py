@@ -90,7 +90,7 @@ class WebhookSender(Sender):
         """
         payload = json.loads(row.payload)
         stamp = strict_json.instant_text(from_us(row.created_us))
-        body = strict_json.dump({"type": payload["type"], "timestamp": stamp, "data": payload["data"]}).encode()
+        body = strict_json.dump(_content(payload, stamp, route.style)).encode()
         place = target.read(route.url).origin
         signed = signature.headers(route.keys, row.message_id, self._clock.now_us() // 1_000_000, body)
 
@@ -109,3 +109,12 @@ class WebhookSender(Sender):
     def _switch_off(self, row: Row[Any]) -> None:
         with self._database.write() as connection:
             webhooks.switch_off(connection, row.tenant_id, row.target, self._clock.now_us())
+
+
+def _content(payload: dict[str, Any], stamp: str, style: str) -> dict[str, Any]:
+    """Return the body of a message; for a chat its text, or what it is about if it has none."""
+    if style == "standard":
+        return {"type": payload["type"], "timestamp": stamp, "data": payload["data"]}
+    data = payload["data"]
+    text = data.get("text") if isinstance(data, dict) else None
+    return {"text": text if isinstance(text, str) else f"{payload['type']}: {strict_json.dump(data)}"}

@@ -25,6 +25,7 @@ from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
+from lodger.engine.store.alerts import rules as alert_rules
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.job import ScriptError
@@ -48,7 +49,7 @@ OPEN = ("ready", "waiting_retry")
 #: Columns that contain JSON text.
 JSON = {
     "params", "handed", "steps", "result", "error", "effects", "lines", "body", "value", "modules", "grants", "fields", "rules",
-    "retry", "conduct", "limits", "hosts", "events", "payload", "before", "after", "answer",
+    "retry", "conduct", "limits", "hosts", "events", "kinds", "mail", "webhooks", "quiet", "payload", "before", "after", "answer",
 }  # fmt: skip
 #: Columns with a name in ``JSON`` that do not contain JSON in this table.
 _SEALED = {("lodger_webhooks", "before")}
@@ -261,7 +262,11 @@ def _check_message(row: Row, cells: Row) -> None:
 
 
 def _check_webhook(row: Row, cells: Row) -> None:
-    webhooks.check(row["name"], row["url"], cells["events"])
+    webhooks.check(row["name"], row["url"], cells["events"], row["style"])
+
+
+def _check_alert_rule(row: Row, cells: Row) -> None:
+    alert_rules.check(row["name"], row | cells)
 
 
 def _check_secret(_row: Row, cells: Row) -> None:
@@ -302,6 +307,7 @@ _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {
     "lodger_attempt_logs": _check_log_lines,
     "lodger_outbox": _check_message,
     "lodger_webhooks": _check_webhook,
+    "lodger_alert_rules": _check_alert_rule,
     "lodger_secrets": _check_secret,
     "lodger_documents": _check_document,
     "lodger_collection_indexes": _check_index,

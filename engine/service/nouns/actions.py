@@ -67,7 +67,8 @@ class Actions(Noun[M]):
 
         Args:
             schedule: only actions of this schedule, by its name or id; a deleted schedule has only its id.
-            since: only actions due then or later; ``until``: only actions due earlier.
+            since: only actions due at this instant or later.
+            until: only actions due before this instant.
             before: only actions created before the one with this id.
 
         Raises:
@@ -150,7 +151,7 @@ class Actions(Noun[M]):
         """Run a script once after a delay, counted from now on the engine's clock.
 
         Args:
-            delay: milliseconds, a timedelta, or a text such as ``"90s"``, ``"1h30m"``, ``"PT15M"``.
+            delay: delay in milliseconds, as a timedelta, or a text such as ``"90s"``, ``"1h30m"``, ``"PT15M"``.
 
         Raises:
             InputError: instant_out_of_range, delay_negative, or an error of the text.
@@ -177,8 +178,8 @@ class Actions(Noun[M]):
         """Run a schedule's script now.
 
         Args:
-            schedule: its name or id.
-            node: name of the node to run it; by default any, also for a schedule placed on every node.
+            schedule: name or id of the schedule.
+            node: name of the node to run it. Default: any node, also for a schedule placed on every node.
         """
         with self._changing("actions.run_now", tenant_id, schedule) as change:
             before = actions.find_request(change.connection, tenant_id, request_key)
@@ -193,6 +194,10 @@ class Actions(Noun[M]):
 
         They run in slot order, with low priority, behind every slot that comes due meanwhile. Failed actions did run:
         replay them.
+
+        Args:
+            start: begin of the range (inclusive).
+            end: end of the range (exclusive), now at the latest.
 
         Raises:
             InputError: backfill_range, backfill_forgotten, backfill_too_large.

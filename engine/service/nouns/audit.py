@@ -34,10 +34,11 @@ class Audit(Noun[M]):
         """List changes, newest first.
 
         Args:
-            tenant_id: None for every tenant's changes and the platform's own.
-            verb: such as ``schedules.edit``; with a period at its end, such as ``schedules.``, every verb of the noun.
+            tenant_id: only changes of this tenant; None for those of all tenants and of the platform.
+            verb: operation, such as ``schedules.edit``, or all operations of a noun with a dot at the end, such as ``schedules.``.
             target: id or name of the changed object.
-            since, until: [since, until).
+            since: only changes at this instant or later.
+            until: only changes before this instant.
 
         Raises:
             InputError: cursor_invalid, limit_invalid.

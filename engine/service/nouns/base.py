@@ -40,6 +40,7 @@ _STORING = {
     "schedules.rollback",
     "secrets.put",
     "webhooks.put",
+    "alerts.put",
 }
 #: Requests with params, which count as history: refused if its storage is full.
 _REQUESTING = {"actions.run_at", "actions.run_in", "actions.run_now", "actions.replay"}

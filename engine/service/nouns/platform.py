@@ -32,6 +32,34 @@ class Nodes(Noun[M]):
         with self.context.database.read() as connection:
             return node_rows.list_all(self.context, connection, self._now_us, gone=gone)
 
+    @operation("POST", "/nodes/{node}/pause", Role.OPERATOR)
+    def pause(self, node: str) -> NodeRow:
+        """Let a node, by name or id, start no more actions; running ones may end, and other nodes take the waiting ones.
+
+        It lasts until :meth:`resume` or the end of the node's process.
+
+        Raises:
+            NotFound: node_unknown.
+        """
+        return self._set_paused("nodes.pause", node, self._now_us)
+
+    @operation("POST", "/nodes/{node}/resume", Role.OPERATOR)
+    def resume(self, node: str) -> NodeRow:
+        """Let a paused node start actions again.
+
+        Raises:
+            NotFound: node_unknown.
+        """
+        return self._set_paused("nodes.resume", node, None)
+
+    def _set_paused(self, verb: str, node: str, paused_us: int | None) -> NodeRow:
+        with self._changing(verb, None, node) as change:
+            found = node_rows.get(self.context, change.connection, node, self._now_us)
+            change.before({"name": found.name, "state": found.state})
+            node_rows.set_paused(change.connection, found.id, paused_us)
+            now = node_rows.get(self.context, change.connection, found.id, self._now_us)
+            return change.made(now, after={"name": now.name, "state": now.state})
+
 
 LockList = list[Lock]
 #: Maximum lease, microseconds; a living holder renews it.
@@ -51,9 +79,9 @@ class Locks(Noun[M]):
 
         Args:
             holder: name of the holder, such as host and process; equal names are the same holder.
-            lease: how long the lock is held unless it is renewed or freed: milliseconds, a timedelta, or a text such as
-                ``"90s"``; at most a day. By the database's time if several machines share it.
-            slot: take it for this occurrence: one holder gets it, once, even after it was freed.
+            lease: time after which the lock is freed if it is not renewed: milliseconds, a timedelta, or a text such as
+                ``"90s"``; at most a day, by the database's time if several machines share it.
+            slot: take it for this occurrence of a schedule: only one holder gets it, also after it was freed.
 
         Raises:
             InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.

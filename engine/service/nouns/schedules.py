@@ -78,22 +78,23 @@ class Schedules(Previews[M]):
         """Create a schedule: bind a script to rules.
 
         Args:
-            script: its name; or several, the steps of every action in order, each a name or ``{"script", "version",
-                "limits"}``. The input of the first one are the params, of every other one the result of the previous
-                step.
-            version: version of the script, a number; "latest", the default, is the newest when an action is created.
-            rules: texts or RuleSpecs, united; ``exclusions`` remove slots.
-            first_after: earliest instant of the first slot; by default now.
-            missed: skip, latest, all, ``within:10m``.
-            overlap: skip, queue_one, queue_all, cancel_other, cancel_running, allow, or Temporal's names of these.
-            jitter_s: maximum delay of an action after its slot, fixed for each slot, and always before the next one.
-            expires_s: an action that has not started this long after it was due expires; 0: never.
-            priority: high, normal, low, among the tenant's own actions.
+            script: name of the script; or the steps of every action in order, each a name or ``{"script", "version",
+                "limits"}``. The input of the first step is the params, of every other step the result of the previous
+                one.
+            version: number of the script's version, or "latest" for the newest at each run. Default: "latest".
+            rules: rules, as text or RuleSpec; their slots are united, without those of ``exclusions``.
+            first_after: the first slot comes after this instant. Default: now.
+            missed: policy for missed slots: skip, latest, all, or within a duration, such as ``within:10m``.
+            overlap: policy for slots while an earlier action is unfinished: skip, queue_one, queue_all, cancel_other,
+                cancel_running, allow, or Temporal's names of these.
+            jitter_s: maximum random delay of an action after its slot, in seconds; always before the next slot.
+            expires_s: an action that has not started this many seconds after it was due expires; 0: never.
+            priority: priority among the tenant's own actions: high, normal or low.
             pause_after: number of consecutive failed actions that pause the schedule; 0: never.
-            labels: labels that a node must carry to run it; ``node:NAME`` is the node of that name.
-            placement: any, or every_node: each slot runs once on each living node that carries the labels (platform
-                only).
-            grants: the grants that its scripts may use; None for all of theirs.
+            labels: labels that a node must have to run it; ``node:NAME`` is the node of that name.
+            placement: nodes that run a slot: any (one node), or every_node (once on each running node that has the
+                labels; platform only).
+            grants: grants that its scripts may use; None for all grants of the scripts.
             why: the reason, kept with the revision and in the audit log.
 
         Raises:
@@ -280,7 +281,12 @@ class Schedules(Previews[M]):
     def pause(
         self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
     ) -> Schedule:
-        """Pause a schedule at once, for ever or until an instant; its slots become one gap row with reason paused."""
+        """Pause a schedule at once, for ever or until an instant; its slots become one gap row with reason paused.
+
+        Args:
+            note: reason of the pause, which is shown with the schedule.
+            until: instant at which the schedule is resumed; None for no end.
+        """
         wake = aware(until)
         with self._changing("schedules.pause", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)

@@ -16,7 +16,7 @@ from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts import differences, ping_content, scripts
+from lodger.engine.store.scripts import differences, ping_content, scripts, suspensions
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
@@ -58,11 +58,10 @@ class Scripts(Noun[M]):
         Args:
             source: the text of ``main.js``, source by file name including ``main.js``, or the bytes of a WebAssembly
                 module, which is compiled first, in the sandbox.
-            grants: the tenant's grants that this script needs; None for all of them. By default as the previous
-                version.
-            params: its typed params, see :mod:`lodger.engine.core.params`; None for any JSON value.
-            offered: whether every tenant may bind it, by its name with @ before it; for scripts of the tenant
-                ``@platform``.
+            grants: grants of the tenant that this script may use; None for all of them. Default: those of the
+                previous version.
+            params: declaration of its typed params, see :mod:`lodger.engine.core.params`; None for any JSON value.
+            offered: whether every tenant may bind it, as ``@NAME``; only for scripts of the tenant ``@platform``.
             why: the reason, kept with the version and in the audit log.
             after_version: refuse if a version after this one exists; 0 if the script must not exist.
             force: store a source without checking it; a module is compiled all the same.
@@ -115,19 +114,19 @@ class Scripts(Noun[M]):
         expect: str = "2xx",
         why: str | None = None,
     ) -> ScriptVersion:
-        """Store a script that is one HTTP request; schedules bind and run it like any other, without a worker.
+        """Store a script that is one HTTP request; schedules run it like any other script, but without a worker.
 
         It is sent like a script's request: to hosts that the tenant was granted (``fetch:HOST``), with its secrets in
         headers (``Bearer {{secret:NAME}}``), within its budgets. All attempts of an action have the same
         Idempotency-Key.
 
         Args:
-            url: its URL.
-            method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
-            body: text, or a JSON value; the default body of POST, PUT and PATCH contains tenant, action, schedule, slot
+            url: URL of the request.
+            method: method of the request: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
+            body: text, or a JSON value. Default for POST, PUT and PATCH: an object with tenant, action, schedule, slot
                 and params.
-            expect: statuses that are a success, such as ``2xx 404``; any other fails the attempt, which is retried as
-                its policy says.
+            expect: statuses of success, such as ``2xx 404``; with any other status the attempt fails, and is retried
+                under the retry policy.
             why: the reason, kept with the version and in the audit log.
 
         Raises:
@@ -272,6 +271,31 @@ class Scripts(Noun[M]):
                     offered=scripts.is_offered(change.connection, found.script_id),
                 )
             )  # fmt: skip
+
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/suspend", Role.EDITOR, tagged=True)
+    def suspend(self, tenant_id: str, name: str) -> ScriptVersion:
+        """Stop a script at once; none of its actions starts or commits until it is resumed.
+
+        Its schedules stay armed: their slots become actions, which wait. A suspended script of the platform's stops for
+        every tenant that has bound it.
+
+        Raises:
+            NotFound: script_unknown.
+        """
+        with self._changing("scripts.suspend", tenant_id, name, name) as change:
+            change.before(scripts.get(change.connection, tenant_id, name))
+            return change.made(suspensions.suspend(change.connection, tenant_id, name, self._now_us))
+
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/resume", Role.EDITOR, tagged=True)
+    def resume(self, tenant_id: str, name: str) -> ScriptVersion:
+        """Resume a suspended script; its waiting actions may start.
+
+        Raises:
+            NotFound: script_unknown.
+        """
+        with self._changing("scripts.resume", tenant_id, name, name) as change:
+            change.before(scripts.get(change.connection, tenant_id, name))
+            return change.made(suspensions.resume(change.connection, tenant_id, name))
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:

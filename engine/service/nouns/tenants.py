@@ -43,9 +43,9 @@ class Tenants(Noun[M]):
 
         Args:
             limits: process limits and ``concurrent_runs`` that the operator allows.
-            grants: grants of its scripts besides those of every tenant (setting ``grants``), such as ``sets:write``.
-            people: addresses of its own people, which scripts may mail, and ``*@example.com`` for whole domains.
-            labels: labels that a node must carry to run any action of this tenant; ``node:NAME`` is the node of that
+            grants: grants of its scripts in addition to the defaults (setting ``grants``), such as ``sets:write``.
+            people: mail addresses of its own people, to which scripts may send mail; ``*@example.com`` for a domain.
+            labels: labels that a node must have to run any action of this tenant; ``node:NAME`` is the node of that
                 name.
 
         Raises:
@@ -149,7 +149,7 @@ class Tenants(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/archive", Role.ADMIN, media="application/gzip")
     def export(self, tenant_id: str) -> bytes:
-        """Export a suspended tenant as one archive, for :meth:`restore` on another ledger, of either kind of database.
+        """Export a suspended tenant as one archive, which another ledger on SQLite or PostgreSQL can restore.
 
         It contains the tenant's scripts, schedules, history, documents, keyed values, waiting messages, audit log, and
         secrets, which stay encrypted under their key. It does not contain tokens, and unread changes of feeds. Rows of
@@ -165,7 +165,7 @@ class Tenants(Noun[M]):
 
     @operation("PUT", "/tenants/{tenant_id}/archive", Role.ADMIN, status=201, raw="archive", media="application/gzip")
     def restore(self, tenant_id: str, archive: bytes) -> Tenant:
-        """Create a tenant from an archive, suspended; :meth:`resume` arms it, slots of the time between become gap rows.
+        """Restore a tenant from an archive, as suspended. When it is resumed, slots of the time between become gap rows.
 
         Args:
             archive: result of :meth:`export` for a tenant with this id. It contains limits and grants, so only

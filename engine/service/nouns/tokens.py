@@ -26,10 +26,10 @@ class Tokens(Noun[M]):
         """Create a token. Its text is in the result only: a hash of it is stored.
 
         Args:
-            role: admin or operator of the platform, editor or viewer of one tenant
+            role: role of the token: admin or operator of the platform, editor or viewer of one tenant
                 (:class:`lodger.engine.core.access.roles.Role`).
-            tenant_id: the tenant of an editor or viewer.
-            expires_at: end of its validity; None: until it is revoked.
+            tenant_id: tenant of an editor or viewer.
+            expires_at: instant at which the token expires; None for no expiry.
 
         Raises:
             InputError: role_unknown, token_scope, token_name_invalid, expiry_past.

@@ -21,24 +21,28 @@ class Webhooks(Noun[M]):
     vault: Vault
 
     @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True)
-    def put(self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",)) -> NewWebhook | Webhook:
-        """Create a webhook, or change its URL and events; one that is off is switched on again.
+    def put(
+        self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",), style: str = "standard"
+    ) -> NewWebhook | Webhook:
+        """Create a webhook, or change its URL, events and style; one that is off is switched on again.
 
         The result of a creation contains the secret for the receiver's signature checks, only once.
 
         Args:
-            url: http or https, at a public address and a port that the operator allows.
-            events: names, ``order.*``, ``*`` for all events of scripts; ``lodger.*`` for the engine's own.
+            url: URL with http or https, a public host, and a port that the operator allows.
+            events: names of events, such as ``order.*``; ``*`` for all events of scripts, ``lodger.*`` for those of the
+                engine.
+            style: standard, or slack for bodies of the form {"text": …} that Slack and compatible chats accept.
 
         Raises:
-            InputError: webhook_name_invalid, webhook_url_invalid, event_invalid, webhooks_full.
+            InputError: webhook_name_invalid, webhook_url_invalid, webhook_style_unknown, event_invalid, webhooks_full.
             NotFound: tenant_unknown.
             Unavailable: keys_unset and other errors of the keys.
         """
         with self._changing("webhooks.put", tenant_id, name, name) as change:
             before = [each for each in webhooks.list_all(change.connection, tenant_id) if each.name == name]
             change.before(before[0] if before else None)
-            made = webhooks.put(self.vault, change.connection, tenant_id, name, url, events, self._now_us)
+            made = webhooks.put(self.vault, change.connection, tenant_id, name, url, events, self._now_us, style=style)
             return change.made(made, after=made.webhook if isinstance(made, NewWebhook) else made)
 
     @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Concatenate, Generic, get_origin, get_type_hints, overload
 
 from lodger.engine.service.nouns.actions import Actions
+from lodger.engine.service.nouns.alerts import Alerts
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.collections import Collections
 from lodger.engine.service.nouns.grants import Grants
@@ -61,6 +62,7 @@ class Nouns(Generic[M]):
     collections: Collections[M]
     secrets: Secrets[M]
     webhooks: Webhooks[M]
+    alerts: Alerts[M]
     scripts: Scripts[M]
     schedules: Schedules[M]
     actions: Actions[M]

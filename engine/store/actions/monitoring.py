@@ -20,6 +20,7 @@ from lodger.engine.store.schema.scheduling import (
     attempts,
     schedule_clock,
     schedules,
+    script_may_start,
     scripts,
     tenants,
     turns,
@@ -65,9 +66,9 @@ class Overdue:
     Attributes:
         action_id: None for a slot without an action, because no node has ticked its schedule.
         waits_ms: since it was due.
-        why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``concurrent_runs`` (of
-            its tenant), ``tenant_suspended``, ``node_memory``, ``node_long``, ``unticked`` (no node ticks), ``slots``
-            (all are taken).
+        why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``node_paused`` (all
+            nodes that do are paused), ``concurrent_runs`` (of its tenant), ``tenant_suspended``, ``script_suspended``,
+            ``node_memory``, ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
     """
 
     action_id: str | None
@@ -83,6 +84,7 @@ _named = (
     select(
         _a.id, _a.tenant_id, _a.schedule_id, schedules.c.name.label("schedule"), scripts.c.name.label("script"), _a.step,
         _a.attempt, nodes.c.name.label("node"), _a.slot, _a.due_at, _a.started_us, _a.held, _a.reason, _a.requires, _a.node_key,
+        script_may_start.label("may_start"),
     )
     .outerjoin_from(actions, schedules, (schedules.c.tenant_id == _a.tenant_id) & (schedules.c.id == _a.schedule_id))
     .outerjoin(scripts, (scripts.c.tenant_id == _a.tenant_id) & (scripts.c.id == _a.script_id))
@@ -243,9 +245,12 @@ class _WaitReasons:
             return "predecessor"
         if tenant is None or tenant.state != "active":
             return "tenant_suspended"
+        if not row.may_start:
+            return "script_suspended"
         needs = f"{row.requires} {tenant.labels}".strip()
-        if not any(carries(node.labels, needs) for node in self._nodes):
-            return "no_node"
+        able = [node for node in self._nodes if carries(node.labels, needs)]
+        if all(node.paused for node in able):
+            return "node_paused" if able else "no_node"
         if row.reason in {"node_memory", "node_long"}:
             return str(row.reason)
         if self._startable.get((row.tenant_id, row.requires)) is None:

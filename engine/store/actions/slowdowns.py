@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, select, update
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.slowdown import Baseline, Slowdown, review
 from lodger.engine.store.actions.monitoring import timings
+from lodger.engine.store.alerts import evaluation
 from lodger.engine.store.queue import webhook_events
 from lodger.engine.store.schema.scheduling import schedules
 
@@ -63,7 +64,11 @@ def store_baselines(connection: Connection, reviews: Iterable[Review], now_us: i
         if written.rowcount and each.slowdown is not None:
             begun.append(each)
             place = (claim.action_id, claim.step, PLACE)
-            webhook_events.enqueue(connection, claim.tenant_id, EVENT, _event_data(each, each.slowdown), place, now_us)
+            data = _event_data(each, each.slowdown)
+            webhook_events.enqueue(connection, claim.tenant_id, EVENT, data, place, now_us)
+            evaluation.note_slow(
+                connection, claim.tenant_id, claim.action_id, {"step": claim.step, **asdict(each.slowdown)}
+            )
     return begun
 
 

@@ -8,14 +8,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, event, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.notify import Hints
-from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress
+from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
 from lodger.engine.store.stores import Driver, addresses, patience
 from lodger.engine.store.stores.addresses import mask_password
 from lodger.engine.store.stores.features import CommitWatcher, ServerWatcher
@@ -33,10 +34,11 @@ class Database:
         synchronous: see :data:`SYNCHRONOUS`; SQLite only.
         patience_s: maximum time to wait for an answer of the server; PostgreSQL only.
         progress: called before each migration.
+        upgrade: bring an older schema to this version's; an empty database is always set up.
 
     Raises:
-        Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_newer, database_busy;
-            of a server also database_unreachable, database_refused, database_encoding.
+        Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_behind, database_newer,
+            database_in_use, database_busy; of a server also database_unreachable, database_refused, database_encoding.
         InputError: database_url.
     """
 
@@ -47,6 +49,7 @@ class Database:
         synchronous: str = "FULL",
         progress: Progress = ignore_progress,
         patience_s: float = patience.PATIENCE_S,
+        upgrade: bool = False,
     ) -> None:
         self.driver, self.url = addresses.ledger_url(url)
         self.hints = Hints()
@@ -61,14 +64,22 @@ class Database:
         try:
             with self.write() as connection:
                 self.driver.prepare_upgrade(connection)
-                if current(connection) != head():
-                    from lodger.engine.store.migrations.upgrade import upgrade
-
-                    with patience.waiting(patience.UPGRADE_S):
-                        upgrade(connection, progress)
+                at = current(connection)
+                if at is None or (upgrade and at != head()):
+                    self._upgrade(connection, progress)
+                elif at != head():
+                    require_usable(connection)
         except BaseException:
             self.close()
             raise
+
+    def _upgrade(self, connection: Connection, progress: Progress) -> None:
+        from lodger.engine.store.migrations.upgrade import upgrade
+
+        clock = select(self.driver.now_us()) if self.driver.has_clock else None
+        now_us = SystemClock().now_us() if clock is None else int(connection.execute(clock).scalar_one())
+        with patience.waiting(patience.UPGRADE_S):
+            upgrade(connection, progress, now_us=now_us)
 
     @contextmanager
     def write(self, *, counted: bool = True) -> Iterator[Connection]:

@@ -6,13 +6,16 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.migrations.revision import current, head, known
+from lodger.engine.store.migrations.revision import current, head, verdict
 from lodger.engine.store.stores import addresses, driver_of
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """Result of an inspection. ``verdict`` is ``current``, ``absent``, ``empty``, ``behind`` or ``newer``."""
+    """Result of an inspection.
+
+    ``verdict`` is ``current``, ``absent``, ``empty``, ``behind``, ``ahead`` (newer, and this version can use it) or ``newer``.
+    """
 
     place: str
     revision: str | None
@@ -47,6 +50,7 @@ def inspect_database(place: str) -> Inspection:
     try:
         with engine.connect() as connection:
             revision = current(connection)
+            found = verdict(connection, revision)
     except DBAPIError as error:
         explained = driver.explain(error, shown)
         if explained is None:
@@ -54,10 +58,4 @@ def inspect_database(place: str) -> Inspection:
         raise explained from None
     finally:
         engine.dispose()
-    if revision is None:
-        verdict = "empty"
-    elif revision not in known():
-        verdict = "newer"
-    else:
-        verdict = "current" if revision == wanted else "behind"
-    return Inspection(shown, revision, wanted, verdict)
+    return Inspection(shown, revision, wanted, found)

@@ -86,13 +86,23 @@ _set_reason = (
 )
 
 
-_lease_state = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node")).with_for_update(read=True)
+_lease_state = (
+    select(nodes.c.epoch, nodes.c.state, nodes.c.paused_us)
+    .where(nodes.c.id == bindparam("node"))
+    .with_for_update(read=True)
+)
 
 
 def holds_lease(connection: Connection, lease: Lease) -> bool:
     """Whether the node still has this lease; actions claimed under a lost lease would never be rescued."""
     row = connection.execute(_lease_state, {"node": lease.node_id}).first()
     return row is not None and row.epoch == lease.epoch and row.state == "alive"
+
+
+def _may_claim(connection: Connection, lease: Lease) -> bool:
+    """Whether the node still has this lease and is not paused."""
+    row = connection.execute(_lease_state, {"node": lease.node_id}).first()
+    return row is not None and row.epoch == lease.epoch and row.state == "alive" and row.paused_us is None
 
 
 def claim(
@@ -104,7 +114,7 @@ def claim(
     room: Room | None = None,
     spent: dict[str, str] | None = None,
 ) -> list[Claim]:
-    """Start up to ``free`` actions under this node's lease; none if the lease is lost.
+    """Start up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
     Tenants share the free slots evenly; what one leaves, the next may take.
 
@@ -112,7 +122,7 @@ def claim(
         room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
         spent: receives the exhausted budget of each tenant that has used up its day.
     """
-    if free <= 0 or not holds_lease(connection, lease):
+    if free <= 0 or not _may_claim(connection, lease):
         return []
     sets = ready_queue.label_sets(connection, lease.labels, now_us)
     if sets.expiring:

@@ -16,6 +16,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
+from lodger.engine.store.migrations.revision import head, require_usable
 from lodger.engine.store.queue.ready_queue import lock_matching, refresh
 from lodger.engine.store.queue.schedule_concurrency import release
 from lodger.engine.store.queue.stops import SUPERSEDED, cancel_where
@@ -48,13 +49,18 @@ def register(
 
     Args:
         labels: labels that it carries beside its own name.
+
+    Raises:
+        Unavailable: database_newer, if the schema was upgraded beyond this release.
     """
+    require_usable(connection)
     now_us = context.lease_us(connection, now_us)
     carried = frozenset(labels) | {NODE + name}
     row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
     values = {
         "name": name, "epoch": 1 if row is None else row.epoch + 1, "state": "alive", "started_us": now_us, "seen_us": now_us,
         "lease_until_us": now_us + context.settings.lease_us, "labels": written(carried), "slots": slots, "version": VERSION,
+        "schema_revision": head(),
     }  # fmt: skip
     if row is None:
         connection.execute(insert(nodes).values(id=node_id, **values))

@@ -1,6 +1,10 @@
 """The revision of a database's schema and the one that this version needs, without importing Alembic.
 
 Importing Alembic takes a seventh of the CPU time of a command that opens a ledger, and nearly every ledger is current.
+
+A migration only adds to the schema (tables, columns with a default, indexes), so that nodes of the previous release go on. One
+that takes something away states the oldest revision of which the release can use the schema after it: ``compatible_with = "0122"``. The
+ledger keeps that value, by which an older release knows whether it may use a schema that it does not know.
 """
 
 import re
@@ -10,14 +14,17 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from lodger.engine.core.errors import Unavailable
+
 #: Not Alembic's usual name, because a platform may run Alembic on the same database.
 VERSION_TABLE = "lodger_version"
 
 #: Called with (revision, its sentence, number, total) before each migration.
 Progress = Callable[[str, str, int, int], None]
 
-_NAMES = re.compile(r'^(down_)?revision = "(\w+)"$', re.MULTILINE)
+_NAMES = re.compile(r'^(revision|down_revision|compatible_with) = "(\w+)"$', re.MULTILINE)
 _AT = text("SELECT version_num FROM lodger_version")
+_COMPATIBLE = text("SELECT compatible_with FROM lodger_ledger")
 
 
 def ignore_progress(_revision: str, _sentence: str, _number: int, _total: int) -> None:
@@ -32,17 +39,63 @@ def current(connection: Connection) -> str | None:
 @cache
 def known() -> frozenset[str]:
     """Return every revision that this version knows."""
-    return frozenset(name for down, name in _metadata() if not down)
+    return frozenset(each["revision"] for each in _metadata())
 
 
 @cache
 def head() -> str:
     """Return the revision of this version's schema: the one without a successor."""
-    (last,) = known() - {name for down, name in _metadata() if down}
+    (last,) = known() - {each.get("down_revision") for each in _metadata()}
     return last
 
 
+def compatibility(revision: str) -> str | None:
+    """Return the oldest revision of which the release can use the schema after this migration; None if that does not change."""
+    return next(each for each in _metadata() if each["revision"] == revision).get("compatible_with")
+
+
+def verdict(connection: Connection, at: str | None) -> str:
+    """Compare a database's revision with this version's.
+
+    Returns:
+        ``empty``, ``current``, ``behind``, ``ahead`` (newer, and this version can use it) or ``newer`` (it cannot).
+    """
+    if at is None:
+        return "empty"
+    if at in known():
+        return "current" if at == head() else "behind"
+    compatible = inspect(connection).has_table("lodger_ledger") and connection.scalar(_COMPATIBLE) in known()
+    return "ahead" if compatible else "newer"
+
+
+def require_usable(connection: Connection, found: str | None = None) -> None:
+    """Refuse a schema that this version cannot use.
+
+    Args:
+        found: its verdict, if known.
+
+    Raises:
+        Unavailable: database_behind, database_newer.
+    """
+    at = current(connection)
+    found = found or verdict(connection, at)
+    if found == "behind":
+        raise Unavailable(
+            "database_behind",
+            f"the database has schema revision {at}, this Lodger needs {head()}",
+            why="an earlier version of Lodger has written it",
+            fix="lodger db upgrade --backup FILE; nodes of the earlier version go on meanwhile",
+        )
+    if found == "newer":
+        raise Unavailable(
+            "database_newer",
+            f"the database has schema revision {at}, this Lodger knows none later than {head()}",
+            why="a later version of Lodger has upgraded it",
+            fix="run that version or a later one; Lodger never downgrades a schema",
+        )
+
+
 @cache
-def _metadata() -> list[tuple[str, str]]:
+def _metadata() -> list[dict[str, str]]:
     files = (Path(__file__).parent / "versions").glob("*.py")
-    return [found for file in files for found in _NAMES.findall(file.read_text(encoding="utf-8"))]
+    return [found for file in files if (found := dict(_NAMES.findall(file.read_text(encoding="utf-8"))))]

@@ -4,10 +4,12 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, select, update
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import NotFound
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import node_figures, nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
 from lodger.engine.store.stores import driver_of
@@ -23,7 +25,8 @@ class NodeRow:
     """A node.
 
     Attributes:
-        state: alive, silent (its lease has expired and its actions are not rescued yet), stopped or lost.
+        state: alive, paused (it starts no action), silent (its lease has expired and its actions are not rescued yet),
+            stopped or lost.
         seen_at: last renewal of its lease, by the lease's clock.
         silent_s: time since then.
         running: attempts that run there according to the ledger, of ``slots`` at once.
@@ -66,13 +69,38 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
     }
     return [
         NodeRow(
-            row.id, row.name, "silent" if row.state == "alive" and row.lease_until_us < now_us else row.state,
+            row.id, row.name, _state(row, now_us),
             tuple(row.labels.split()), row.version, from_us(row.started_us), from_us(row.seen_us),
             max(0.0, (now_us - row.seen_us) / 1_000_000), row.slots, row.running, row.epoch,
             saturation.get(row.name) if row.state == "alive" else None,
         )
         for row in rows
     ]  # fmt: skip
+
+
+def _state(row: AnyRow, now_us: int) -> str:
+    if row.state != "alive":
+        return str(row.state)
+    if row.lease_until_us < now_us:
+        return "silent"
+    return "alive" if row.paused_us is None else "paused"
+
+
+def get(context: StoreContext, connection: Connection, node: str, now_us: int) -> NodeRow:
+    """Return a living node by name or id.
+
+    Raises:
+        NotFound: node_unknown.
+    """
+    found = [each for each in list_all(context, connection, now_us, gone=False) if node in {each.id, each.name}]
+    if not found:
+        raise NotFound("node_unknown", f"there is no living node {node!r}", fix="lodger node list")
+    return found[0]
+
+
+def set_paused(connection: Connection, node_id: str, paused_us: int | None) -> None:
+    """Pause a node from an instant on, or let it claim again (None)."""
+    connection.execute(update(nodes).where(nodes.c.id == node_id).values(paused_us=paused_us))
 
 
 def delete_stopped(context: StoreContext, connection: Connection, now_us: int) -> int:

@@ -19,7 +19,7 @@ from sqlalchemy import (
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import actions, is_running, is_startable
+from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, script_may_start
 from lodger.engine.store.stores import Driver, PerDriver
 
 
@@ -55,6 +55,7 @@ def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer:
             actions.c.tenant_id == tenant,
             actions.c.requires == labels,
             is_startable,
+            script_may_start,
             actions.c.priority == literal_column(str(rank)),
             actions.c.due_at <= bindparam("now", type_=BigInteger),
         )

@@ -25,10 +25,11 @@ GONE = "node_gone"
 
 @dataclass(frozen=True, slots=True)
 class LivingNode:
-    """A living node with its labels."""
+    """A living node with its labels, and whether it is paused."""
 
     name: str
     labels: frozenset[str]
+    paused: bool = False
 
 
 def require_placement(conduct: Conduct, tenant_id: str) -> None:
@@ -46,7 +47,7 @@ def require_placement(conduct: Conduct, tenant_id: str) -> None:
         )
 
 
-_living = select(nodes.c.name, nodes.c.labels).where(
+_living = select(nodes.c.name, nodes.c.labels, nodes.c.paused_us).where(
     nodes.c.state == "alive", nodes.c.lease_until_us >= bindparam("now")
 )
 
@@ -54,7 +55,7 @@ _living = select(nodes.c.name, nodes.c.labels).where(
 def living_nodes(context: StoreContext, connection: Connection, now_us: int) -> list[LivingNode]:
     """Return the nodes with a valid lease, by name, each name once."""
     rows = connection.execute(_living, {"now": context.lease_us(connection, now_us)})
-    found = {row.name: LivingNode(row.name, frozenset(row.labels.split())) for row in rows}
+    found = {row.name: LivingNode(row.name, frozenset(row.labels.split()), row.paused_us is not None) for row in rows}
     return [found[name] for name in sorted(found)]
 
 

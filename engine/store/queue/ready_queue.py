@@ -30,7 +30,15 @@ from sqlalchemy import (
 from lodger.engine.core.access.labels import carries
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import WriteMany
-from lodger.engine.store.schema.scheduling import actions, is_expiring, is_running, is_startable, tenants, turns
+from lodger.engine.store.schema.scheduling import (
+    actions,
+    is_expiring,
+    is_running,
+    is_startable,
+    script_may_start,
+    tenants,
+    turns,
+)
 from lodger.engine.store.stores import PerDriver, driver_of
 
 #: Maximum number of different sets of labels that a node considers.
@@ -51,6 +59,7 @@ def _first(rank: int) -> Select[Any]:
             actions.c.tenant_id == turns.c.tenant_id,
             actions.c.requires == turns.c.requires,
             is_startable,
+            script_may_start,
             actions.c.priority == literal_column(str(rank)),
         )
         .order_by(actions.c.due_at)

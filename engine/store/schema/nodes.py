@@ -1,10 +1,22 @@
-"""Tables of nodes, their published metrics, and named locks."""
+"""Tables of the ledger itself, of nodes, their published metrics, and named locks."""
 
-from sqlalchemy import CheckConstraint, Column, Integer, String, Table, Text
+from sqlalchemy import CheckConstraint, Column, Integer, SmallInteger, String, Table, Text
 
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.stores.expressions import Id
+
+#: One row about the ledger as a whole.
+ledger = Table(
+    "lodger_ledger",
+    metadata,
+    Column("one", SmallInteger, primary_key=True, autoincrement=False),
+    # Another one after a restore from a backup: what is committed later did not follow what was lost.
+    Column("identity", String(36), nullable=False),
+    # The oldest revision of which the release can use this schema.
+    Column("compatible_with", String(32), nullable=False),
+    CheckConstraint("one = 1", name="one"),
+)
 
 #: One lease per node, not per action. A node without a row, or with an old epoch, cannot commit.
 nodes = Table(
@@ -21,6 +33,10 @@ nodes = Table(
     Column("labels", Text, nullable=False, server_default=""),
     Column("slots", Integer, nullable=False, server_default="0"),
     Column("version", String(40), nullable=False, server_default=""),
+    # Revision of the schema that its release was made for.
+    Column("schema_revision", String(32), nullable=False, server_default=""),
+    # None: it claims actions.
+    Column("paused_us", Us),
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
 )
 

@@ -18,9 +18,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
+    select,
     text,
 )
 
+from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.stores.expressions import Id, partial
 
@@ -94,9 +97,12 @@ scripts = Table(
     # Platform scripts only: 1 if any tenant may bind it.
     Column("offered", SmallInteger, nullable=False, server_default="0"),
     Column("created_us", Us, nullable=False),
+    # None: its actions may start.
+    Column("suspended_us", Us),
     UniqueConstraint("tenant_id", "name"),
     CheckConstraint("kind IN ('script', 'ping', 'host', 'bound')", name="kind"),
     Index("ix_lodger_scripts_bound", "id", **partial("kind = 'bound'")),
+    Index("ix_lodger_scripts_suspended", "id", "tenant_id", **partial("suspended_us IS NOT NULL")),
 )
 
 script_versions = Table(
@@ -319,6 +325,21 @@ actions = Table(
         **partial("schedule_id IS NOT NULL"),
     ),
 )
+
+_suspended = (
+    select(literal_column("1"))
+    .where(
+        scripts.c.id == actions.c.script_id,
+        scripts.c.tenant_id.in_((actions.c.tenant_id, literal_column(f"'{PLATFORM}'"))),
+        scripts.c.suspended_us.is_not(None),
+    )
+    .limit(literal_column("1"))
+    .correlate(actions)
+    .scalar_subquery()
+)
+#: Whether neither the tenant nor, for a script of its own, the platform has suspended an action's script. A scalar subquery, so that
+#: it stays a lookup for each action in an index that is empty most of the time, whatever a planner's statistics are.
+script_may_start = _suspended.is_(None)
 
 attempts = Table(
     "lodger_attempts",

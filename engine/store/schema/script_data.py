@@ -144,6 +144,8 @@ webhooks = Table(
     Column("before_until_us", BigInteger),
     Column("created_us", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
+    # Of the bodies: standard, or slack.
+    Column("style", String(16), nullable=False, server_default="standard"),
     CheckConstraint("state IN ('on', 'off')", name="state"),
     Index("ix_lodger_webhooks_key", "key_id"),
 )

@@ -183,6 +183,7 @@ _with_name = select(
     func.length(script_versions.c.wasm).label("wasm_bytes"),
     scripts.c.name,
     scripts.c.kind,
+    scripts.c.suspended_us,
 ).join_from(
     script_versions,
     scripts,
@@ -205,7 +206,12 @@ def _version(row: AnyRow) -> ScriptVersion:
         row.why,
         row.kind,
         None if row.fields is None else json.loads(row.fields),
+        state=_state(row),
     )
+
+
+def _state(row: AnyRow) -> str:
+    return "active" if row.suspended_us is None else "suspended"
 
 
 def get(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
@@ -298,7 +304,7 @@ def is_offered(connection: Connection, script_id: str) -> bool:
 
 _latest = select(
     scripts.c.tenant_id, scripts.c.id, scripts.c.name, scripts.c.version, scripts.c.created_us, scripts.c.kind,
-    scripts.c.offered, script_versions.c.fields,
+    scripts.c.offered, scripts.c.suspended_us, script_versions.c.fields,
 ).join_from(
     scripts,
     script_versions,
@@ -311,6 +317,7 @@ _latest = select(
 def _scripts(rows: Iterable[AnyRow]) -> list[Script]:
     return [
         Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us), row.kind,
-               None if row.fields is None else json.loads(row.fields), bool(row.offered))
+               None if row.fields is None else json.loads(row.fields), bool(row.offered),
+               _state(row))
         for row in rows
     ]  # fmt: skip

@@ -19,6 +19,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy.sql.compiler import IdentifierPreparer
 
     from lodger.engine.core.errors import Unavailable
@@ -139,6 +141,39 @@ class Driver(ABC):
     def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
         """Return the waiting sessions of the database, each with its wait in seconds and the process ids that block it."""
         return []
+
+    # Backup
+
+    def is_absent(self, url: URL) -> bool:
+        """Whether opening this address would make a new database."""
+        return False
+
+    @abstractmethod
+    def backup(self, url: URL, target: Path) -> None:
+        """Write a consistent copy of the database to a new file, while it is used.
+
+        Raises:
+            Unavailable: database_damaged, program_missing, backup_failed.
+            OSError: the file cannot be written.
+        """
+
+    @abstractmethod
+    def restore(self, url: URL, source: Path) -> None:
+        """Load a file of :meth:`backup` into a database that does not exist (SQLite) or has no ledger (PostgreSQL).
+
+        Raises:
+            InputError: file_exists.
+            Unavailable: database_damaged, program_missing, backup_failed.
+            OSError: the file cannot be read.
+        """
+
+    @abstractmethod
+    def integrity(self, connection: Connection) -> list[str]:
+        """Return the damages that the database finds in itself."""
+
+    def timeline(self, connection: Connection) -> str:
+        """Return a text that changes when a standby takes over; empty if the database has none or does not tell."""
+        return ""
 
     # Statements on many rows
 

@@ -20,8 +20,18 @@ def parse(place: str | URL, *, absolute: bool = True) -> URL:
     if isinstance(place, URL):
         return place
     if "://" in place:
-        return make_url(place)
+        return make_url(_several_hosts(place))
     return URL.create("sqlite", database=_absolute(place) if absolute else place)
+
+
+def _several_hosts(place: str) -> str:
+    """Return libpq's form of several hosts, ``//user@one:1,two:2/name``, in the form that SQLAlchemy reads."""
+    found = _HOSTS.fullmatch(place)
+    if found is None:
+        return place
+    hosts = "&".join(f"host={host}" for host in found["hosts"].split(","))
+    more = f"&{found['query']}" if found["query"] else ""
+    return f"{found['before']}/{found['name'] or ''}?{hosts}{more}"
 
 
 def ledger_url(place: str) -> tuple[Driver, URL]:
@@ -55,7 +65,7 @@ def ledger_url(place: str) -> tuple[Driver, URL]:
 def read_only(place: str) -> URL | None:
     """Return a URL that opens a database read-only; None for a missing file."""
     if "://" in place:
-        return make_url(place)
+        return parse(place)
     if not Path(place).exists():
         return None
     # In any other mode SQLite would create the file and two more beside it.
@@ -74,6 +84,10 @@ def mask_password(url: str) -> str:
     return _PASSWORD.sub(r"\1\2***", url) if "://" in url else url
 
 
+_HOSTS = re.compile(
+    r"(?P<before>\w+://(?:[^/@]*@)?)(?P<hosts>[^/@?,]+(?:,[^/@?,]+)+)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?",
+    re.ASCII,
+)
 #: Between the user name and the last @, or in the query, which libpq allows too.
 _PASSWORD = re.compile(r"(://[^:/@?]*:).*(?=@)|([?&]password=)[^&]*")
 

@@ -21,6 +21,8 @@ from lodger.engine.vault.vault import Sealed, Vault
 
 MAX_WEBHOOKS = 50
 MAX_EVENTS = 50
+#: Forms of a body: Standard Webhooks, or the JSON that Slack and compatible chats accept.
+STYLES = ("standard", "slack")
 #: How long the previous secret stays valid after a new one was created, microseconds.
 OVERLAP_US = 86_400_000_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
@@ -34,6 +36,7 @@ class Webhook:
     Attributes:
         events: names, ``prefix.*`` and ``*``.
         state: on, or off after the receiver has answered 410 (gone).
+        style: of the bodies, one of :data:`STYLES`.
     """
 
     tenant_id: str
@@ -43,6 +46,7 @@ class Webhook:
     state: str
     created_at: datetime
     updated_at: datetime
+    style: str = "standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +64,32 @@ class Route:
     url: str
     state: str
     keys: tuple[str, ...] = field(repr=False)
+    style: str = "standard"
 
 
 def put(
-    vault: Vault, connection: Connection, tenant_id: str, name: str, url: str, events: Iterable[str], now_us: int
+    vault: Vault,
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    url: str,
+    events: Iterable[str],
+    now_us: int,
+    *,
+    style: str = "standard",
 ) -> NewWebhook | Webhook:
     """Create a webhook and return it with its secret; or change the URL and events of an existing one, which keeps its secret.
 
     Raises:
-        InputError: webhook_name_invalid, webhook_url_invalid, event_invalid, webhooks_full.
+        InputError: webhook_name_invalid, webhook_url_invalid, webhook_style_unknown, event_invalid, webhooks_full.
         NotFound: tenant_unknown.
         Unavailable: the keys are not available.
     """
-    wanted = check(name, url, events)
+    wanted = check(name, url, events, style)
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
     mine = (_c.tenant_id == tenant_id, _c.name == name)
-    values = {"url": url, "events": json.dumps(wanted), "state": "on", "updated_us": now_us}
+    values = {"url": url, "events": json.dumps(wanted), "state": "on", "style": style, "updated_us": now_us}
     if connection.execute(update(webhooks).where(*mine).values(values)).rowcount:
         return get(connection, tenant_id, name)
     if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_WEBHOOKS:
@@ -161,7 +174,7 @@ def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_u
         return None
     texts = [row.sealed, *([row.before] if row.before and row.before_until_us > now_us else [])]
     keys = tuple(vault.open(Sealed(row.key_id, text), "webhook", tenant_id, name) for text in texts)
-    return Route(row.url, row.state, keys)
+    return Route(row.url, row.state, keys, row.style)
 
 
 def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
@@ -184,12 +197,14 @@ def keys_in_use(connection: Connection) -> set[str]:
     return set(connection.scalars(select(_c.key_id).distinct()))
 
 
-def check(name: str, url: str, events: Iterable[str]) -> list[str]:
+def check(name: str, url: str, events: Iterable[str], style: str = "standard") -> list[str]:
     """Check the parts of a webhook and return its events in order, without duplicates.
 
     Raises:
-        InputError: webhook_name_invalid, webhook_url_invalid, event_invalid.
+        InputError: webhook_name_invalid, webhook_url_invalid, webhook_style_unknown, event_invalid.
     """
+    if style not in STYLES:
+        raise InputError("webhook_style_unknown", f"{style!r} is no style of a webhook", fix="standard or slack")
     if not _NAME.fullmatch(name):
         raise InputError(
             "webhook_name_invalid", f"{name!r} cannot name a webhook", why="a name is letters, digits, _ and -, at most 63",
@@ -232,4 +247,5 @@ def _webhook(row: AnyRow) -> Webhook:
         row.state,
         from_us(row.created_us),
         from_us(row.updated_us),
+        row.style,
     )

@@ -1,6 +1,27 @@
-"""Pages of tenants, and the audit log."""
+"""Pages of tenants and nodes, and the audit log."""
 
+from dataclasses import dataclass
+
+from lodger.engine.core.access.roles import Role
+from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
 from lodger.engine.web.page import PAGE, Reader, Values
+from lodger.sandbox.limits import LIMITS
+
+#: Changes shown on the page of a tenant.
+CHANGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LimitField:
+    """A limit that a tenant may have of its own.
+
+    Attributes:
+        value: the tenant's own, None where the operator's setting applies.
+    """
+
+    name: str
+    help: str
+    value: int | None
 
 
 async def tenants(reader: Reader) -> tuple[str, Values]:
@@ -9,8 +30,42 @@ async def tenants(reader: Reader) -> tuple[str, Values]:
     return "tenants.html", {"tenants": found}
 
 
+async def nodes(reader: Reader) -> tuple[str, Values]:
+    """Return the list of nodes."""
+    gone = bool(reader.chosen("gone"))
+    return "nodes.html", {"nodes": await reader.ask("nodes.list", gone=gone), "gone": gone}
+
+
+async def settings(reader: Reader) -> tuple[str, Values]:
+    """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, webhooks, latest changes."""
+    mine = reader.tenant
+    tenant = await reader.ask("tenants.get", **mine)
+    account = await reader.ask("tenants.usage", **mine)
+    admin = reader.caller.role.covers(Role.ADMIN)
+    return "settings.html", {
+        "subject": tenant,
+        "limits": _limit_fields(tenant.limits),
+        "budgets": account.budgets,
+        "grants": await reader.ask("grants.list", **mine),
+        "secrets": await reader.ask("secrets.list", **mine),
+        "webhooks": await reader.ask("webhooks.list", **mine),
+        "tokens": await reader.ask("tokens.list", **mine, limit=PAGE) if admin else None,
+        "entries": await reader.ask("audit.list", **mine, limit=CHANGES),
+    }
+
+
+def _limit_fields(own: Values) -> dict[str, list[LimitField]]:
+    """Return every limit by group."""
+    groups = {
+        "One attempt": [(each.name, each.help) for each in LIMITS],
+        "Budgets of one attempt": [(each.name, each.help) for each in BUDGETS if each.attempt is not None],
+        "The whole tenant": [(each.name, each.help) for each in ALLOWANCES],
+    }
+    return {group: [LimitField(name, what, own.get(name)) for name, what in limits] for group, limits in groups.items()}
+
+
 async def audit(reader: Reader) -> tuple[str, Values]:
     """Return the audit log."""
     asked = reader.chosen("verb", "target", "actor", "cursor")
     found = await reader.ask("audit.list", **reader.tenant, limit=PAGE, **asked)
-    return "audit.html", {"entries": found}
+    return "audit.html", {"entries": found, "asked": asked}

@@ -29,13 +29,23 @@ async function call(method, path, body) {
 }
 
 async function change(element, body) {
-  const [method, path] = element.dataset.call.split(" ");
+  // {name} in a path is a field of the form.
+  const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(body[name]));
+  const [method, path] = fill(element.dataset.call).split(" ");
+  const then = element.dataset.then && fill(element.dataset.then);
+  for (const [, name] of element.dataset.call.matchAll(/\{(\w+)\}/g)) delete body[name];
   element.setAttribute("aria-busy", "true");
   tell("");
   try {
-    await call(method, path, method === "DELETE" ? undefined : body);
-    if (element.dataset.then) location.assign(element.dataset.then);
-    else { tell("Done."); await refresh(true); }
+    const value = await call(method, path, method === "DELETE" ? undefined : body);
+    if (then) {
+      await fetch(then, { headers: { "Cache-Control": "no-cache" } }); // the page is made anew, with this change
+      location.assign(then);
+      return;
+    }
+    tell("Done.");
+    await refresh(true);
+    if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
   } catch (error) {
     tell(error.message, true);
   } finally {
@@ -75,12 +85,34 @@ document.addEventListener("submit", async (event) => {
     }
   } else if (form.dataset.call) {
     event.preventDefault();
-    const body = {};
-    for (const [name, value] of new FormData(form)) if (value !== "") body[name] = value;
+    const body = bodyOf(form);
     if (form.dataset.version) body.after_version = Number(form.dataset.version);
     await change(form, body);
   }
 });
+
+// The JSON body of a form: empty fields are left out, data-list is a list of words, data-nest puts all fields into an object.
+function bodyOf(form) {
+  const fields = {};
+  for (const field of form.elements) {
+    if (!field.name || (field.value === "" && !("list" in field.dataset))) continue;
+    if ("list" in field.dataset) fields[field.name] = field.value.split(/[\s,]+/).filter(Boolean);
+    else if (field.type === "checkbox") fields[field.name] = field.checked;
+    else if (field.type === "number") fields[field.name] = Number(field.value);
+    else if (field.type === "datetime-local") fields[field.name] = new Date(field.value + "Z").toISOString();
+    else fields[field.name] = field.value;
+  }
+  return form.dataset.nest ? { [form.dataset.nest]: fields } : fields;
+}
+
+// A secret that no page shows again.
+function showOnce(text) {
+  const shown = document.createElement("code");
+  shown.textContent = text;
+  shown.tabIndex = 0;
+  notice.replaceChildren("Copy it now, it is not shown again: ", shown);
+  shown.focus();
+}
 
 // Input fields: a rule shows its sentence and next slots, a source its first problem.
 
@@ -145,6 +177,16 @@ async function dryRun(button) {
 
 // Open pages refresh their content; a part with data-keep stays while it has the focus.
 
+const FOCUSABLE = "a, button, summary, input, select, textarea";
+
+// On a narrow screen each row is a block, and each cell says its column.
+function nameCells() {
+  for (const table of document.querySelectorAll("main table")) {
+    const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
+    for (const row of table.tBodies[0]?.rows || []) [...row.cells].forEach((cell, at) => { if (names[at]) cell.dataset.label = names[at]; });
+  }
+}
+
 async function refresh(once) {
   const main = document.getElementById("main");
   const busy = document.activeElement && document.activeElement.closest("form, [data-keep]");
@@ -153,11 +195,16 @@ async function refresh(once) {
   if (answer.redirected) { location.assign(root + "/sign-in"); return; }
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
   if (!next) return;
-  const open = [...main.querySelectorAll("details")].map((each) => each.open);
+  const title = (each) => (each.closest("tr") || each).textContent;
+  const open = new Map([...main.querySelectorAll("details")].map((each) => [title(each), each.open]));
   const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
+  const key = (each) => [each.tagName, each.id, each.getAttribute("href"), each.dataset.call, each.name, each.textContent].join(" ");
+  const focused = main.contains(document.activeElement) && document.activeElement !== main ? key(document.activeElement) : null;
   main.replaceChildren(...next.childNodes);
-  main.querySelectorAll("details").forEach((each, at) => { each.open = open[at] || false; });
+  nameCells();
+  for (const each of main.querySelectorAll("details")) each.open = open.get(title(each)) ?? each.open;
   if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
+  if (focused) ([...main.querySelectorAll(FOCUSABLE)].find((each) => key(each) === focused) || main).focus({ preventScroll: true });
   if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
   else delete main.dataset.refresh;
 }
@@ -172,4 +219,5 @@ async function keepFresh() {
   }
 }
 
+nameCells();
 keepFresh();

@@ -99,7 +99,7 @@ RULES = (
         114,
         "step-past",
         "a step that never meets its hour",
-        "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3;BYMINUTE=4;BYSECOND=5;BYMONTH=2;BYMONTHDAY=29",
+        "FREQ=SECONDLY;INTERVAL=601;BYHOUR=3;BYMINUTE=4;BYSECOND=5;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO",
     ),
     (114, "odd-hour", "an odd hour with even steps", "FREQ=HOURLY;INTERVAL=2;BYHOUR=3"),
     (

@@ -13,17 +13,17 @@ from lodger.engine.cli.output.result_output import AsJson
 
 
 def matrix(
-    runtime: Annotated[str | None, typer.Option(help="Only this runtime.")] = None,
+    runtime: Annotated[str | None, typer.Option(help="Run only cases of this runtime.")] = None,
     classes: Annotated[
         list[str] | None, typer.Option("--class", metavar="C", help="Only this class or chapter.")
     ] = None,
     ids: Annotated[
         list[str] | None, typer.Option("--case", metavar="ID", help="Only cases whose id begins so.")
     ] = None,
-    wall: Annotated[str | None, typer.Option(help="Only cases against this wall.")] = None,
+    wall: Annotated[str | None, typer.Option(help="Run only cases against this wall.")] = None,
     extra: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="Also the CASES of a file.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as one HTML page.")] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JUnit XML.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run each case behind all walls, behind only its own (must hold) and behind none (must escape)."""

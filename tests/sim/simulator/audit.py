@@ -6,6 +6,8 @@ from sqlalchemy import text
 from tests.sim.simulator.laws import Broken
 from tests.sim.simulator.recorder import SEEN
 
+from lodger.engine.store.connection.laws import LAWS
+
 if TYPE_CHECKING:
     from tests.sim.simulator.world import World
 
@@ -13,8 +15,8 @@ OPEN = "state IN ('ready', 'running', 'sealed', 'waiting_retry')"
 #: SQL for the number of steps of an action, for both databases: each step is a list [script id, version] with one pair of quotes.
 STEPS = "(length(a.steps) - length(replace(a.steps, '\"', ''))) / 2"
 
-#: Queries that must return no row.
-AUDITS = {
+#: Queries that must return no row, beside those that hold at any moment.
+AUDITS = LAWS | {
     "nothing is left open": f"SELECT id, state FROM lodger_actions WHERE {OPEN}",
     "at most one committed set of effects": "SELECT id, step, count(*) FROM effects_seen GROUP BY id, step HAVING count(*) > 1",
     "effects only of steps that are done": """
@@ -27,25 +29,8 @@ AUDITS = {
         ON e.id = CAST(a.id AS TEXT)
         WHERE a.state = 'done' AND coalesce(e.seen, 0) <> coalesce({STEPS}, 1)
     """,
-    "a slot is done at most once, replays apart": """
-        SELECT schedule_id, slot, count(*) FROM lodger_actions
-        WHERE origin IN ('slot', 'backfill') AND state = 'done' GROUP BY schedule_id, slot HAVING count(*) > 1
-    """,
     "what has expired has not begun": """
         SELECT a.id FROM lodger_actions a JOIN effects_seen e ON e.id = CAST(a.id AS TEXT) WHERE a.state = 'expired'
-    """,
-    "every attempt ended": """
-        SELECT a.id, a.attempt FROM lodger_actions a WHERE a.outcome IS NOT NULL AND a.state IN ('done', 'failed') AND NOT EXISTS
-        (SELECT 1 FROM lodger_attempts t WHERE t.tenant_id = a.tenant_id AND t.action_id = a.id AND t.step = a.step AND t.n = a.attempt)
-    """,
-    # In order of slots, gaps first: a row that begins within an earlier gap accounts a slot twice.
-    "two rows never stand for one slot": """
-        SELECT schedule_id, covered, slot FROM (
-            SELECT schedule_id, slot, origin, max(slot_to) OVER (
-                PARTITION BY schedule_id ORDER BY slot, CASE WHEN slot_to IS NULL THEN 1 ELSE 0 END
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ) AS covered FROM lodger_actions WHERE slot_to IS NOT NULL OR origin = 'slot'
-        ) AS placed WHERE origin = 'slot' AND covered >= slot
     """,
     "a share of a day is held by what runs": "SELECT tenant_id, action_id, attempt, budget FROM lodger_lots",
     "nobody waits for a turn": "SELECT tenant_id, startable_at FROM lodger_turns WHERE startable_at IS NOT NULL",

@@ -49,14 +49,14 @@ def test_what_sqlite_says_is_translated(words: str, code: str) -> None:
     assert described(error)["fix"]
 
 
-def test_a_fault_of_ours_is_called_so() -> None:
+def test_an_unexpected_error_is_called_a_bug() -> None:
     try:
         {}["absent"]
     except KeyError as error:
         body = described(error)
     assert body["code"] == "internal_error"
     assert "test_failure.py" in body["why"]
-    assert "fault of Lodger" in body["fix"]
+    assert "bug in Lodger" in body["fix"]
 
 
 def test_a_system_error_names_the_file() -> None:

@@ -39,25 +39,32 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
             [
                 "Sun 2027-03-28 03:00:00 CEST",
                 "  DST\n",
-                "At most 1 a day",
+                "at most 1 per day",
                 "at least 23 hours apart",
                 "366 in the next 366 days.",
-                "It never ends.",
+                "The rule never ends.",
             ],
         ),
         (
             ["30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-29T12:00Z"],
-            ["Before that: Mon 2027-03-29 02:30:00 CEST", "and that: Sun 2027-03-28 03:00:00 CEST", ", moved by DST"],
+            [
+                "Earlier slot: Mon 2027-03-29 02:30:00 CEST",
+                "Earlier slot: Sun 2027-03-28 03:00:00 CEST",
+                ", moved by DST",
+            ],
         ),
         (
             ["* * * * *", "--after", "2026-11-22T12:00Z"],
-            ["At most 1440 a day", "more than can be counted here in the next 366 days"],
+            ["at most 1440 per day", "too many to count in the next 366 days"],
         ),
         (
             ["FREQ=DAILY;COUNT=3", "--dtstart", "20300101T000000", "--after", "2029-12-31T00:00Z"],
-            ["3 in the next 366 days.", "It ends: the last is 2030-01-03T00:00:00Z."],
+            ["3 in the next 366 days.", "The last slot is 2030-01-03T00:00:00Z."],
         ),
-        (["at 2020-01-01", "--after", "2026-11-22T12:00Z"], ["No slot after that instant.", "It ends"]),
+        (
+            ["at 2020-01-01", "--after", "2026-11-22T12:00Z"],
+            ["There is no slot after this instant.", "The last slot is"],
+        ),
         (
             [
                 "0 9,12 * * *",
@@ -74,9 +81,9 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
         ),
         (
             ["* * * * * *", "--exclude", "* * 0-8 * * *", "--after", "2026-11-22T00:00Z"],
-            ["No slot is known before 2026-11-22T0", "the search would go on there"],
+            ["No slot was found before 2026-11-22T0", "the search stopped there"],
         ),
-        (["0 0 30 2 *"], ["It never fires: No year of the calendar has such a day"]),
+        (["0 0 30 2 *"], ["The rule never fires: No year of the calendar has such a day"]),
     ],
 )
 def test_what_it_shows(words: list[str], shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,16 +7,19 @@ prepared statements, and no lock outlives its transaction.
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.stores import addresses
 from lodger.engine.store.stores.patience import PATIENCE_S
 
 DRIVER = "postgresql+psycopg"
 #: A read-only snapshot that all statements of a transaction share; it never waits.
 READ: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 LOCK_TIMEOUT_MS = 10_000
+#: Of an upgrade, for each table that it changes.
+UPGRADE_LOCK_MS = 1000
 
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 5,
@@ -74,7 +77,7 @@ def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN40
 
 def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
     """Return a psycopg connection outside of any pool, in autocommit mode."""
-    url = make_url(url).set(drivername=DRIVER)
+    url = addresses.parse(url).set(drivername=DRIVER)
     args, given = url.get_dialect()().create_connect_args(url)
     return _connect(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
 
@@ -98,6 +101,8 @@ def prepare_upgrade(connection: Connection) -> None:
             why="scripts and their results are Unicode, and are compared by code point",
             fix="make one with: createdb -E UTF8 -T template0 NAME",
         )
+    # A lock on a table is given up soon, and the upgrade begun again: all that comes after it in the queue waits meanwhile.
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {UPGRADE_LOCK_MS}")
 
 
 def explain(error: DBAPIError, place: str) -> Unavailable | None:

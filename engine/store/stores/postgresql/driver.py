@@ -37,13 +37,14 @@ from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 
 from lodger.engine.store.stores import OPTION, Driver
 from lodger.engine.store.stores.features import ExclusionRule, QueryRefusal, Session, StatementTimeout, WatchedTable
-from lodger.engine.store.stores.postgresql import commits, connections, triggers
+from lodger.engine.store.stores.postgresql import backup, commits, connections, triggers
 from lodger.engine.store.stores.postgresql.json_path import PostgresJsonPath
 from lodger.engine.store.stores.postgresql.row_security import NAMES, PostgresRowSecurity
 from lodger.engine.store.stores.postgresql.rows import Array, Over, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from sqlalchemy import Column
     from sqlalchemy.engine import URL
@@ -104,6 +105,15 @@ _UNIQUE = text(
 )
 _TRIGGERS = text(
     "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(:table) AND tgname LIKE :name || '%' AND tgenabled <> 'D'"
+)
+_INCOMPLETE = text(
+    "SELECT 'the index ' || c.relname || ' is not valid' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+    "WHERE NOT i.indisvalid AND c.relname LIKE '%lodger%' UNION ALL "
+    "SELECT 'the constraint ' || conname || ' is not validated' FROM pg_constraint "
+    "WHERE NOT convalidated AND conrelid::regclass::text LIKE 'lodger%'"
+)
+_TIMELINE = text(
+    "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
 )
 _ATTRIBUTE = text("SELECT set_config('lodger.made_by', :consumer, true)")
 
@@ -185,6 +195,28 @@ class PostgresDriver(Driver):
             )
             for row in connection.execute(_SESSIONS)
         ]
+
+    # Backup
+
+    def backup(self, url: URL, target: Path) -> None:
+        """Run pg_dump."""
+        backup.dump(url, target)
+
+    def restore(self, url: URL, source: Path) -> None:
+        """Run pg_restore."""
+        backup.load(url, source)
+
+    def integrity(self, connection: Connection) -> list[str]:
+        """Return indexes and constraints of Lodger's tables that the server knows to be incomplete."""
+        return list(connection.scalars(_INCOMPLETE))
+
+    def timeline(self, connection: Connection) -> str:
+        """Return the server's system identifier and timeline; empty where the server is managed and does not show them."""
+        try:
+            with connection.begin_nested():
+                return str(connection.scalar(_TIMELINE))
+        except DBAPIError:
+            return ""
 
     # Statements on many rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from decimal import Context, Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import (
@@ -31,7 +32,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.stores import OPTION, Driver
 from lodger.engine.store.stores.features import QueryRefusal, StatementTimeout, WatchedTable, weight_of
-from lodger.engine.store.stores.sqlite import connections, triggers
+from lodger.engine.store.stores.sqlite import backup, connections, triggers
 from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
 from lodger.engine.store.stores.sqlite.rows import EachRow, Over
 
@@ -142,6 +143,24 @@ class SqliteDriver(Driver):
     def file_watcher(self, url: URL) -> CommitWatcher | None:
         """Return a watcher of the file's version."""
         return connections.FileWatcher(str(url.database))
+
+    # Backup
+
+    def is_absent(self, url: URL) -> bool:
+        """Return whether the file is missing."""
+        return not Path(str(url.database)).exists()
+
+    def backup(self, url: URL, target: Path) -> None:
+        """Copy the file page by page, from one snapshot."""
+        backup.copy(Path(str(url.database)), target)
+
+    def restore(self, url: URL, source: Path) -> None:
+        """Copy the file back."""
+        backup.copy(source, Path(str(url.database)))
+
+    def integrity(self, connection: Connection) -> list[str]:
+        """Run SQLite's checks of pages, indexes and foreign keys."""
+        return backup.integrity(connection.connection.driver_connection)
 
     # Statements on many rows
 

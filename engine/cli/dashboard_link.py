@@ -1,0 +1,29 @@
+"""The dashboard of a command that serves: added to its API, and the link that signs in once."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lodger.engine import sync
+    from lodger.engine.server.app import Api
+
+MISSING = "the dashboard is not installed; install it with: pip install 'lodger[web]'"
+
+
+def add_dashboard(api: "Api") -> bool:
+    """Add the dashboard to an API; False if its extra is not installed."""
+    try:
+        from lodger.engine.web.dashboard import Dashboard
+    except ModuleNotFoundError as missing:
+        if missing.name != "jinja2":
+            raise
+        return False
+    Dashboard(api).add()
+    return True
+
+
+def link(engine: "sync.Engine", url: str) -> str | None:
+    """Return the URL that signs an administrator in once, within 15 minutes; None if there is no administrator."""
+    from lodger.engine.web import sign_in
+
+    path = sign_in.link(engine)
+    return None if path is None else url + path

@@ -1,0 +1,217 @@
+"""Evaluates alert rules: raises and closes alerts, and puts their messages into the outbox, all in one transaction.
+
+Whatever is killed, an alert is raised once: its conditions stand in the ledger, and its row, its messages and the end of
+the queue's rows are committed together.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, exists, insert, literal, or_, select, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.strict_json import instant_text
+from lodger.engine.policy.alerts import UNTIL_SUCCESS, AlertKind, is_quiet
+from lodger.engine.store.alerts import conditions, messages, rules
+from lodger.engine.store.alerts.conditions import Condition, QueueKey
+from lodger.engine.store.alerts.messages import Alert
+from lodger.engine.store.alerts.rules import AlertRule
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.queue import outbox
+from lodger.engine.store.schema import script_data
+from lodger.engine.store.schema.alerts import alert_queue, alert_rules, alerts
+from lodger.engine.store.stores import driver_of
+
+#: How long alerts are kept, microseconds.
+KEPT_US = 30 * 86_400_000_000
+_c = alerts.c
+
+
+#: Rule, schedule, kind and subject of an alert; there is one open alert of each.
+_Key = tuple[str, str, str | None, str, str]
+
+
+@dataclass(slots=True)
+class Changes:
+    """What an evaluation has found to do."""
+
+    consumed: list[QueueKey] = field(default_factory=list)
+    raised: list[dict[str, Any]] = field(default_factory=list)
+    again: dict[str, dict[str, Any]] = field(default_factory=dict)
+    closed: dict[str, int] = field(default_factory=dict)
+    to_send: list[tuple[AlertRule, list[dict[str, Any]]]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.consumed or self.raised or self.closed or self.to_send)
+
+
+def find(context: StoreContext, connection: Connection, now_us: int) -> Changes:
+    """Return what has to be done at this instant; reads only."""
+    changes = Changes()
+    all_rules = rules.list_all(connection)
+    changes.consumed, queued = conditions.queued(connection)
+    rows = connection.execute(select(alerts).where(or_(_c.closed_us.is_(None), _c.sent_us.is_(None))).order_by(_c.id))
+    known = [dict(row) for row in rows.mappings()]
+    open_alerts = {_key(each): each for each in known if each["closed_us"] is None}
+    for rule in all_rules:
+        lasting = conditions.lasting(context, connection, rule, now_us)
+        happened = [
+            each for each in queued if each.tenant_id == rule.tenant_id and rules.covered(rule, each.schedule_id)
+        ]
+        found = [each for each in (*happened, *lasting) if each.kind in rule.kinds]
+        for each in found:
+            _raise(context, changes, open_alerts, rule, each)
+        _close(context, connection, changes, open_alerts, rule, found, now_us)
+        unsent = [each for each in (*known, *changes.raised) if _of(rule, each) and each["sent_us"] is None]
+        if unsent and not is_quiet(rule.quiet, rule.zone, from_us(now_us)):
+            changes.to_send.append((rule, unsent))
+    return changes
+
+
+def _raise(
+    context: StoreContext, changes: Changes, open_alerts: dict[_Key, dict[str, Any]], rule: AlertRule, found: Condition
+) -> None:
+    key = (rule.tenant_id, rule.name, found.schedule_id, str(found.kind), found.subject)
+    already = open_alerts.get(key)
+    if already is not None:
+        if found.edge:
+            already["occurrences"] += 1
+            already["last_us"] = max(already["last_us"], found.at_us)
+            changes.again[already["id"]] = already
+        return
+    row = {
+        "tenant_id": rule.tenant_id, "id": context.ids.new(), "rule": rule.name, "kind": str(found.kind),
+        "schedule_id": found.schedule_id, "action_id": found.action_id, "subject": found.subject,
+        "details": json.dumps(found.details), "occurrences": 1, "opened_us": found.at_us, "last_us": found.at_us, "closed_us": None,
+        "sent_us": None, "message": None,
+    }  # fmt: skip
+    changes.raised.append(row)
+    # A slow-down is reported once by itself, and without a schedule there is no later success.
+    if found.kind is AlertKind.SLOW or (found.kind in UNTIL_SUCCESS and found.schedule_id is None):
+        row["closed_us"] = found.at_us
+    else:
+        open_alerts[key] = row
+
+
+def _close(
+    context: StoreContext,
+    connection: Connection,
+    changes: Changes,
+    open_alerts: dict[_Key, dict[str, Any]],
+    rule: AlertRule,
+    found: Iterable[Condition],
+    now_us: int,
+) -> None:
+    """Close the open alerts of a rule that are over; report the recovery of each schedule once."""
+    last = {(each.schedule_id, str(each.kind), each.subject) for each in found if not each.edge}
+    over: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+    for key, row in list(open_alerts.items()):
+        if not _of(rule, row) or key[2:] in last:
+            continue
+        if row["kind"] == AlertKind.BUDGET:
+            end_us: int | None = now_us
+        else:
+            end_us = conditions.last_success(connection, row["schedule_id"], row["last_us"])
+        if end_us is None:
+            continue
+        changes.closed[row["id"]] = row["closed_us"] = end_us
+        del open_alerts[key]
+        if row["schedule_id"] is not None:
+            over.setdefault(row["schedule_id"], (end_us, []))[1].append(row)
+    if AlertKind.RECOVERED not in rule.kinds:
+        return
+    for schedule_id, (end_us, ended) in over.items():
+        details = {
+            "after": sorted(each["kind"] for each in ended),
+            "since": instant_text(from_us(min(each["opened_us"] for each in ended))),
+        }
+        recovery = Condition(rule.tenant_id, AlertKind.RECOVERED, end_us, schedule_id, edge=True, details=details)
+        _raise(context, changes, {}, rule, recovery)
+        changes.raised[-1]["closed_us"] = end_us
+
+
+def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Alert]:
+    """Evaluate every rule, store what follows, and return the raised alerts."""
+    rules.lock_all(connection)
+    changes = find(context, connection, now_us)
+    if changes.raised:
+        connection.execute(insert(alerts), changes.raised)
+    new = {each["id"] for each in changes.raised}
+    _update(connection, [each for each in changes.again.values() if each["id"] not in new], "occurrences", "last_us")
+    closed = [{"id": each, "closed_us": at_us} for each, at_us in changes.closed.items() if each not in new]
+    _update(connection, closed, "closed_us")
+    for rule, unsent in changes.to_send:
+        message = context.ids.new()
+        names = rules.names_of(connection, {each["schedule_id"] for each in unsent if each["schedule_id"]})
+        outbox.enqueue(connection, messages.compose(rule, [_alert(each, names) for each in unsent], message), now_us)
+        sent = [{"id": each["id"], "sent_us": now_us, "message": message} for each in unsent]
+        _update(connection, sent, "sent_us", "message")
+    if changes.consumed:
+        mine = (alert_queue.c.tenant_id == bindparam("tenant"), alert_queue.c.action_id == bindparam("action"),
+                alert_queue.c.kind == bindparam("of_kind"))  # fmt: skip
+        keys = [{"tenant": tenant, "action": action, "of_kind": kind} for tenant, action, kind in changes.consumed]
+        connection.execute(delete(alert_queue).where(*mine), keys)
+    names = rules.names_of(connection, {each["schedule_id"] for each in changes.raised if each["schedule_id"]})
+    return [_alert(each, names) for each in changes.raised]
+
+
+def _update(connection: Connection, rows: list[dict[str, Any]], *columns: str) -> None:
+    if rows:
+        statement = (
+            update(alerts).where(_c.id == bindparam("k_id")).values({name: bindparam(f"v_{name}") for name in columns})
+        )
+        connection.execute(
+            statement, [{"k_id": row["id"]} | {f"v_{name}": row[name] for name in columns} for row in rows]
+        )
+
+
+def purge(connection: Connection, now_us: int) -> None:
+    """Delete alerts that were raised long ago, with their messages."""
+    old = select(_c.tenant_id, _c.id, _c.message).where(_c.last_us < now_us - KEPT_US).limit(1000)
+    rows = connection.execute(old).all()
+    sent = script_data.outbox.c
+    for row in rows:
+        if row.message is not None:
+            mine = (sent.tenant_id == row.tenant_id, sent.action_id == row.message)
+            connection.execute(delete(script_data.outbox).where(*mine))
+        connection.execute(delete(alerts).where(_c.tenant_id == row.tenant_id, _c.id == row.id))
+
+
+def list_raised(connection: Connection, tenant_id: str, *, open_only: bool, limit: int) -> list[Alert]:
+    """Return a tenant's alerts, newest first."""
+    found = select(alerts).where(_c.tenant_id == tenant_id).order_by(_c.id.desc()).limit(limit)
+    if open_only:
+        found = found.where(_c.closed_us.is_(None))
+    rows = [dict(row) for row in connection.execute(found).mappings()]
+    names = rules.names_of(connection, {each["schedule_id"] for each in rows if each["schedule_id"]})
+    return [_alert(each, names) for each in rows]
+
+
+def note_slow(connection: Connection, tenant_id: str, action_id: str, details: dict[str, Any]) -> None:
+    """Queue a slow-down, if the tenant has alert rules."""
+    watched = exists().where(alert_rules.c.tenant_id == tenant_id)
+    row = select(
+        literal(tenant_id), literal(action_id, type_=_c.id.type), literal("slow"), literal(json.dumps(details))
+    )
+    columns = ["tenant_id", "action_id", "kind", "details"]
+    statement = driver_of(connection).insert(alert_queue).from_select(columns, row.where(watched))
+    connection.execute(statement.on_conflict_do_nothing())
+
+
+def _key(row: dict[str, Any]) -> _Key:
+    return row["tenant_id"], row["rule"], row["schedule_id"], row["kind"], row["subject"]
+
+
+def _of(rule: AlertRule, row: dict[str, Any]) -> bool:
+    return (row["tenant_id"], row["rule"]) == (rule.tenant_id, rule.name)
+
+
+def _alert(row: dict[str, Any], names: dict[str, str]) -> Alert:
+    return Alert(
+        row["tenant_id"], row["id"], row["rule"], row["kind"], row["schedule_id"], names.get(row["schedule_id"] or ""),
+        row["action_id"], json.loads(row["details"]), row["occurrences"], from_us(row["opened_us"]),
+        None if row["closed_us"] is None else from_us(row["closed_us"]),
+        None if row["sent_us"] is None else from_us(row["sent_us"]),
+    )  # fmt: skip

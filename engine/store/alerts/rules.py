@@ -1,0 +1,194 @@
+"""Alert rules of tenants: which alerts are raised, and where they are sent."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.policy.alerts import AlertKind, parse_window
+from lodger.engine.recurrence.calendar.zones import zone as known_zone
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schedules import schedule_rows
+from lodger.engine.store.schema.alerts import alert_queue, alert_rules, alerts
+from lodger.engine.store.schema.scheduling import schedules
+from lodger.engine.store.tenants import tenants, webhooks
+
+MAX_RULES = 50
+MAX_RECEIVERS = 20
+#: Longest threshold, seconds.
+MAX_S = 366 * 86_400
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+_c = alert_rules.c
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRule:
+    """An alert rule.
+
+    Attributes:
+        schedule: name of its schedule, None for all of the tenant.
+        mail: addresses; ``webhooks``: names of the tenant's webhooks.
+        quiet: windows in which its alerts wait, in the local time of ``zone``.
+        late_s, silent_s: thresholds of these kinds, seconds.
+        overran_s: threshold of that kind; None: until the schedule's next slot.
+    """
+
+    tenant_id: str
+    name: str
+    schedule_id: str | None
+    schedule: str | None
+    kinds: tuple[str, ...]
+    mail: tuple[str, ...]
+    webhooks: tuple[str, ...]
+    quiet: tuple[str, ...]
+    zone: str
+    late_s: int
+    overran_s: int | None
+    silent_s: int
+    created_at: datetime
+    updated_at: datetime
+
+
+def put(connection: Connection, tenant_id: str, name: str, wanted: dict[str, Any], now_us: int) -> AlertRule:
+    """Create an alert rule, or replace all values of an existing one.
+
+    Args:
+        wanted: the values of :class:`AlertRule` from ``schedule`` on.
+
+    Raises:
+        InputError: alert_name_invalid, alert_kind_unknown, alert_receiver_missing, alert_threshold_invalid, alerts_full,
+            quiet_hours_invalid, zone_unknown.
+        NotFound: tenant_unknown, schedule_unknown, webhook_unknown.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    values = check(name, wanted)
+    for each in wanted["webhooks"]:
+        webhooks.get(connection, tenant_id, each)
+    schedule = wanted["schedule"]
+    found = None if schedule is None else schedule_rows.get(connection, tenant_id, schedule)
+    values |= {"schedule_id": None if found is None else found.id, "updated_us": now_us}
+    mine = (_c.tenant_id == tenant_id, _c.name == name)
+    if not connection.execute(update(alert_rules).where(*mine).values(values)).rowcount:
+        if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_RULES:
+            raise InputError("alerts_full", f"tenant {tenant_id!r} has {MAX_RULES} alert rules", fix="delete one")
+        connection.execute(insert(alert_rules).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
+    return get(connection, tenant_id, name)
+
+
+def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Check the values of a rule that need no ledger; return them as its row has them.
+
+    Raises:
+        InputError: as :func:`put`.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            "alert_name_invalid", f"{name!r} cannot name an alert rule", why="a name is letters, digits, _ and -, at most 63",
+            fix="like nightly",
+        )  # fmt: skip
+    lists = {each: sorted(set(wanted[each])) for each in ("kinds", "mail", "webhooks", "quiet")}
+    unknown = set(lists["kinds"]) - {str(each) for each in AlertKind}
+    if unknown or not lists["kinds"]:
+        shown = repr(min(unknown)) if unknown else "nothing"
+        raise InputError("alert_kind_unknown", f"{shown} is no kind of alert", fix=f"one of: {', '.join(AlertKind)}")
+    if not 0 < len(lists["mail"]) + len(lists["webhooks"]) <= MAX_RECEIVERS:
+        raise InputError(
+            "alert_receiver_missing", f"alert rule {name!r} has no receiver, or too many",
+            fix=f"give 1 to {MAX_RECEIVERS} mail addresses and webhooks",
+        )  # fmt: skip
+    for window in lists["quiet"]:
+        parse_window(window)
+    known_zone(wanted["zone"])
+    thresholds = {each: wanted[each] for each in ("late_s", "overran_s", "silent_s")}
+    for each, value in thresholds.items():
+        if value is None and each == "overran_s":
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_S:
+            raise InputError(
+                "alert_threshold_invalid", f"{each} cannot be {value!r}", fix=f"a number from 1 to {MAX_S}"
+            )
+    return {each: json.dumps(value) for each, value in lists.items()} | thresholds | {"zone": wanted["zone"]}
+
+
+def get(connection: Connection, tenant_id: str, name: str) -> AlertRule:
+    """Return an alert rule.
+
+    Raises:
+        NotFound: alert_unknown.
+    """
+    for found in _read(connection, _c.tenant_id == tenant_id, _c.name == name):
+        return found
+    raise NotFound("alert_unknown", f"tenant {tenant_id!r} has no alert rule {name!r}", fix="lodger alert list")
+
+
+def list_of(connection: Connection, tenant_id: str) -> list[AlertRule]:
+    """Return a tenant's alert rules, by name.
+
+    Raises:
+        NotFound: tenant_unknown.
+    """
+    tenants.get(connection, tenant_id)
+    return _read(connection, _c.tenant_id == tenant_id)
+
+
+def list_all(connection: Connection) -> list[AlertRule]:
+    """Return the alert rules of all tenants."""
+    return _read(connection)
+
+
+def any_exist(connection: Connection) -> bool:
+    """Whether any tenant has an alert rule."""
+    return connection.scalar(select(_c.name).limit(1)) is not None
+
+
+def lock_all(connection: Connection) -> None:
+    """Lock every rule until the end of the transaction: two nodes never evaluate them at once."""
+    connection.execute(select(_c.name).order_by(_c.tenant_id, _c.name).with_for_update()).all()
+
+
+def erase(connection: Connection, tenant_id: str, name: str) -> AlertRule:
+    """Delete an alert rule with its alerts, and return it.
+
+    Raises:
+        NotFound: alert_unknown.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    found = get(connection, tenant_id, name)
+    connection.execute(delete(alert_rules).where(_c.tenant_id == tenant_id, _c.name == name))
+    connection.execute(delete(alerts).where(alerts.c.tenant_id == tenant_id, alerts.c.rule == name))
+    if not _read(connection, _c.tenant_id == tenant_id):
+        connection.execute(delete(alert_queue).where(alert_queue.c.tenant_id == tenant_id))
+    return found
+
+
+def _read(connection: Connection, *conditions: Any) -> list[AlertRule]:
+    named = (schedules.c.tenant_id == _c.tenant_id) & (schedules.c.id == _c.schedule_id)
+    found = select(alert_rules, schedules.c.name.label("schedule")).outerjoin(schedules, named).where(*conditions)
+    return [_rule(row) for row in connection.execute(found.order_by(_c.tenant_id, _c.name))]
+
+
+def _rule(row: AnyRow) -> AlertRule:
+    kinds, mail, hooks, quiet = (tuple(json.loads(text)) for text in (row.kinds, row.mail, row.webhooks, row.quiet))
+    return AlertRule(
+        row.tenant_id, row.name, row.schedule_id, row.schedule, kinds, mail, hooks, quiet, row.zone, row.late_s, row.overran_s,
+        row.silent_s, from_us(row.created_us), from_us(row.updated_us),
+    )  # fmt: skip
+
+
+def covered(rule: AlertRule, schedule_id: str | None) -> bool:
+    """Whether a rule is about a schedule; None is an action without one."""
+    return rule.schedule_id in (None, schedule_id)
+
+
+def names_of(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
+    """Return the names of schedules by id."""
+    found = select(schedules.c.id, schedules.c.name).where(schedules.c.id.in_(set(ids)))
+    return {row.id: row.name for row in connection.execute(found)}

@@ -1,0 +1,61 @@
+"""Suspended scripts: none of their actions starts, and running attempts end at once."""
+
+from sqlalchemy import Connection, select, update
+
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.queue.stops import close_attempts
+from lodger.engine.store.records import ScriptVersion
+from lodger.engine.store.schema.scheduling import actions, is_running, scripts
+from lodger.engine.store.scripts.scripts import get
+
+
+def suspend(connection: Connection, tenant_id: str, name: str, now_us: int) -> ScriptVersion:
+    """Suspend a script; one of the platform's is suspended for every tenant that has bound it.
+
+    Raises:
+        NotFound: script_unknown.
+    """
+    found = get(connection, tenant_id, name)
+    if found.state != "active":
+        return found
+    tenants = _lock(connection, tenant_id, found.script_id)
+    _set(connection, tenant_id, found.script_id, now_us)
+    mine = actions.c.tenant_id.in_(tenants) & (actions.c.script_id == found.script_id)
+    close_attempts(connection, mine & is_running, now_us)
+    # Without a fault: the attempt ends as cancelled, the action is as if it had not been claimed.
+    connection.execute(
+        update(actions)
+        .where(mine, is_running)
+        .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
+    )
+    ready_queue.refresh(connection, tenants)
+    return get(connection, tenant_id, name)
+
+
+def resume(connection: Connection, tenant_id: str, name: str) -> ScriptVersion:
+    """Resume a script; its waiting actions may start.
+
+    Raises:
+        NotFound: script_unknown.
+    """
+    found = get(connection, tenant_id, name)
+    tenants = _lock(connection, tenant_id, found.script_id)
+    _set(connection, tenant_id, found.script_id, None)
+    ready_queue.refresh(connection, tenants)
+    return get(connection, tenant_id, name)
+
+
+def _lock(connection: Connection, tenant_id: str, script_id: str) -> list[str]:
+    """Lock and return the tenants with actions of a script."""
+    if tenant_id != PLATFORM:
+        tenants = [tenant_id]
+    else:
+        tenants = sorted(connection.scalars(select(scripts.c.tenant_id).where(scripts.c.id == script_id)))
+    ready_queue.lock(connection, tenants)
+    return tenants
+
+
+def _set(connection: Connection, tenant_id: str, script_id: str, suspended_us: int | None) -> None:
+    mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
+    connection.execute(update(scripts).where(*mine).values(suspended_us=suspended_us))

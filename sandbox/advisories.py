@@ -1,0 +1,113 @@
+"""Known errors of the engines inside the sandbox: a list that ships with Lodger, compared with what is installed. For the parent."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """One known error.
+
+    Attributes:
+        engines: engines that have or had it: keys of the list's table ``engines``.
+        fixed_in: the first version of the engine without it; "" if there is none.
+        contained_by: what keeps it from leaving the sandbox; "" if nothing is known to.
+    """
+
+    id: str
+    engines: tuple[str, ...]
+    summary: str
+    fixed_in: str = ""
+    contained_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """One engine and its open errors.
+
+    Attributes:
+        installed: version of the installed package; "" if it is missing.
+        version: version of the engine inside the pinned package.
+        open: ids of errors that this version has.
+        uncontained: those of them that nothing is known to contain, and "unlisted version" if another package is installed.
+    """
+
+    engine: str
+    package: str
+    installed: str
+    version: str
+    open: tuple[str, ...]
+    uncontained: tuple[str, ...]
+
+
+@cache
+def _list() -> dict[str, Any]:
+    return tomllib.loads((files("lodger.sandbox") / "advisories.toml").read_text("utf-8"))
+
+
+def checked() -> str:
+    """Return the date on which the list was last compared with the upstream advisories."""
+    return str(_list()["checked"])
+
+
+def advisories() -> tuple[Advisory, ...]:
+    """Return the list."""
+    return tuple(Advisory(**{**each, "engines": tuple(each["engines"])}) for each in _list()["advisory"])
+
+
+def examine() -> tuple[EngineState, ...]:
+    """Return each engine with the errors that the installed version has."""
+    return tuple(_state(name, each) for name, each in _list()["engines"].items())
+
+
+def _state(engine: str, pin: dict[str, str]) -> EngineState:
+    try:
+        installed = version(pin["package"])
+    except PackageNotFoundError:
+        installed = ""
+    found = [each for each in advisories() if engine in each.engines and _before(pin["version"], each.fixed_in)]
+    uncontained = [each.id for each in found if not each.contained_by]
+    if installed not in {"", pin["pinned"]}:
+        uncontained.append("unlisted version")
+    return EngineState(
+        engine, pin["package"], installed, pin["version"], tuple(each.id for each in found), tuple(uncontained)
+    )
+
+
+def _before(present: str, fixed_in: str) -> bool:
+    return not fixed_in or _parts(present) < _parts(fixed_in)
+
+
+def _parts(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text))
+
+
+def page() -> str:
+    """Return the list as a reference page in Markdown."""
+    states = examine()
+    lines = [
+        "# Known errors of the pinned engines",
+        "",
+        "This page lists known errors of the engines inside the sandbox, for operators and security reviewers. `lodger doctor` compares",
+        f"the installed engines with this list, which was compared with the upstream advisories on {checked()}.",
+        "",
+        "| engine | package | version | open |",
+        "|---|---|---|---|",
+        *(f"| {each.engine} | `{each.package}` | {each.version} | {len(each.open)} |" for each in states),
+        "",
+        "| error | description | open in | fixed in | contained by |",
+        "|---|---|---|---|---|",
+    ]
+    for each in advisories():
+        still = ", ".join(state.engine for state in states if each.id in state.open)
+        lines.append(f"| {each.id} | {each.summary} | {still} | {each.fixed_in} | {each.contained_by} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201 - a command

@@ -1,0 +1,60 @@
+"""What tests leave behind: processes, descriptors, threads and tasks."""
+
+import asyncio
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+#: What a test has told to end may still be ending: the kernel and other threads need their turn on a busy machine.
+PATIENCE_S = 10
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """Processes, descriptors, threads and tasks after the block are those from before it."""
+    descriptors, children, threads = _descriptors(), _children(), set(threading.enumerate())
+    yield
+    if _left(descriptors, children, threads):
+        gc.collect()  # only what reference cycles keep alive gets a second look: collecting after each test cost half the suite
+    patience = time.monotonic() + PATIENCE_S
+    while (left := _left(descriptors, children, threads)) and time.monotonic() < patience:
+        time.sleep(0.01)
+    assert not left, f"left behind: {left}"
+    with pytest.raises(RuntimeError):
+        asyncio.get_running_loop()
+
+
+def _descriptors() -> dict[str, str]:
+    table = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            table[name] = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:
+            continue
+    return table
+
+
+def _children() -> set[str]:
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            found.update((task / "children").read_text().split())
+        except OSError:
+            continue
+    return found
+
+
+def _left(descriptors: dict[str, str], children: set[str], threads: set[threading.Thread]) -> list[str]:
+    left = [
+        f"descriptor {fd}: {what}"
+        for fd, what in _descriptors().items()
+        if fd not in descriptors and "/proc/" not in what
+    ]
+    left += [f"process {child}" for child in _children() - children]
+    return left + [str(thread) for thread in threading.enumerate() if thread not in threads and thread.is_alive()]

@@ -1,0 +1,115 @@
+"""Every page of the dashboard: for each role, with hostile text, on a phone, in the dark, and by the rules of accessibility."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from tests.api.house import House
+from tests.web.browsing import Browser, Page, opened
+from tests.web.every_page import NAME, hostile_house, paths
+
+from lodger.engine.web import sign_in
+
+#: Pages of the platform alone.
+OF_PLATFORM = {"/tenants", "/nodes"}
+#: Tags of axe's rules: WCAG 2.2, levels A and AA.
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with hostile_house(tmp_path_factory.mktemp("hostile")) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("role", "tenant"),
+    [("admin", None), ("operator", None), ("editor", "acme"), ("viewer", "acme"), ("editor", "other"), (None, None)],
+)
+def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
+    hostile: House, role: str | None, tenant: str | None
+) -> None:
+    with httpx2.Client(base_url=hostile.url, timeout=120, trust_env=False, headers={"accept": "text/html"}) as browser:
+        if role is not None:
+            browser.post("/api/v1/session", json={"token": hostile.token(role, tenant)}).raise_for_status()
+        for path in paths(hostile):
+            answer = browser.get(path)
+            if role is None:
+                assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in"), path
+            elif tenant is not None and path in OF_PLATFORM:
+                assert answer.status_code == 403, path
+            elif tenant == "other" and path.startswith("/t/"):
+                assert answer.status_code == 404, path
+            else:
+                assert answer.status_code == 200, path
+            if tenant == "acme":
+                assert "/t/other" not in answer.text, path
+            if role == "viewer":
+                assert not re.search("data-call|data-dry-run|<textarea|type=.password", answer.text), path
+
+
+def _as_admin(hostile: House, page: Page) -> None:
+    page.goto(hostile.url + str(sign_in.link(hostile.engine)))
+
+
+def test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse(hostile: House, browser: Browser) -> None:
+    with opened(browser) as page:
+        page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+        _as_admin(hostile, page)
+        seen = 0
+        for path in paths(hostile):
+            page.goto(hostile.url + path)
+            assert page.evaluate("[typeof pwned, violations.length]") == ["undefined", 0], path
+            assert page.locator("main img, main svg[onload], main script").count() == 0, path
+            assert page.locator("a[href^='javascript']").count() == 0, path
+            assert "49" not in page.locator("h1").first.inner_text(), path
+            seen += NAME in page.locator("main").inner_text()
+        assert seen > 8, "most pages show a name"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "rules"),
+    [("light", {"type": "tag", "values": WCAG}), ("dark", {"type": "rule", "values": ["color-contrast"]})],
+)
+def test_pages_follow_the_rules_of_accessibility(
+    hostile: House, browser: Browser, scheme: str, rules: dict[str, Any]
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="NOT TESTED: axe is not installed")
+    with opened(browser, bypass_csp=True, color_scheme=scheme) as page:
+        page.goto(hostile.url + "/sign-in")
+        _check(axe.Axe(), page, "/sign-in", rules)
+        _as_admin(hostile, page)
+        back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")
+        assert (sum(back) < 128) == (scheme == "dark")
+        # Lists of all tenants look like those of one.
+        for path in set(paths(hostile)) - {"/schedules", "/actions", "/audit"}:
+            page.goto(hostile.url + path)
+            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            _check(axe.Axe(), page, path, rules)
+
+
+def _check(axe: Any, page: Page, path: str, rules: dict[str, Any]) -> None:
+    found = axe.run(page, options={"runOnly": rules, "resultTypes": ["violations"]})
+    assert page.title(), path
+    broken = [
+        (each["id"], node["html"][:120], node["failureSummary"])
+        for each in found.response["violations"]
+        for node in each["nodes"]
+    ]
+    assert broken == [], path
+
+
+def test_no_page_scrolls_sideways_on_a_phone(hostile: House, browser: Browser) -> None:
+    with opened(browser, viewport=PHONE) as page:
+        _as_admin(hostile, page)
+        wide = []
+        for path in ["/sign-in", *paths(hostile)]:
+            page.goto(hostile.url + path)
+            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            width = page.evaluate("document.documentElement.scrollWidth")
+            if width > PHONE["width"]:
+                wide.append((path, width))
+        assert wide == []
