@@ -4,6 +4,7 @@ import resource
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lodger.engine import sync
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.core.events import Event
+    from lodger.engine.node.node import Node
     from lodger.engine.service.async_engine import Engine
 
 #: Open files of the service: workers of 64 cores, their requests and a thousand clients take less.
@@ -64,6 +66,10 @@ def up(
     from lodger.engine.core.settings import load
 
     settings = load(database=db, api_port=port)
+    if settings.log_format == "json":
+        from lodger.engine.core.telemetry.json_logs import use_json
+
+        use_json()
     if role != "node":
         _require_server()
     raise_descriptor_limit()
@@ -127,6 +133,7 @@ class Serving:
         self._with_parent = with_parent
         self._as_json = as_json
         self._up = False
+        self._running: Node | None = None
         #: Code of the error that it waits for and has reported.
         self._said = ""
 
@@ -194,10 +201,11 @@ class Serving:
                 child = Child(self._settings, self._expose, as_json=self._as_json)
                 await child.start()
                 stack.push_async_callback(child.stop)
-            if self._role != "api":
+            if not self._with_parent:  # else the port is the parent's
                 self._serve_metrics(stack, engine)
-                node = await self._node(stack, engine)
-                self.say(f"node {node} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
+            if self._role != "api":
+                self._running = node = await self._node(stack, engine)
+                self.say(f"node {node.name} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
             await stopping.wait()
             if not self._with_parent:
@@ -240,20 +248,28 @@ class Serving:
             self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {link}\n")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
-        """Serve this process's metrics for Prometheus, if the settings name a port."""
+        """Serve this process's metrics for Prometheus, and its health, if the settings name a port."""
         from lodger.engine.core.metrics import serve
 
         if self._settings.metrics_port is None:
             return
         host = self._settings.metrics_host
-        port, stop = serve(engine.inner.process_metrics.read, host, self._settings.metrics_port)
+        port, stop = serve(
+            engine.inner.process_metrics, partial(self._problems, engine.inner), host, self._settings.metrics_port
+        )
         stack.callback(stop)
         if self._as_json:
             write_json({"kind": "metrics", "url": f"http://{host}:{port}/metrics"})
             sys.stdout.flush()
         self.say(f"metrics are at http://{host}:{port}/metrics")
 
-    async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> str:
+    def _problems(self, engine: "sync.Engine") -> list[str]:
+        """Return the reasons why this process is not ready."""
+        if self._role == "api":
+            return engine.problems()
+        return [*engine.problems(), *(self._running.problems() if self._running else ["the node has not started"])]
+
+    async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> "Node":
         import asyncio
         from contextlib import suppress
 
@@ -275,8 +291,7 @@ class Serving:
                 loop.call_soon_threadsafe(write, event)
 
         stack.callback(engine.on_event(listen))
-        node = await stack.enter_async_context(engine.node(name=self._name))
-        return node.name
+        return await stack.enter_async_context(engine.node(name=self._name))
 
     def _first_token(self, engine: "sync.Engine") -> None:
         """Create the first administrator's token, if there never was one, and show it, the only time."""

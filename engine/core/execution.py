@@ -64,6 +64,7 @@ class Claim:
         budgets: maximum of each budget of the attempt, by name; absent ones have their defaults.
         day: limit and use of each budget of the tenant's day that has a limit, as of the claim.
         storage: limit and use of the tenant's storage in bytes, as of the claim.
+        pretended_us: time that the script of a dry run sees as now; None for the clock's.
     """
 
     action_id: str
@@ -97,6 +98,7 @@ class Claim:
     budgets: Mapping[str, int] = field(default_factory=dict)
     day: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     storage: tuple[int, int] | None = None
+    pretended_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,25 @@
 """The table of metrics, the process's own counters, and their text for Prometheus, by ``prometheus_client``."""
 
+import json
+import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from itertools import repeat
+from socketserver import ThreadingMixIn
+from typing import Any, Literal, cast
 from uuid import uuid4
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+    make_wsgi_app,
+)
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
@@ -65,6 +79,12 @@ METRICS: tuple[MetricSpec, ...] = (
         "gauge",
         "fraction of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
     ),
+    MetricSpec(
+        "lodger_wall_active",
+        "gauge",
+        "1 if the wall is active around the workers of a node of this process, else 0",
+        ("wall",),
+    ),
     MetricSpec("lodger_loop_lag_seconds", "gauge", "delay of a node's event loop when last measured"),
     MetricSpec(
         "lodger_feed_held_seconds",
@@ -117,7 +137,7 @@ class Metric:
     samples: tuple[Sample, ...]
 
 
-class ProcessMetrics:
+class ProcessMetrics(Collector):
     """The counters of one process, in a registry of their own; may be used from several threads."""
 
     def __init__(self) -> None:
@@ -149,25 +169,26 @@ class ProcessMetrics:
         gauge = self._gauges[name]
         (gauge.labels(*labels) if labels else gauge).set(value)
 
-    def observe(self, name: str, seconds: Iterable[float]) -> None:
-        """Add durations to a histogram."""
+    def observe(
+        self, name: str, seconds: Iterable[float], exemplars: Iterable[dict[str, str] | None] | None = None
+    ) -> None:
+        """Add durations to a histogram, each with the labels of its exemplar, if there are any."""
         histogram = self._histograms[name]
-        for each in seconds:
-            histogram.observe(each)
+        for each, exemplar in zip(seconds, exemplars if exemplars is not None else repeat(None)):  # noqa: B905 - repeat has no end
+            histogram.observe(each, exemplar)
+
+    def collect(self) -> Iterator[Family]:
+        """Yield what this process has counted, in the order of the table, with its exemplars."""
+        for family in self._registry.collect():
+            # When a counter began is of no use to the readers, and would double the text.
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
 
     def read(self) -> list[Metric]:
         """Return what this process has counted, in the order of the table."""
         return [
-            metric(
-                spec.name,
-                # When a counter began is of no use to the readers, and would double the text.
-                (
-                    Sample(sample.name, tuple(sample.labels.items()), sample.value)
-                    for sample in family.samples
-                    if not sample.name.endswith("_created")
-                ),
-            )
-            for spec, family in zip(_OF_PROCESS, self._registry.collect(), strict=True)
+            metric(spec.name, (Sample(each.name, tuple(each.labels.items()), each.value) for each in family.samples))
+            for spec, family in zip(_OF_PROCESS, self.collect(), strict=True)
         ]
 
 
@@ -196,14 +217,31 @@ def prometheus_text(metrics: Iterable[Metric]) -> str:
     return generate_latest(_registry(lambda: found)).decode()
 
 
-def serve(read: Callable[[], Iterable[Metric]], host: str, port: int) -> tuple[int, Callable[[], None]]:
-    """Answer Prometheus over HTTP in a thread of its own; return the port and the function that ends it.
+#: Returns the reasons why a process cannot do its work; none if it can.
+Readiness = Callable[[], list[str]]
+
+
+def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -> tuple[int, Callable[[], None]]:
+    """Answer ``/metrics``, ``/health/live`` and ``/health/ready`` in a thread of its own; return the port and the function that ends it.
 
     Raises:
         Unavailable: address_taken.
     """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(metrics)
+    ProcessCollector(registry=registry)
+    prometheus = make_wsgi_app(registry)
+
+    def answer(environ: Any, start_response: Any) -> Iterable[bytes]:  # noqa: ANN401 - WSGI
+        path = environ["PATH_INFO"]
+        if path not in {"/health/live", "/health/ready"}:
+            return cast("Iterable[bytes]", prometheus(environ, start_response))
+        ok, body = health(readiness() if path == "/health/ready" else [])
+        start_response("200 OK" if ok else "503 Service Unavailable", [("Content-Type", "application/json")])
+        return [json.dumps(body).encode()]
+
     try:
-        server, thread = start_http_server(port, host, _registry(read))
+        server = make_server(host, port, answer, _Server if ":" not in host else _ServerOfIPv6, _QuietHandler)
     except OSError as error:
         raise Unavailable(
             "address_taken",
@@ -211,6 +249,8 @@ def serve(read: Callable[[], Iterable[Metric]], host: str, port: int) -> tuple[i
             why=error.strerror or str(error),
             fix="set LODGER_METRICS_PORT to a free port, or leave it out",
         ) from None
+    thread = threading.Thread(target=server.serve_forever, name="lodger-metrics", daemon=True)
+    thread.start()
 
     def stop() -> None:
         server.shutdown()
@@ -218,6 +258,26 @@ def serve(read: Callable[[], Iterable[Metric]], host: str, port: int) -> tuple[i
         thread.join()
 
     return server.server_port, stop
+
+
+def health(problems: list[str]) -> tuple[bool, dict[str, Any]]:
+    """Return whether there are no problems, and the body of the answer that says so."""
+    return not problems, {"ok": not problems} | ({"problems": problems} if problems else {})
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _ServerOfIPv6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _QuietHandler(WSGIRequestHandler):
+    timeout = 10
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its base's name
+        """Log nothing."""
 
 
 def _registry(read: Callable[[], Iterable[Metric]]) -> CollectorRegistry:

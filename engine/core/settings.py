@@ -324,6 +324,11 @@ class Settings(BaseSettings):
         description="concurrent live streams of the API, a tenth of them for one token",
     )
 
+    log_format: str = Field(
+        default="text",
+        pattern="^(text|json)$",
+        description="form of the log of `lodger up`: text, or json with the ids of tenant, action and trace",
+    )
     metrics_host: str = Field(default="127.0.0.1", description="address of a node's metrics for Prometheus")
     metrics_port: int | None = Field(
         default=None,

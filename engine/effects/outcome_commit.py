@@ -171,7 +171,8 @@ def _apply_effects(
             raise
         # Errors of one attempt, such as a table that the platform has dropped, must not stop the others.
         _log.error("the end of attempt %d of action %s cannot be written: %s", claim.attempt, claim.action_id,
-                   type(error).__name__, exc_info=error)  # fmt: skip
+                   type(error).__name__, exc_info=error,
+                   extra={"tenant_id": claim.tenant_id, "action_id": claim.action_id})  # fmt: skip
         finished = failed_commit(finished, error)
     return _ending(row, finished)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lodger.engine.core.events import EventBus
 from lodger.engine.core.handlers import Handlers
@@ -9,6 +10,9 @@ from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.store.context import StoreContext
 from lodger.engine.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from lodger.engine.node.tracing.tracer import Tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Host:
         events: the engine's bus: events for people are published there, :class:`~lodger.engine.core.events.LedgerWritten` is heard.
         process_metrics: metrics of this process.
         is_own: whether an address belongs to a tenant, as the platform says; None: as the ledger knows it.
+        tracer: makes spans; None while tracing is off.
     """
 
     store: StoreContext
@@ -32,3 +37,4 @@ class Host:
     events: EventBus
     process_metrics: ProcessMetrics
     is_own: Callable[[str, str], bool] | None = None
+    tracer: "Tracer | None" = None

@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from lodger.engine.core.events import ChangeReported, EventBus, Fault, LedgerWritten
@@ -33,10 +34,13 @@ from lodger.engine.node.services.recovery import Recovery
 from lodger.engine.node.services.retention import Retention
 from lodger.engine.node.services.sealed_commits import SealedCommits
 from lodger.engine.node.services.ticker import Prefetcher, Ticker
+from lodger.engine.node.tracing.enabled import open_tracer
 from lodger.engine.store.lifecycle import leases, retiming
 from lodger.engine.store.lifecycle.claims import Lease
 
 _log = logging.getLogger("lodger.node")
+#: A node that has not kept up with due slots for so long is not ready, seconds.
+BEHIND_S = 30.0
 
 
 class Node:
@@ -61,17 +65,23 @@ class Node:
         self, host: Host, executor: Executor | None = None, name: str | None = None, *, deliver: bool = True
     ) -> None:
         store = host.store
-        self.host = host
         self.clock = ServerClock(store.clock)
         self.identity = NodeIdentity(store.ids.new(), name or f"{socket.gethostname()}-{os.getpid()}")
+        self.tracer = open_tracer(self.identity.name)
+        self.host = host = host if self.tracer is None else replace(host, tracer=self.tracer)
         self.attempts = RunningAttempts()
         scripts = executor or SandboxExecutor.of(host)
         self._side = scripts.side if isinstance(scripts, SandboxExecutor) else None
-        self._executor = ByKind({
+        self._walls = scripts.walls if isinstance(scripts, SandboxExecutor) else dict
+        self._executor: Executor = ByKind({
             "script": scripts,
             "ping": PingExecutor(self._side or HostSide.of(host), owned=self._side is None),
             "host": HostExecutor(host.handlers, self.clock, self.identity.name),
         })  # fmt: skip
+        if self.tracer is not None:
+            from lodger.engine.node.tracing.tracer import TracedExecutor
+
+            self._executor = TracedExecutor(self.tracer, self._executor)
         self._deliver = deliver
         self._started = False
 
@@ -89,6 +99,16 @@ class Node:
     def lease(self) -> Lease | None:
         """The lease that it holds, None before it is registered and after it was lost."""
         return self.identity.lease
+
+    def problems(self) -> list[str]:
+        """Return the reasons why this node cannot do its work; none if it is ready."""
+        if not self._started or self.identity.lease is None:
+            return ["the node holds no lease"]
+        found = ["this machine's clock is wrong"] if self.clock.skewed else []
+        behind_s = self.ticker.behind_s
+        if behind_s is not None and self.clock.elapsed_s() - behind_s > BEHIND_S:
+            found.append("more slots are due than the node can tick")
+        return found
 
     async def start(self) -> None:
         """Register, then begin to tick and to claim."""
@@ -125,8 +145,9 @@ class Node:
         self.adoption = Adoption(context)
         self.services: list[Service] = [
             self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
-            Retention(context), self.sealed_commits, self.cancelled_usage, Monitor(context, self.attempts, host.process_metrics),
-            self.change_feed, self.adoption, Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
+            Retention(context), self.sealed_commits, self.cancelled_usage,
+            Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed, self.adoption,
+            Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))
@@ -140,7 +161,9 @@ class Node:
             self._side.hear(streamer.add)
         self._senders = Senders(context, host.vault) if self._deliver else None
         # Last: the services have done their part of an event before people hear of it.
-        Reporter(context, host.events, host.process_metrics)
+        Reporter(context, host.events, host.process_metrics, host.tracer)
+        if self.tracer is not None:
+            self.tracer.subscribe(bus)
 
     async def stop(self) -> None:
         """Claim nothing more, let attempts end for ``drain_s`` of the settings, hand the rest back, flush, resign the lease."""
@@ -168,6 +191,8 @@ class Node:
             await self._senders.stop()
         await self.sealed_commits.drain()
         await self._executor.stop()
+        if self.tracer is not None:
+            await self.tracer.close()
         self.db.close()
 
     async def _retime(self) -> None:

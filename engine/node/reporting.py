@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event, EventBus, Fault, LeaseLost
@@ -24,6 +25,9 @@ from lodger.engine.store.lifecycle.endings import Settled
 from lodger.engine.store.queue import placements
 from lodger.engine.store.usage.usage import DAY_US
 
+if TYPE_CHECKING:
+    from lodger.engine.node.tracing.tracer import Tracer
+
 _log = logging.getLogger("lodger.node")
 
 
@@ -33,12 +37,16 @@ class Reporter:
     Args:
         events: the engine's bus, which listeners and hooks subscribe to.
         process_metrics: metrics of this process.
+        tracer: gives lateness exemplars that lead to traces; None while tracing is off.
     """
 
-    def __init__(self, context: NodeContext, events: EventBus, process_metrics: ProcessMetrics) -> None:
+    def __init__(
+        self, context: NodeContext, events: EventBus, process_metrics: ProcessMetrics, tracer: "Tracer | None" = None
+    ) -> None:
         self._context = context
         self._events = events
         self._meters = process_metrics
+        self._tracer = tracer
         #: Used-up budgets that were reported: tenant, reason, day. Once a day is enough.
         self._spent: set[tuple[str, str, int]] = set()
         bus = context.bus
@@ -94,8 +102,10 @@ class Reporter:
     def _claimed(self, event: Claimed) -> None:
         for tenant_id, reason in event.spent.items():
             self._day_spent(tenant_id, reason)
-        late_s = [max(0, event.now_us - claim.due_us) / 1_000_000 for claim in event.claims if claim.origin == "slot"]
-        self._meters.observe("lodger_lateness_seconds", late_s)
+        slots = [claim for claim in event.claims if claim.origin == "slot"]
+        late_s = [max(0, event.now_us - claim.due_us) / 1_000_000 for claim in slots]
+        exemplars = None if self._tracer is None else [self._tracer.exemplar(claim) for claim in slots]
+        self._meters.observe("lodger_lateness_seconds", late_s, exemplars)
         if not self._has_subscribers:
             return
         for claim in event.claims:
@@ -165,8 +175,9 @@ class Reporter:
     def _warned(self, event: BudgetsWarned) -> None:
         for each in event.warned:
             _log.warning(
-                "tenant %s has used %d of %d of today's budget %s", each.tenant_id, each.used, each.limit, each.budget
-            )
+                "tenant %s has used %d of %d of today's budget %s", each.tenant_id, each.used, each.limit, each.budget,
+                extra={"tenant_id": each.tenant_id},
+            )  # fmt: skip
             self._report("budget", (each.tenant_id, None, None), budget=each.budget, per="day", limit=each.limit,
                          used=each.used)  # fmt: skip
 

@@ -27,8 +27,10 @@ from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions, tokens
 
-#: Routes without authentication, by method and path: the health check and the login.
-OPEN = {("GET", "/healthz"), ("HEAD", "/healthz"), ("POST", "/api/v1/session")}
+#: Health checks, which need no token.
+HEALTH = ("/healthz", "/health/live", "/health/ready")
+#: Routes without authentication, by method and path: health checks and the login.
+OPEN = {(method, path) for method in ("GET", "HEAD") for path in HEALTH} | {("POST", "/api/v1/session")}
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: Longest header that can be a token or hold a session, characters.
 MAX_HEADER = 4096

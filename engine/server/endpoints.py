@@ -1,5 +1,6 @@
 """An endpoint for each operation of the table, and the few routes that are no operation: health, caller, description, audit export."""
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable, Generator
@@ -12,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from lodger.engine.core.access.roles import MEANING, Role
+from lodger.engine.core.metrics import health
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
@@ -24,6 +26,8 @@ from lodger.engine.store.tenants import tenants
 from lodger.engine.sync import Engine
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+#: How long a readiness check waits for the ledger, seconds.
+READY_S = 5.0
 #: Lines that an export reads at once.
 EXPORTED = 200
 
@@ -37,6 +41,23 @@ class Me(BaseModel):
     role: Role
     tenant_id: str | None
     may: str
+
+
+class Readiness:
+    """Asks for problems in a thread, one question at a time, at most once a second: these requests need no token."""
+
+    def __init__(self, problems: Callable[[], list[str]]) -> None:
+        self._problems = problems
+        self._asked: asyncio.Future[list[str]] | None = None
+        self._asked_s = float("-inf")
+
+    async def problems(self) -> list[str]:
+        """Return the latest answer; a problem if it does not come within :data:`READY_S`."""
+        loop = asyncio.get_running_loop()
+        if self._asked is None or (self._asked.done() and loop.time() - self._asked_s >= 1):
+            self._asked, self._asked_s = asyncio.ensure_future(asyncio.to_thread(self._problems)), loop.time()
+        answered, _ = await asyncio.wait({self._asked}, timeout=READY_S)
+        return self._asked.result() if answered else ["the ledger does not answer"]
 
 
 class ExportQuery(QueryModel):
@@ -136,10 +157,19 @@ def _check_query(request: Request, model: type[QueryModel] | None) -> None:
 
 
 def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Callable[[], dict[str, Any]]) -> None:
+    readiness = Readiness(engine.problems)
+
     @router.get("/healthz", operation_id="healthz", tags=["service"], include_in_schema=False)
-    async def healthz() -> Response:
+    @router.get("/health/live", operation_id="health_live", tags=["service"], include_in_schema=False)
+    async def live() -> Response:
         """Answer that the process lives."""
         return JSONResponse({"ok": True})
+
+    @router.get("/health/ready", operation_id="health_ready", tags=["service"], include_in_schema=False)
+    async def ready() -> Response:
+        """Answer whether the ledger answers; 503 if not."""
+        ok, body = health(await readiness.problems())
+        return JSONResponse(body, 200 if ok else 503)
 
     @router.get(ROOT + "/me", operation_id="me", tags=["service"], response_model=Me, responses=errors_of(401, 429))
     async def me(request: Request) -> Response:

@@ -1,8 +1,9 @@
-"""Formats described effects as a readable diff for dry runs. Pure."""
+"""Formats described effects for people: as the lines of a diff, and as tables of values before and after. Pure."""
 
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from lodger.engine.effects.effect import FIRST_TOKEN
@@ -22,6 +23,66 @@ def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
     for effect in effects:
         shown += _one(effect)
     return shown
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRow:
+    """One value of an effect: before it, after it, or both; None if there was none or it is not known."""
+
+    field: str
+    before: str | None
+    after: str | None
+    changed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EffectChange:
+    """An effect as a table.
+
+    Attributes:
+        mark: as in :func:`lines`.
+        title: what it changes.
+        line: its place in the script (``main.js:3``), if it is known.
+    """
+
+    mark: str
+    title: str
+    rows: tuple[EffectRow, ...]
+    line: str | None = None
+
+
+def changes(effects: Iterable[dict[str, Any]]) -> list[EffectChange]:
+    """Return effects with their values before and after; what is sent has its text as values that did not change."""
+    return [_table(effect) for effect in effects]
+
+
+def _table(effect: dict[str, Any]) -> EffectChange:
+    head, *texts = _one(effect)
+    before = {name: _value(value) for name, value in _pairs(effect, "before")}
+    match effect.get("effect"):
+        case "insert":
+            rows = [EffectRow(name, None, _value(value)) for name, value in _pairs(effect, "values")]
+        case "update":
+            rows = [EffectRow(name, before.get(name), _value(value)) for name, value in _pairs(effect, "changes")]
+        case "increment":
+            rows = [EffectRow(name, before.get(name), _sum(effect, name)) for name, _by in _pairs(effect, "amounts")]
+        case "delete":
+            rows = [EffectRow(name, value, None) for name, value in before.items()]
+        case "kv.set":
+            rows = [EffectRow("value", None, _value(effect.get("value")))]
+        case "kv.add":
+            rows = [EffectRow("value", None, _signed(effect.get("amount")))]
+        case _:
+            rows = [EffectRow("", None, text.strip(), changed=False) for text in texts]
+    return EffectChange(head[:1], head[2:], tuple(rows), effect.get("line"))
+
+
+def _sum(effect: dict[str, Any], name: str) -> str:
+    """Return a column after an increment, where its number before is known, with the amount."""
+    amount, held = effect["amounts"][name], (effect.get("before") or {}).get(name)
+    if type(amount) is int and type(held) is int:
+        return f"{held + amount} ({_signed(amount)})"
+    return _signed(amount)
 
 
 def _one(effect: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.core.clock import Clock, SystemClock
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event, EventBus, LedgerWritten
 from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
@@ -41,6 +42,7 @@ from lodger.engine.service.operations.table import Nouns
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.migrations import revision
 from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile, RevisionCache
 from lodger.engine.store.schedules import adoption
@@ -331,6 +333,15 @@ class Engine(Nouns[Sync]):
             return function
 
         return decorate
+
+    def problems(self) -> list[str]:
+        """Return the reasons why the ledger cannot be used; none if it answers."""
+        try:
+            with self.context.database.read() as connection:
+                revision.current(connection)
+        except Unavailable as error:
+            return [f"{error.code}: {error.what}"]
+        return []
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""

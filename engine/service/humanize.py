@@ -1,4 +1,6 @@
-"""Durations for people."""
+"""Durations, and reasons of waiting, for people."""
+
+from typing import Any
 
 _UNITS = ((31_556_952, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -19,3 +21,29 @@ def humanize_duration(seconds: float) -> str:
         if len(words) == 2:
             break
     return " ".join(words)
+
+
+#: Why an action is overdue (``actions.overdue``), by its reason.
+WAITS = {
+    "predecessor": "the run before has not ended",
+    "no_node": "no node carries its labels",
+    "node_paused": "every node for it is paused",
+    "concurrent_runs": "its tenant's limit of concurrent runs",
+    "budget": "its tenant's budget of the day",
+    "tenant_suspended": "its tenant is suspended",
+    "script_suspended": "its script is suspended",
+    "paused": "its schedule is paused",
+    "lease_lost": "its node has lost its lease",
+    "node_memory": "no node has enough free memory",
+    "node_long": "every slot for long runs is taken",
+    "unticked": "no node looks at its schedule",
+    "slots": "no free slot",
+}
+
+
+def explain_wait(overdue: Any) -> str:  # noqa: ANN401 - an Overdue
+    """Return why an action is overdue, with the detail of its reason."""
+    words = WAITS.get(overdue.why, overdue.why)
+    if overdue.why == "no_node" and not overdue.detail:
+        words = "no node is alive"
+    return f"{words}: {overdue.detail}" if overdue.detail else words

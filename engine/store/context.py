@@ -1,7 +1,8 @@
 """The store context: what store functions need beside a connection (ids, caches, settings). It has no state of its own."""
 
 import json
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
@@ -18,7 +19,12 @@ from lodger.engine.store.stores import PerDriver
 
 @dataclass(frozen=True, slots=True)
 class StoreContext:
-    """The open ledger with its clock, id generator, caches and settings."""
+    """The open ledger with its clock, id generator, caches and settings.
+
+    Attributes:
+        database_time: whether lease times come from the database's clock; with an injected clock they come from that clock.
+        minutes: what ended in past minutes, by tenant, its generation and the minute; of :mod:`lodger.engine.store.actions.activity`.
+    """
 
     database: Database
     clock: Clock
@@ -26,8 +32,8 @@ class StoreContext:
     revision_cache: RevisionCache
     content_cache: ContentCache
     settings: Settings
-    #: Whether lease times come from the database's clock; with an injected clock they come from that clock.
     database_time: bool = False
+    minutes: dict[tuple[str | None, int, int], Counter[tuple[str, str | None, int]]] = field(default_factory=dict)
 
     def check_generation(self, tenant_id: str, generation: int) -> None:
         """Drop a tenant's cached revisions and versions if its generation differs from the last one seen."""

@@ -195,7 +195,12 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One execution of one step; ``outcome`` is None while it runs."""
+    """One execution of one step.
+
+    Attributes:
+        outcome: None while it runs.
+        node: name of its node; None once the node is forgotten.
+    """
 
     action_id: str
     step: int
@@ -208,6 +213,7 @@ class Attempt:
     usage: Usage
     effects: tuple[dict[str, Any], ...] = ()
     logs: tuple[LogLine, ...] = field(default=(), compare=False)
+    node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

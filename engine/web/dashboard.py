@@ -26,7 +26,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-STATIC = {"dashboard.js": "text/javascript; charset=utf-8", "dashboard.css": "text/css; charset=utf-8"}
+_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+STATIC = {
+    "dashboard.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE,
+    "rule_builder.js": _SCRIPT, "editor.js": _SCRIPT, "script-api.json": "application/json",
+}  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
 MAX_CACHED = 200
@@ -64,14 +68,18 @@ class Dashboard:
             "/tenants": tenants.tenants,
             "/schedules": schedules.schedules,
             "/actions": actions.actions,
+            "/durations": overview.durations,
             "/audit": tenants.audit,
             "/nodes": tenants.nodes,
             "/t/{tenant}": overview.overview,
             "/t/{tenant}/schedules": schedules.schedules,
+            "/t/{tenant}/new-schedule": schedules.new,
             "/t/{tenant}/schedules/{schedule}": schedules.schedule,
             "/t/{tenant}/actions": actions.actions,
+            "/t/{tenant}/durations": overview.durations,
             "/t/{tenant}/actions/{action}": actions.action,
             "/t/{tenant}/scripts": scripts.scripts,
+            "/t/{tenant}/new-script": scripts.new,
             "/t/{tenant}/scripts/{script}": scripts.script,
             "/t/{tenant}/audit": tenants.audit,
             "/t/{tenant}/settings": tenants.settings,

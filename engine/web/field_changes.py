@@ -19,9 +19,15 @@ class FieldChange:
     after: str | None
 
 
+#: Texts of values that are left out of a record that is new or gone.
+_NOTHING = {"null", "[]", "{}", ""}
+
+
 def field_changes(before: Any, after: Any) -> list[FieldChange]:  # noqa: ANN401 - JSON
-    """Return the fields that differ, in the order of the record; all of them if there was no record before or after."""
+    """Return the fields that differ, in the order of the record; those with a value if there was no record before or after."""
     old, new = _fields(before), _fields(after)
+    if before is None or after is None:
+        old, new = ({path: text for path, text in each.items() if text not in _NOTHING} for each in (old, new))
     return [FieldChange(path, old.get(path), new.get(path)) for path in old | new if old.get(path) != new.get(path)]
 
 

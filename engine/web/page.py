@@ -1,11 +1,13 @@
 """What a page is made from: operations asked with the caller's role, and the request's tenant and query."""
 
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 
 from lodger.engine.core.access.roles import Caller
+from lodger.engine.core.clock import from_us
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
 from lodger.engine.service.operations.table import ROUTES
@@ -32,6 +34,11 @@ class Reader:
     def caller(self) -> Caller:
         """The caller, with its role."""
         return authenticated(self.request).caller
+
+    @property
+    def now(self) -> datetime:
+        """The engine's present time."""
+        return from_us(self._api.engine.context.clock.now_us())
 
     def chosen(self, *names: str) -> Values:
         """Return the given query parameters that are not empty."""

@@ -10,13 +10,20 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.service.humanize import humanize_duration
+from lodger.engine.service import effect_diff
+from lodger.engine.service.humanize import explain_wait
+from lodger.engine.web import charts, script_api
+from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
 
 FOLDER = files("lodger.engine.web")
 #: Size of a sparkline, pixels.
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
+_UNITS = (
+    (31_556_952, "year"), (2_629_746, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"),
+)  # fmt: skip
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
 
@@ -26,9 +33,32 @@ def instant(value: datetime | None) -> str:
     return "–" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def duration(milliseconds: float | None) -> str:
-    """Return a duration in at most two units; a dash for None."""
-    return "–" if milliseconds is None else humanize_duration(milliseconds / 1000)
+def relative(value: datetime | None, now: datetime) -> Markup:
+    """Return an instant in words, such as "in 3 hours", with the exact instant as title; a dash for None."""
+    if value is None:
+        return Markup("–")
+    seconds = (value - now).total_seconds()
+    size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size * 0.95), (1, "second"))
+    count = round(abs(seconds) / size)
+    words = f"{count} {unit}{'' if count == 1 else 's'}"
+    text = "now" if abs(seconds) < 1 else f"in {words}" if seconds > 0 else f"{words} ago"
+    exact = instant(value)
+    return Markup('<time datetime="{stamp}" title="{exact} UTC">{text}</time>').format(
+        stamp=value.astimezone(UTC).isoformat(), exact=exact, text=text
+    )
+
+
+def clock(us: int) -> str:
+    """Return the time of day of an instant, in microseconds since 1970, as UTC to the millisecond."""
+    return f"{from_us(us):%H:%M:%S}.{us // 1000 % 1000:03}"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes in its largest binary unit."""
+    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return f"{number:.0f} B"
 
 
 def took(action: Any) -> float | None:  # noqa: ANN401 - an action or an attempt
@@ -84,13 +114,18 @@ def environment() -> Environment:
     )
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
-        "sparkline": sparkline,
+        "relative": relative,
+        "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
+        "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
-    made.globals |= {"frame": frame, "field_changes": field_changes}
+    made.globals |= {"frame": frame, "field_changes": field_changes, "duration": duration, "size": size}
+    made.globals["count"] = "{:,.0f}".format
     return made
 
 
 @cache
 def static(name: str) -> bytes:
-    """Return the content of a static file."""
+    """Return the content of a static file, or the table of the script API for the editor."""
+    if name == "script-api.json":
+        return json.dumps(script_api.table()).encode()
     return (FOLDER / "static" / name).read_bytes()

@@ -71,11 +71,15 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("scripts.list", scripts.list("acme"))
     said("scripts.resume", scripts.resume("acme", "job"))
     said("scripts.offered", scripts.offered())
+    said("scripts.sets", scripts.sets("acme"))
     said("scripts.check", scripts.check("acme", "return 1 +"))
     said(
         "scripts.dry_run",
         scripts.dry_run("acme", "job", source="export default ({ action }) => action.input", params=[1]),
     )
+    pretended = scripts.dry_run("acme", "job", source="export default ({ now }) => now.toISO()", now=EPOCH)
+    assert pretended.result == "2026-01-01T00:00:00Z"
+    said("scripts.dry_run", pretended)
     made = schedules.create(
         "acme", "s", script="job", rules=["every 60s", "every 60s"], version=1, retry=2, expires_s=5.5, params={"a": None},
         first_after=EPOCH - timedelta(hours=1), missed="all", why="because",
@@ -113,6 +117,11 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("actions.running", actions.running("acme"))
     said("actions.overdue", actions.overdue("acme", grace_s=0.5, limit=5))
     said("actions.overdue", actions.overdue())
+    said("actions.activity", actions.activity())
+    said("actions.activity", actions.activity("acme"))
+    said("actions.limits", actions.limits(None, asked.id))
+    said("schedules.durations", schedules.durations())
+    said("schedules.durations", schedules.durations("acme", limit=5))
     with ledger.context.database.write() as connection:
         leases.register(ledger.context, connection, ledger.context.ids.new(), "n1", ledger.context.clock.now_us())
     said("nodes.pause", engine.nodes.pause("n1"))
@@ -126,10 +135,17 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("metrics.blocked", engine.metrics.blocked())
     said("actions.cancel", actions.cancel(None, asked.id))
     said("actions.replay", actions.replay(None, asked.id, newest=True))
+    said(
+        "actions.backfill_preview",
+        actions.backfill_preview("acme", "s", start=EPOCH - timedelta(hours=3), end=EPOCH),
+    )
     said("actions.backfill", actions.backfill("acme", "s", start=EPOCH - timedelta(hours=3), end=EPOCH))
     said("actions.run_at", actions.run_at("acme", "job", EPOCH + timedelta(days=1)))
     said("actions.run_in", engine.run_in("acme", "job", timedelta(seconds=90)))
     said("actions.run_in", engine.run_in("acme", "job", "2h"))
+    said("schedules.recent", schedules.recent("acme", schedule_ids=[made.id], runs=3))
+    said("schedules.recent", schedules.recent(schedule_ids=[made.id]))
+    said("schedules.calendar", schedules.calendar("acme", "s", back=2, ahead=2))
     said("actions.list", actions.list("acme", made.id, origin="run_now", since=EPOCH))
     said("actions.list", actions.list(state="cancelled", limit=1))
     token = said(

@@ -55,7 +55,12 @@ def events(answer: httpx2.Response) -> Iterator[tuple[str, Any]]:
 
 
 def worked(
-    lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = (), error: ScriptError | None = None
+    lodge: House,
+    *,
+    fails: bool = False,
+    logs: tuple[LogLine, ...] = (),
+    error: ScriptError | None = None,
+    finished: Finished | None = None,
 ) -> None:
     """Claim and end what is ready, as a node would."""
     context = lodge.engine.context
@@ -67,7 +72,7 @@ def worked(
         taken = claims.claim(context, connection, lease, 50, lodge.clock.us)
     lodge.engine.changed()
     failed = Finished(Outcome.SCRIPT_ERROR, error=error or ScriptError("E", "no"), logs=logs)
-    ended = failed if fails else Finished(Outcome.OK, "1", logs=logs)
+    ended = finished or (failed if fails else Finished(Outcome.OK, "1", logs=logs))
     with context.database.write() as connection:
         outcome_commit.commit(context, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
     lodge.engine.changed()

@@ -64,3 +64,30 @@ def test_a_folder_for_groups_that_is_none_is_told() -> None:
     assert found["state"] == "missing"
     assert "/nowhere" in found["why"]
     assert "LODGER_CGROUP" in found["remedy"]
+
+
+def test_ready_is_an_exit_code_and_a_line_for_each_check(tmp_path: Path) -> None:
+    place = str(tmp_path / "ledger.db")
+
+    def ready(**environment: str) -> tuple[int, dict[str, dict[str, str]]]:
+        found = lodger("doctor", "--probe", "--ready", "--db", place, "--json", LODGER_WALLS_MINIMUM="0", **environment)
+        assert found.json["ready"] == (found.code == 0)
+        return found.code, {each["name"]: each for each in found.json["checks"]}
+
+    code, absent = ready()
+    assert (code, absent["schema"]["state"]) == (1, "fail")
+    assert lodger("doctor", "--probe", "--db", place, LODGER_WALLS_MINIMUM="0").code == 0, "only --ready makes it one"
+    assert lodger("db", "upgrade", "--db", place).code == 0
+    code, current = ready()
+    assert code == 0
+    assert {"walls", "tzdata", "open files", "disk of the cache", "schema", "disk of the ledger", "journal mode", "synchronous", "clock",
+            "nodes"} == set(current)  # fmt: skip
+    assert (current["journal mode"]["value"], current["synchronous"]["state"]) == ("wal", "ok")
+    assert current["nodes"]["state"] == "warn"
+    code, weaker = ready(LODGER_SQLITE_SYNCHRONOUS="NORMAL")
+    assert (code, weaker["synchronous"]["state"]) == (0, "warn")
+    for each in (*absent.values(), *weaker.values()):
+        assert (each["state"] == "ok") == (not each["why"] and not each["fix"]), each
+    said = lodger("doctor", "--probe", "--db", place, LODGER_WALLS_MINIMUM="0")
+    assert "warn  nodes" in said.out
+    assert "fix: lodger up" in said.out

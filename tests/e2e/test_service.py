@@ -135,6 +135,10 @@ def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path:
             client.post("/tenants/acme/schedules", json=body).raise_for_status()
             service.kind("finished")
             assert _value(httpx2.get(own, trust_env=False).text, "lodger_attempts_total", outcome="ok") >= 1
+            for place in (url, own.removesuffix("/metrics")):
+                for kind in ("live", "ready"):
+                    healthy = httpx2.get(f"{place}/health/{kind}", trust_env=False)
+                    assert (healthy.status_code, healthy.json()) == (200, {"ok": True})
             # A node writes its figures down every ten seconds; each run is a reason to look again.
             for _ in range(60):
                 answer = client.get("/metrics/text")

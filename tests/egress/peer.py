@@ -58,7 +58,8 @@ class Peer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             asked = Asked(head[:-4], b"")
-            length = int(asked.headers.get("content-length", 0))
+            sizes = {name.lower(): value for name, value in asked.headers.items()}
+            length = int(sizes.get("content-length", 0))
             asked = Asked(head[:-4], await reader.readexactly(length))
             self.asked.append(asked)
             reported = self.paths.get(asked.line.split(" ")[1].partition("?")[0], answer(b"hello"))

@@ -66,6 +66,9 @@ def test_what_runs_is_shown_with_what_it_used_to_take(bench: Bench) -> None:
         ("predecessor", lambda bench: (bench.tick(), bench.claim(), bench.clock.advance(60), bench.tick())),
         ("concurrent_runs", lambda bench: (bench.engine.run_in("acme", "job", 0), bench.claim(), bench.tick())),
         ("node_memory", lambda bench: (bench.tick(), bench.scalar("SELECT 1"), _reason(bench, "node_memory"))),
+        ("paused", lambda bench: (bench.clock.advance(-60), bench.engine.schedules.pause("acme", "s"), bench.clock.advance(60))),
+        ("tenant_suspended", lambda bench: (bench.tick(), bench.engine.tenants.suspend("acme"))),
+        ("budget", lambda bench: (bench.engine.tenants.edit("acme", limits={"runs_per_day": 0}), bench.tick(), _waits(bench))),
     ],
 )  # fmt: skip
 def test_what_is_overdue_says_why(bench: Bench, why: str, prepare) -> None:  # type: ignore[no-untyped-def]  # a lambda
@@ -81,6 +84,45 @@ def test_what_is_overdue_says_why(bench: Bench, why: str, prepare) -> None:  # t
     late = bench.engine.actions.overdue("acme", grace_s=4)
     assert why in {each.why for each in late}
     assert all(each.waits_ms >= 5000 and each.schedule == "s" for each in late)
+
+
+def test_what_a_lost_lease_leaves_is_overdue_until_another_node_takes_it(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule()
+    bench.lease()
+    bench.clock.advance(60)
+    bench.renew()
+    bench.tick()
+    bench.claim()
+    assert bench.engine.actions.overdue() == []
+    bench.clock.advance(30)
+    (late,) = bench.engine.actions.overdue("acme")
+    assert (late.why, late.detail, late.schedule) == ("lease_lost", "n1", "s")
+    bench.lease("n2")
+    bench.rescue()
+    assert "lease_lost" not in {each.why for each in bench.engine.actions.overdue()}
+
+
+def test_the_reason_of_what_is_overdue_has_its_detail(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(name="held")
+    bench.schedule(name="labelled", labels="gpu")
+    bench.lease()
+    bench.engine.schedules.pause("acme", "held", note="maintenance")
+    bench.clock.advance(65)
+    bench.renew()
+    bench.tick()
+    found = {each.schedule: (each.why, each.detail) for each in bench.engine.actions.overdue(grace_s=1)}
+    assert found == {"held": ("paused", "maintenance"), "labelled": ("no_node", "gpu")}
+    assert bench.engine.actions.overdue(grace_s=1)[-1].why == "paused", "what waits on purpose comes last"
+
+
+def _waits(bench: Bench) -> None:
+    """Make the slots that the budget skipped wait, as they do while running attempts may use up the rest of it."""
+    with bench.engine.context.database.write() as connection:
+        connection.execute(
+            text("UPDATE lodger_actions SET state = 'ready', reason = NULL, finished_us = NULL, slot_to = NULL")
+        )
 
 
 def _reason(bench: Bench, why: str) -> None:
@@ -166,6 +208,16 @@ def test_nodes_of_other_processes_are_shown_with_their_names(bench: Bench) -> No
     assert "n2" not in bench.engine.metrics.text(), "what is older than a minute is not shown"
     _publish(bench, bench.engine.process_metrics, "n1")
     assert bench.scalar("SELECT count(*) FROM lodger_node_figures") == 1
+
+
+def test_the_walls_of_a_node_are_listed(bench: Bench) -> None:
+    for name in ("a", "b"):
+        bench.lease(name)
+    process_metrics = ProcessMetrics()
+    process_metrics.put("lodger_wall_active", 1.0, "seccomp")
+    process_metrics.put("lodger_wall_active", 0.0, "landlock")
+    _publish(bench, process_metrics, "a")
+    assert [each.walls for each in bench.engine.nodes.list()] == [{"landlock": False, "seccomp": True}, None]
 
 
 def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,16 @@ from itertools import chain
 
 import pytest
 from tests.api.house import House, house
+from tests.store.bench import node_id
 from tests.web.browsing import Browser, Page, opened
 
+from lodger.engine.core.execution import Finished
+from lodger.engine.effects import outcome_commit
+from lodger.engine.store.lifecycle import claims, leases, running_lines
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import Dashboard
+from lodger.sandbox.job import LogLine
+from lodger.sandbox.outcome import Outcome
 
 expect = pytest.importorskip(
     "playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed"
@@ -38,7 +44,9 @@ def page(lodge: House, browser: Browser) -> Iterator[Page]:
 
 def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: House, page: Page) -> None:
     page.goto(f"{lodge.url}/t/acme/schedules/s")
-    page.click("text=Pause")
+    page.click("[data-opens=pause]")
+    page.fill("#pause [name=note]", "maintenance")
+    page.click("text=Pause now")
     expect(page.locator("h1")).to_contain_text("paused")
     assert lodge.engine.schedules.get("acme", "s").note == "maintenance"
     page.click("text=Resume")
@@ -47,25 +55,25 @@ def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: House, 
     expect(page.locator("text=ready")).to_have_count(1)
     expect(page.locator("#notice")).to_have_text("Done.")
     assert [each.origin for each in lodge.engine.actions.list("acme", "s")] == ["run_now"]
-    page.fill("[data-preview]", "0 9 * * 1-")
-    expect(page.locator("[data-preview-of]")).to_have_class("warn")
-    page.fill("[data-preview]", "0 9 * * 1-5")
+    page.click("text=Change the rule")
+    page.check("[value=text]")
+    page.fill("[data-rule]", "0 9 * * 1-5")
     expect(page.locator("[data-preview-of]")).to_contain_text("At 09:00, on Monday through Friday (UTC)")
     page.click("text=Save")
-    expect(page.locator(".lead")).to_contain_text("on Monday through Friday")
+    expect(page.locator("main > .lead")).to_contain_text("on Monday through Friday")
     entries = lodge.engine.audit.list("acme")
     assert {"schedules.pause", "schedules.resume", "schedules.edit"} <= {each.verb for each in entries}
 
 
 def test_a_source_is_checked_run_dry_and_stored_by_its_page(lodge: House, page: Page) -> None:
     page.goto(f"{lodge.url}/t/acme/scripts/job")
-    page.fill("textarea", "export default () => {\n  retrun 1\n}")
+    page.fill("[data-source]", "export default () => {\n  retrun 1\n}")
     expect(page.locator("[data-check-of]")).to_contain_text("line 2:")
-    page.fill("textarea", 'export default () => {\n  console.log("seen"); return 7\n}')
+    page.fill("[data-source]", 'export default () => {\n  console.log("seen"); return 7\n}')
     expect(page.locator("[data-check-of]")).to_have_text("It compiles.")
-    page.click("text=Dry run")
-    expect(page.locator("[data-dry-run-of]")).to_contain_text("seen")
-    expect(page.locator("[data-dry-run-of]")).to_contain_text("result 7")
+    page.click("button:has-text('Dry run')")
+    expect(page.locator("[data-result]")).to_contain_text("seen")
+    expect(page.locator("[data-result] .code").first).to_have_text("7")
     page.click("text=Store a new version")
     expect(page.locator("h1")).to_contain_text("version 2")
     assert lodge.engine.scripts.get("acme", "job").version == 2
@@ -89,14 +97,18 @@ def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: Ho
         "/",
         "/tenants",
         "/audit",
-        *(f"/t/acme{each}" for each in ("", "/schedules", "/schedules/s", "/scripts/job")),
+        *(
+            f"/t/acme{each}"
+            for each in ("", "/schedules", "/schedules/s", "/new-schedule", "/scripts/job", "/new-script")
+        ),
     )
     for path in paths:
         page.goto(lodge.url + path)
         assert page.locator("h1").count() == 1, path
         fields = page.locator("input, select, textarea").all()
-        assert all(field.evaluate("field => field.labels.length") for field in fields), path
-        assert all(page.locator("button").all_inner_texts()), path
+        named = "field => field.labels.length || field.ariaLabel"
+        assert all(field.evaluate(named) for field in fields), path
+        assert all(page.locator("button").all_text_contents()), path
     page.click("text=Sign out")
     page.wait_for_url("**/sign-in")
     assert list(chain(page.context.cookies())) == []
@@ -126,19 +138,31 @@ def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: Hous
             _tab_to(page, link)
         page.keyboard.press("Enter")
         page.wait_for_url("**/schedules")
-        for field, text in (("Name", "evenings"), ("Script", "job"), ("Rule", "0 18 * * *")):
+        _tab_to(page, "New schedule")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/new-schedule")
+        for field, text in (("Name", "evenings"), ("Script", "job")):
             _tab_to(page, field)
             page.keyboard.type(text)
+        _tab_to(page, "At an interval")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        _tab_to(page, "Rule")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("0 18 * * *")
         expect(page.locator("[data-preview-of]")).to_contain_text("At 18:00")
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-        _tab_to(page, "evenings")
+        _tab_to(page, "Create")
         page.keyboard.press("Enter")
         page.wait_for_url("**/schedules/evenings")
-        for button, state in (("Pause", "paused"), ("Resume", "armed")):
-            _tab_to(page, button)
-            page.keyboard.press("Enter")
-            expect(page.locator("h1")).to_contain_text(state)
+        _tab_to(page, "Pause")
+        page.keyboard.press("Enter")
+        page.keyboard.type("holidays")  # the panel's first field has the focus
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_contain_text("paused")
+        assert lodge.engine.schedules.get("typed", "evenings").note == "holidays"
+        _tab_to(page, "Resume")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_contain_text("armed")
         _tab_to(page, "Delete")
         page.keyboard.press("Enter")
         page.wait_for_url("**/schedules")
@@ -185,3 +209,26 @@ def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: House, 
     assert {"tenants.create", "tenants.edit", "grants.give", "grants.take", "tokens.create", "tokens.revoke"} <= {
         each.verb for each in engine.audit.list("fresh")
     }
+
+
+def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: House, page: Page) -> None:
+    lodge.furnish("logged")
+    asked = lodge.engine.actions.run_now("logged", "s")
+    context, now_us = lodge.engine.context, lodge.clock.us
+    with context.database.write() as connection:
+        lease = leases.register(context, connection, node_id("n"), "n", now_us)
+    with context.database.write() as connection:
+        taken = claims.claim(context, connection, lease, 50, now_us)
+    page.goto(f"{lodge.url}/t/logged/actions/{asked.id}")
+    expect(page.locator("h1")).to_contain_text("running")
+    for number in range(40):
+        lines = (LogLine("info", f"line {number}"),)
+        with context.database.write() as connection:
+            running_lines.write(connection, [running_lines.Batch("logged", asked.id, 0, 1, number, lines)], now_us)
+    expect(page.locator(".log")).to_contain_text("line 39")
+    at_end = "log => log.scrollTop + log.clientHeight >= log.scrollHeight - 4 && log.scrollHeight > log.clientHeight"
+    assert page.locator(".log").evaluate(at_end), "it follows its end"
+    with context.database.write() as connection:
+        outcome_commit.commit(context, connection, lease, [(each, Finished(Outcome.OK, "1")) for each in taken], now_us)
+    expect(page.locator("h1")).to_contain_text("done")
+    expect(page.locator(".live")).to_have_count(0)

@@ -22,6 +22,8 @@ from lodger.engine.sync import Engine
 from lodger.engine.web.dashboard import Dashboard
 
 PREFIX = "/admin/lodger"
+#: Another path, below which tokens and sessions authenticate.
+TOKENS = "/tokens/lodger"
 #: The platform's users by the value of its own cookie.
 USERS = {
     "ann": Caller.user("ann@shop.example", Role.OPERATOR),
@@ -65,7 +67,10 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
             engine.schedules.create(tenant, "s", script="job", rules="every 1h")
         api = Api(engine, authenticate=_authenticate)
         Dashboard(api, sign_in="/sign-in").add()
-        app = Starlette(routes=[Route("/login", _login), Route("/sign-in", _sign_in), Mount(PREFIX, app=api.app)])
+        own = Api(engine)
+        Dashboard(own).add()
+        mounts = [Mount(PREFIX, app=api.app), Mount(TOKENS, app=own.app)]
+        app = Starlette(routes=[Route("/login", _login), Route("/sign-in", _sign_in), *mounts])
         server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_config=None))
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_until_complete, args=(server.serve(),))
@@ -129,14 +134,31 @@ def test_a_journey_in_a_browser_below_the_path(platform: Platform, browser: Brow
         page.goto(platform.url + PREFIX + "/")
         page.get_by_role("link", name="Schedules").click()
         page.get_by_role("link", name="s", exact=True).click()
-        page.once("dialog", lambda dialog: dialog.accept("maintenance"))
-        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Pause", exact=True).click()
+        page.get_by_label("Note").fill("maintenance")
+        page.get_by_role("button", name="Pause now").click()
         page.locator("h1").get_by_text("paused").wait_for()
         page.get_by_role("button", name="Resume").click()
         page.locator("h1").get_by_text("armed").wait_for()
         page.get_by_role("link", name="Audit log").click()
         page.get_by_role("cell", name="bob@acme.example").first.wait_for()
         assert page.url.startswith(platform.url + PREFIX)
+
+
+def test_without_the_platforms_authentication_a_token_signs_in_below_the_path(
+    platform: Platform, browser: Browser
+) -> None:
+    token = platform.engine.tokens.create("browser", "operator").text
+    with opened(browser) as page:
+        page.goto(f"{platform.url}{TOKENS}/t/acme")
+        assert page.url == f"{platform.url}{TOKENS}/sign-in"
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{platform.url}{TOKENS}/")
+        page.get_by_role("link", name="Tenants").click()
+        page.get_by_role("link", name="acme").first.click()
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url(f"{platform.url}{TOKENS}/sign-in")
 
 
 def test_a_user_of_a_tenant_needs_a_tenant_and_one_of_the_platform_has_none() -> None:

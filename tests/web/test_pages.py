@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 
 import httpx2
 import pytest
@@ -12,11 +13,15 @@ from tests.api.test_live import worked
 
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import POLICY, STATIC
+from lodger.engine.web.field_changes import FieldChange, field_changes
 from lodger.sandbox.job import ScriptError
+from lodger.stdlib.calls import CALLS
 
 SignIn = Callable[..., httpx2.Client]
-OF_PLATFORM = ("/", "/tenants", "/schedules", "/actions", "/audit")
-OF_TENANT = ("", "/schedules", "/schedules/s", "/actions", "/scripts", "/scripts/job", "/audit")
+OF_PLATFORM = ("/", "/tenants", "/schedules", "/actions", "/durations", "/audit")
+OF_TENANT = (
+    "", "/schedules", "/schedules/s", "/new-schedule", "/actions", "/durations", "/scripts", "/scripts/job", "/new-script", "/audit",
+)  # fmt: skip
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 
 
@@ -112,6 +117,61 @@ def test_a_change_needs_the_sessions_csrf_token(signed_in: SignIn) -> None:
     assert 'class="state paused"' in browser.get("/t/acme/schedules/s").text
 
 
+def test_the_list_of_schedules_shows_last_runs_and_next_slots_in_a_fixed_number_of_statements(
+    lodge: House, signed_in: SignIn
+) -> None:
+    for number in range(30):
+        lodge.engine.schedules.create("acme", f"s{number}", script="job", rules="every 3h")
+    lodge.engine.actions.run_now("acme", "s")
+    worked(lodge, fails=True)
+    browser = signed_in("viewer", "acme")
+    asked: list[str] = []
+
+    @event.listens_for(lodge.engine.context.database.engine, "before_cursor_execute")
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        if "FROM lodger_actions" in statement:
+            asked.append(statement)
+
+    try:
+        text = browser.get("/t/acme/schedules").text
+    finally:
+        event.remove(lodge.engine.context.database.engine, "before_cursor_execute", note)
+    assert len(asked) == 2
+    assert ">script_error</a>" in text
+    assert re.search(r'<time datetime="[^"]+" title="2026-01-01 03:00:00 UTC">in 3 hours</time>', text)
+
+
+def test_a_schedules_calendar_says_each_day_in_words(lodge: House, signed_in: SignIn) -> None:
+    lodge.engine.actions.run_now("acme", "s")
+    worked(lodge)
+    lodge.engine.actions.run_now("acme", "s")
+    worked(lodge, fails=True)
+    text = signed_in("viewer", "acme").get("/t/acme/schedules/s").text
+    assert '<span class="hidden">2026-01-01: 1 done, 1 failed</span>' in text
+    assert '<span class="hidden">2025-12-31: nothing ran</span>' in text
+    assert '<span class="hidden">2026-01-02: 1440 slots</span>' in text
+
+
+def test_the_editors_table_holds_every_name_of_the_script_api(signed_in: SignIn) -> None:
+    browser = signed_in("editor", "acme")
+    found = browser.get("/static/script-api.json").json()
+    assert found["globals"]["db"]["type"] == "Db"
+    assert found["types"]["Db"]["index"] == "Rows"
+    assert found["types"]["crypto"]["members"]["randomUUID"]["type"] == "string"
+    swap = found["types"]["Kv"]["members"]["swap"]
+    assert (swap["type"], swap["awaited"]) == ("boolean", True)
+    assert swap["signature"].startswith("swap(key: string, expected: any, value: any")
+    for call in CALLS:
+        noun, verb = call.split(".")
+        type_ = found["types"].get(found["globals"].get(noun, {}).get("type"))
+        if noun not in {"http", "limits"} and call != "db.changes":
+            type_ = found["types"][type_.get("index", "")] if noun == "db" else type_
+            assert type_["members"][verb]["doc"], call
+    texts = [path.read_text() for path in (files("lodger.stdlib") / "types").iterdir() if path.name.endswith(".d.ts")]
+    declared = set(re.findall(r"^declare (?:const|class|function) (\w+)", "\n".join(texts), re.MULTILINE))
+    assert declared == set(found["globals"])
+
+
 def test_many_open_pages_are_rendered_once(lodge: House, signed_in: SignIn) -> None:
     """A page is reused for a second: what sixty open pages ask of the ledger beyond sessions is what one asks."""
     browser = signed_in("operator")
@@ -138,3 +198,16 @@ def test_many_open_pages_are_rendered_once(lodge: House, signed_in: SignIn) -> N
     assert {each.status_code for each in answers} == {200}
     # As many rounds as the answers took seconds, and not one for each.
     assert len(asked) < 30 * alone
+
+
+def test_the_audit_log_shows_each_changed_field_before_and_after(lodge: House, signed_in: SignIn) -> None:
+    lodge.engine.tenants.edit("acme", limits={"runs_per_day": 5, "cpu_ms": 100})
+    lodge.engine.tenants.edit("acme", limits={"runs_per_day": 7})
+    (latest, *_) = lodge.engine.audit.list("acme", verb="tenants.edit")
+    assert field_changes(latest.before, latest.after) == [
+        FieldChange("limits.cpu_ms", "100", None),
+        FieldChange("limits.runs_per_day", "5", "7"),
+    ]
+    text = signed_in("viewer", "acme").get("/t/acme/audit").text
+    assert "<dt>limits.runs_per_day</dt><dd><del>5</del> <ins>7</ins></dd>" in text
+    assert field_changes(None, {"name": "n", "note": None, "labels": []}) == [FieldChange("name", None, "n")]

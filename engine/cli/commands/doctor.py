@@ -9,7 +9,10 @@ import typer
 from lodger.engine.cli.output.result_output import AsJson, Database, say, table, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lodger.engine.core.settings import Settings
+    from lodger.engine.store.stores.features import Check
 
 
 def doctor(
@@ -19,10 +22,15 @@ def doctor(
             "--raise/--probe", help="--raise: start a worker and report its walls. --probe: only inspect the host."
         ),
     ] = True,
+    ready: Annotated[
+        bool, typer.Option("--ready", help="Exit with 1 also if the ledger, its database, a disk or a clock fails.")
+    ] = False,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Check this host's sandbox walls, the ledger's nodes and blocked database sessions; show how to fix problems."""
+    from lodger.engine.cli.readiness import checks
+    from lodger.engine.core.serialization import to_jsonable
     from lodger.engine.core.settings import load
     from lodger.sandbox.doctor import Doctor
 
@@ -34,12 +42,16 @@ def doctor(
     body["ledger"] = _ledger(db)
     if trouble:
         body |= {"ok": False, "problem": trouble}
+    found = checks(settings, body, db)
+    body["checks"] = to_jsonable(found)
+    body["ready"] = all(each.state != "fail" for each in found)
     if as_json:
         write_json(body)
     else:
         _show(body)
         show_ledger(body["ledger"])
-    if not body["ok"]:
+        show_checks(found)
+    if not body["ok"] or (ready and not body["ready"]):
         raise typer.Exit(1)
 
 
@@ -158,6 +170,15 @@ def _ledger(db: str | None) -> dict[str, Any]:
         if not isinstance(error, Teaching):
             raise
         return {"place": db or "", "verdict": "unreachable", "nodes": [], "blocked": [], "problem": described(error)}
+
+
+def show_checks(found: "Sequence[Check]") -> None:
+    """Print a line for each check, and what to do about those that are not ok."""
+    for each in found:
+        say(f"{each.state:4}  {each.name:20} {each.value}")
+        if each.state != "ok":
+            say(f"      why: {each.why}")
+            say(f"      fix: {each.fix}")
 
 
 def show_ledger(ledger: dict[str, Any]) -> None:

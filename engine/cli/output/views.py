@@ -91,6 +91,13 @@ def actions(found: Sequence[Any]) -> None:
             say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + "…")
 
 
+def durations_flags(each: Any) -> list[str]:  # noqa: ANN401 - ScheduleDurations
+    """Return what is unusual about the durations of a schedule."""
+    found = [str(each.onset)] if each.onset else []
+    found += ["slow"] if each.slow and not each.onset else []
+    return found + ([f"overruns its interval: {each.overruns} of 5"] if each.overruns else [])
+
+
 #: Columns of a table, by the kind of its rows.
 COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Tenant": (
@@ -128,7 +135,15 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     ),
     "Overdue": (
         ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", _when("due_at")),
-        ("waiting", lambda each: f"{each.waits_ms / 1000:.1f} s"), ("reason", "why"),
+        ("waiting", lambda each: humanize_duration(each.waits_ms / 1000)),
+        ("reason", lambda each: f"{each.why}: {each.detail}" if each.detail else each.why),
+    ),
+    "ScheduleDurations": (
+        ("schedule", "schedule"), ("tenant", "tenant_id"), ("step", _step), ("runs", lambda each: len(each.runs)),
+        ("usually", lambda each: humanize_duration(each.pace.median_ms / 1000)),
+        ("now", lambda each: humanize_duration(each.level_ms / 1000)),
+        ("change", lambda each: "" if each.change is None else f"×{each.change:.2g}"),
+        ("", lambda each: " ".join(durations_flags(each))),
     ),
     "Compared": (
         ("step", _step), ("attempt", "attempt"), ("took", lambda each: humanize_duration(each.took_ms / 1000)),
@@ -372,6 +387,28 @@ def _freed(had: bool) -> None:
     say("the lock is free" if had else "this holder no longer has the lock")
 
 
+def activity(found: Any) -> None:  # noqa: ANN401 - an Activity
+    """Show what runs and is due, and the last hour by minutes in which something ended."""
+    say(
+        f"running {found.running}, due {found.due}, overdue {found.overdue}; in the last hour done {found.done}, failed {found.failed}"
+    )
+    if found.outcomes:
+        say("failures: " + ", ".join(f"{name} {number}" for name, number in found.outcomes.items()))
+    table(
+        ("minute", "done", "failed", "late p50", "late p99"),
+        (
+            (f"{each.start:%H:%M}", each.done, each.failed, late(each.late_p50_ms), late(each.late_p99_ms))
+            for each in found.minutes
+            if each.done or each.failed
+        ),
+    )
+
+
+def late(milliseconds: float | None) -> str:
+    """Return a lateness as text; empty for None."""
+    return "" if milliseconds is None else humanize_duration(milliseconds / 1000)
+
+
 def _metrics(found: Any) -> None:  # noqa: ANN401 - metrics
     table(
         ("metric", "labels", "value"),
@@ -398,5 +435,5 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
     "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token, "NewWebhook": webhook,
     "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
-    "Checked": checked, "Preview": preview, "WhatIf": what_if,
+    "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

@@ -7,7 +7,7 @@ Calls are answered one after another in the order of their arrival, so the journ
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -74,6 +74,7 @@ class Attempt:
         clock_us: time of log lines about budgets.
         new_id: returns the key of a new row.
         numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
+        span: records the span of a call by its name; None while tracing is off.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Attempt:
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
+        span: Callable[[str], AbstractContextManager[object]] | None = None,
     ) -> None:
         datasets = datasets.pinned()
         self.claim = claim
@@ -121,6 +123,7 @@ class Attempt:
         self.redactor = Redactor()
         self.refused: CallRefused | None = None
         self._on_log = on_log
+        self._span = span
         self._over = False
         self._turn = asyncio.Lock()
         self.session = Session(
@@ -155,6 +158,12 @@ class Attempt:
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours, but for HostGone."""
+        if self._span is None:
+            return await self._in_turn(name, arguments)
+        with self._span(name):
+            return await self._in_turn(name, arguments)
+
+    async def _in_turn(self, name: str, arguments: str) -> Reply:
         call = CALLS.get(name)
         if call is not None and call.apart:
             return await self._reply(name, arguments)

@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, select
 
-from lodger.engine.capabilities.fetch_state import FetchState
+from lodger.engine.capabilities.fetch_state import FetchState, Send
 from lodger.engine.capabilities.secrets import no_secrets
 from lodger.engine.capabilities.session import AddressLookup, QueryRunner
 from lodger.engine.core.clock import Clock
@@ -32,6 +32,9 @@ from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.vault import Vault
 from lodger.sandbox.job import LogLine
 
+if TYPE_CHECKING:
+    from lodger.engine.node.tracing.tracer import Tracer
+
 _log = logging.getLogger("lodger.node")
 
 
@@ -48,6 +51,7 @@ class HostSide:
         way_out: sends requests; :meth:`close` stops it. None: requests are not allowed.
         vault: decrypts secrets; None: there are none.
         reservations: reserves shares of tenants' daily budgets; :meth:`close` closes it. None: they are not counted.
+        tracer: makes spans of host calls and requests; None while tracing is off.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class HostSide:
         way_out: WayOut | None = None,
         vault: Vault | None = None,
         reservations: BudgetReservations | None = None,
+        tracer: "Tracer | None" = None,
     ) -> None:
         self._read = read
         self._datasets = datasets
@@ -72,6 +77,7 @@ class HostSide:
         self._way_out = way_out
         self._vault = vault
         self._reservations = reservations
+        self._tracer = tracer
 
     @classmethod
     def of(cls, host: Host) -> Self:
@@ -105,7 +111,7 @@ class HostSide:
             claim,
             self._read,
             self._datasets,
-            now_us=self.clock.now_us(),
+            now_us=self.clock.now_us() if claim.pretended_us is None else claim.pretended_us,
             budgets=self._budgets,
             people=self._people,
             on_log=self._on_log,
@@ -114,6 +120,7 @@ class HostSide:
             clock_us=self.clock.now_us,
             read_secrets=no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
+            span=None if self._tracer is None else self._tracer.calls(),
         )
 
     async def _look(
@@ -122,11 +129,14 @@ class HostSide:
         return await (self._read(work) if database is None else database.ask(work))
 
     def _fetching(self, claim: Claim) -> FetchState:
+        send: Send | None = None if self._way_out is None else self._way_out.send
+        if send is not None and self._tracer is not None:
+            send = self._tracer.sending(send)
         made = FetchState(
             claim.tenant_id,
             claim.action_id,
             claim.step,
-            None if self._way_out is None else self._way_out.send,
+            send,
             dry=claim.dry_run and not claim.fetches,
             frame_bytes=claim.limits.frame_bytes,
             end_s=asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000,
@@ -198,4 +208,5 @@ def parts(host: Host) -> dict[str, Any]:
         "way_out": WayOut(store.settings),
         "vault": host.vault,
         "reservations": BudgetReservations(store),
+        "tracer": host.tracer,
     }

@@ -60,6 +60,10 @@ class SandboxExecutor:
         )
         return cls(pool, **parts(host))
 
+    def walls(self) -> dict[str, str]:
+        """Return the report of the zygote: maps each wall to "", or to the reason why it is not active; empty before it started."""
+        return {} if self.pool.zygote is None else dict(self.pool.zygote.walls)
+
     async def start(self) -> None:
         """Make the pool ready; safe to call twice."""
         await self.pool.start()

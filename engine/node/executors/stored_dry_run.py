@@ -45,8 +45,13 @@ def claim(
     grants: tuple[str, ...] | None,
     *,
     fetches: bool,
+    pretended_us: int | None = None,
 ) -> Claim:
-    """Make a claim for a dry run, which has no action, under the tenant's limits."""
+    """Make a claim for a dry run, which has no action, under the tenant's limits.
+
+    Args:
+        pretended_us: what the script sees as now and as its slot; None for the clock's time and no slot.
+    """
     now_us = store.clock.now_us()
     return Claim(
         action_id=store.ids.new(),
@@ -60,14 +65,15 @@ def claim(
         step=0,
         lease_epoch=0,
         origin="run_now",
-        slot_us=None,
-        due_us=now_us,
+        slot_us=pretended_us,
+        due_us=now_us if pretended_us is None else pretended_us,
         started_us=now_us,
         params=params,
         grants=store.content_cache.grants(encode(tenant.grants), encode(grants)),
         limits=store.content_cache.limits(json.dumps(tenant.limits, sort_keys=True), None),
         dry_run=True,
         fetches=fetches,
+        pretended_us=pretended_us,
     )
 
 

@@ -20,6 +20,7 @@ from lodger.engine.core.events import (
     LedgerChanged,
 )
 from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
+from lodger.engine.core.telemetry import json_logs
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted, Claimed
 from lodger.engine.node.service import Service
@@ -227,6 +228,7 @@ class Dispatcher(Service):
         self.attempts.add(claim, task)
 
     async def _attempt(self, claim: Claim) -> None:
+        json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
         try:
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:

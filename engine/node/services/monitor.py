@@ -2,6 +2,7 @@
 
 import logging
 from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -36,12 +37,23 @@ _UNKNOWN = pace([])
 
 
 class Monitor(Service):
-    """Reports ``slow`` (once per attempt), ``slowed`` (once per onset), ``overdue`` and ``blocked``; sets the process's gauges."""
+    """Reports ``slow`` (once per attempt), ``slowed`` (once per onset), ``overdue`` and ``blocked``; sets the process's gauges.
+
+    Args:
+        walls: returns the report of the workers' zygote: maps each wall to "", or to the reason why it is not active.
+    """
 
     name: ClassVar[str] = "monitor"
 
-    def __init__(self, context: NodeContext, attempts: RunningAttempts, process_metrics: ProcessMetrics) -> None:
+    def __init__(
+        self,
+        context: NodeContext,
+        attempts: RunningAttempts,
+        process_metrics: ProcessMetrics,
+        walls: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         super().__init__(context)
+        self._walls = walls
         self._attempts = attempts
         self._meters = process_metrics
         context.bus.subscribe(BatchCommitted, self._committed)
@@ -122,6 +134,7 @@ class Monitor(Service):
             _log.warning(
                 "schedule %s of tenant %s has slowed down (%s): runs of script %s took %.0f ms and take %.0f ms now",
                 claim.schedule_id, claim.tenant_id, found.onset.value, claim.script_name, found.from_ms, found.to_ms,
+                extra={"tenant_id": claim.tenant_id, "schedule_id": claim.schedule_id, "action_id": claim.action_id},
             )  # fmt: skip
             self._meters.count("lodger_slowdowns_total", found.onset.value)
             self._report(
@@ -141,6 +154,8 @@ class Monitor(Service):
 
     async def _publish_figures(self, now_us: int) -> None:
         """Write what this process has counted, for the API of another process."""
+        for wall, missing in self._walls().items():
+            self._meters.put("lodger_wall_active", 0.0 if missing else 1.0, wall)
         publish = partial(
             node_rows.publish_metrics, self.context.store, process=self._meters.process, node=self.context.identity.name,
             figures=prometheus_text(self._meters.read()), now_us=now_us,

@@ -3,20 +3,20 @@
 import asyncio
 import json
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
-from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion, Tenant
+from lodger.engine.store.records import Checked, DryRun, Json
 from lodger.engine.store.scripts import scripts
-from lodger.engine.store.scripts.content import Content, ScriptInput, read
+from lodger.engine.store.scripts.content import ScriptInput, read
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
 
 if TYPE_CHECKING:
-    from lodger.engine.core.execution import Finished
+    from lodger.engine.core.execution import Claim, Finished
     from lodger.engine.service.engine import Engine
 
 #: Maximum number of concurrent dry runs in a process, and how long another one waits, seconds.
@@ -41,9 +41,10 @@ class DryRuns:
         source: ScriptInput | None,
         *,
         fetches: bool,
+        pretended_us: int | None = None,
     ) -> DryRun:
         """Run a script once in the sandbox; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
-        from lodger.engine.node.executors.stored_dry_run import read_version
+        from lodger.engine.node.executors.stored_dry_run import claim, read_version
 
         with self._engine.context.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
@@ -53,7 +54,19 @@ class DryRuns:
                 found, content = read_version(connection, tenant_id, name, version)
         self._budget.require(tenant_id)
         grants = None if found is None else found.grants
-        ended = self._run(tenant, name, content, params, found, grants=grants, fetches=fetches)
+        version = 0 if found is None else found.version
+        one = claim(
+            self._engine.context,
+            tenant,
+            name,
+            version,
+            content,
+            params,
+            grants,
+            fetches=fetches,
+            pretended_us=pretended_us,
+        )
+        ended = self._run(one)
         self._budget.charge(tenant_id, ended.usage.cpu_ms)
         return DryRun(
             outcome=ended.outcome,
@@ -64,6 +77,10 @@ class DryRuns:
             effects=ended.effects,
             diff=tuple(lines(ended.effects)),
         )
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """Return the exposed sets by name, as scripts of this process see them."""
+        return self._engine.datasets.described()
 
     def check(self, tenant_id: str, source: ScriptInput) -> Checked:
         """Parse a script by the runtime, without running it."""
@@ -81,21 +98,9 @@ class DryRuns:
         problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
         return Checked(ok=problem is None, problems=() if problem is None else (problem,))
 
-    def _run(
-        self,
-        tenant: Tenant,
-        name: str,
-        content: Content,
-        params: Json,
-        found: ScriptVersion | None,
-        *,
-        grants: tuple[str, ...] | None,
-        fetches: bool,
-    ) -> "Finished":
-        from lodger.engine.node.executors.stored_dry_run import carry_out, claim
+    def _run(self, one: "Claim") -> "Finished":
+        from lodger.engine.node.executors.stored_dry_run import carry_out
 
-        version = 0 if found is None else found.version
-        one = claim(self._engine.context, tenant, name, version, content, params, grants, fetches=fetches)
         if not self._turn.acquire(timeout=PATIENCE_S):
             raise Unavailable(
                 "rehearsals_busy",

@@ -13,9 +13,10 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store import pages, short_ids, signing_keys
-from lodger.engine.store.actions import actions, backfills, monitoring
+from lodger.engine.store.actions import actions, activity, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
-from lodger.engine.store.actions.backfills import Backfill
+from lodger.engine.store.actions.activity import Activity
+from lodger.engine.store.actions.backfills import Backfill, BackfillPreview
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
@@ -32,6 +33,7 @@ RunningList = list[RunningNow]
 OverdueList = list[Overdue]
 ComparedList = list[ComparedAttempt]
 DeliveryList = list[Delivery]
+LimitsList = list[dict[str, int]]
 
 #: A century.
 MAX_GRACE_S = 3_155_760_000
@@ -208,6 +210,17 @@ class Actions(Noun[M]):
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill-preview", Role.VIEWER, reads=True)
+    def backfill_preview(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> BackfillPreview:
+        """Count the slots in [start, end) that a backfill would run now. Nothing is stored.
+
+        Raises:
+            InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
+        """
+        begin, until = to_us(_instant(start)), to_us(_instant(end))
+        with self.context.database.read() as connection:
+            return backfills.preview(self.context, connection, tenant_id, schedule, begin, until, self._now_us)
+
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/replay", Role.EDITOR, status=201, everywhere=True)
     def replay(
         self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
@@ -246,6 +259,17 @@ class Actions(Noun[M]):
             change.before(actions.get(change.connection, found.id, found.tenant_id))
             return change.made(actions.retry(self.context, change.connection, found.tenant_id, found.id, self._now_us))
 
+    @operation("GET", "/tenants/{tenant_id}/activity", Role.VIEWER, everywhere=True)
+    def activity(self, tenant_id: str | None = None) -> Activity:
+        """Return how many actions run and are due now, and what ended in each minute of the last hour, with its lateness.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        with self.context.database.read() as connection:
+            generation = 0 if tenant_id is None else tenants.get(connection, tenant_id).generation
+            return activity.read(self.context, connection, tenant_id, generation, self._now_us)
+
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
         """List the actions that run now, longest first, beside the usual duration of the same schedule and step."""
@@ -254,7 +278,9 @@ class Actions(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/overdue", Role.VIEWER, everywhere=True)
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
-        """List the actions that should have started more than ``grace_s`` ago, longest first, each with the reason.
+        """List the actions and slots that should have started more than ``grace_s`` ago, each with the reason.
+
+        Longest first; those that wait because their schedule is paused or their tenant suspended come last.
 
         Raises:
             InputError: grace_invalid.
@@ -274,6 +300,16 @@ class Actions(Noun[M]):
         """Compare the duration of each attempt of an action with earlier runs of the same schedule and step."""
         with self.context.database.read() as connection:
             return monitoring.compare_attempts(connection, _found(connection, tenant_id, action_id), self._now_us)
+
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/limits", Role.VIEWER, everywhere=True, items="steps")
+    def limits(self, tenant_id: str | None, action_id: str) -> LimitsList:
+        """Return the process limits of each step of an action: its tenant's, lowered by those of its schedule's revision.
+
+        Raises:
+            NotFound: action_unknown.
+        """
+        with self.context.database.read() as connection:
+            return actions.limits(self.context, connection, _found(connection, tenant_id, action_id))
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:

@@ -18,6 +18,8 @@ from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgumen
 from lodger.engine.service.nouns.preview import Previews
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
+from lodger.engine.store.actions import durations
+from lodger.engine.store.actions.durations import ScheduleDurations
 from lodger.engine.store.records import (
     Counters,
     Json,
@@ -27,17 +29,24 @@ from lodger.engine.store.records import (
     ScheduleDiff,
     ScheduleRevision,
 )
-from lodger.engine.store.schedules import revisions, schedule_rows, schedules
+from lodger.engine.store.schedules import revisions, run_history, schedule_rows, schedules
 from lodger.engine.store.schedules.revisions import ScheduleFields
+from lodger.engine.store.schedules.run_history import Calendar, RecentRuns
 from lodger.engine.store.scripts import differences
 from lodger.engine.store.tenants import tenants
 
 # Inside the class ``list`` is a verb.
 SchedulePage = Page[Schedule]
 RevisionPage = Page[ScheduleRevision]
+RecentList = list[RecentRuns]
+DurationList = list[ScheduleDurations]
 
+#: Maximum number of days of a calendar: two years.
+MAX_DAYS = 731
 #: States of an existing schedule.
 STATES = ("armed", "paused", "suspended", "ended")
+#: Maximum number of schedules whose durations one call compares.
+MAX_COMPARED = 500
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
 
@@ -355,6 +364,23 @@ class Schedules(Previews[M]):
             found = schedules.list_page(connection, tenant_id, after=after, limit=limit, state=state)
             return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
 
+    @operation("GET", "/tenants/{tenant_id}/durations", Role.VIEWER, everywhere=True)
+    def durations(self, tenant_id: str | None = None, *, limit: int = 100) -> DurationList:
+        """Compare the latest successful runs of each schedule with its earlier ones, the most changed first.
+
+        A tenant's schedules by name, or those of all tenants that ended runs last; a schedule with several steps once a step.
+
+        Args:
+            limit: how many schedules are compared, at most 500.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        with self.context.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            return durations.read(self.context, connection, tenant_id, max(1, min(limit, MAX_COMPARED)))
+
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
         """Count a schedule's actions by state, as far as its history is kept."""
@@ -368,3 +394,36 @@ class Schedules(Previews[M]):
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return schedule_rows.last_run(connection, tenant_id, found.id)
+
+    @operation("POST", "/tenants/{tenant_id}/recent-runs", Role.VIEWER, reads=True, everywhere=True, items="schedules")
+    def recent(self, tenant_id: str | None = None, *, schedule_ids: Iterable[str], runs: int = 20) -> RecentList:
+        """Return the latest runs of many schedules, newest first, in a fixed number of statements.
+
+        Args:
+            schedule_ids: ids of up to 100 schedules.
+            runs: maximum number of runs of each, 1 to 50.
+        """
+        maximum = max(1, min(runs, run_history.MAX_RUNS))
+        with self.context.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            return run_history.recent(connection, tenant_id, tuple(schedule_ids), maximum)
+
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/calendar", Role.VIEWER)
+    def calendar(self, tenant_id: str, schedule: str, *, back: int = 84, ahead: int = 35) -> Calendar:
+        """Count a schedule's actions of each past UTC day by state, and the slots of each coming day.
+
+        Args:
+            back, ahead: number of days before and after now, today included in both; up to 731. Only an armed schedule
+                has coming slots.
+        """
+        back, ahead = max(1, min(back, MAX_DAYS)), max(1, min(ahead, MAX_DAYS))
+        now = from_us(self._now_us)
+        with self.context.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            past = run_history.past_days(connection, found.id, now, back)
+            cache = self.context.revision_cache
+            recurrence = cache.revision(connection, found.tenant_id, found.id, found.revision).recurrence
+        if found.state != "armed":
+            return Calendar(found.id, past, (), complete=True)
+        return Calendar(found.id, past, *run_history.coming_days(recurrence, now.date(), ahead))

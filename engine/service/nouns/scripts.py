@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from lodger.engine.core.access.roles import Role
-from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
+from lodger.engine.data.reading import collections
 from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
-from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
@@ -25,6 +28,24 @@ from lodger.engine.store.tenants.grants import encode
 ScriptList = list[Script]
 ScriptPage = Page[Script]
 VersionPage = Page[ScriptVersion]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableSet:
+    """An exposed table, or a collection, of which any document may have any fields.
+
+    Attributes:
+        kind: table or collection.
+        columns: kind of value by column name.
+    """
+
+    name: str
+    kind: str
+    key: str
+    columns: dict[str, str]
+
+
+SetList = list[ReadableSet]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +218,7 @@ class Scripts(Noun[M]):
         version: int | None = None,
         source: ScriptInput | None = None,
         fetches: bool = False,
+        now: datetime | None = None,
     ) -> DryRun:
         """Run a script once in the sandbox against the present data; show its outcome and the effects it would have had.
 
@@ -207,13 +229,42 @@ class Scripts(Noun[M]):
             version: the latest by default.
             source: run this source instead of the stored one, such as an unsaved edit.
             fetches: send all requests.
+            now: what the script sees as now and as its slot; by default the present time, and no slot.
 
         Raises:
             NotFound: a missing tenant, script or version.
-            InputError: not_rehearsable, and errors of the source.
+            InputError: not_rehearsable, instant_out_of_range, and errors of the source.
             Unavailable: this host cannot set up the sandbox.
         """
-        return self.dry_runs.dry_run(tenant_id, name, params, version, source, fetches=fetches)
+        pretended = aware(now)
+        pretended_us = None if pretended is None else to_us(pretended)
+        if pretended_us is not None and pretended_us < 0:
+            raise InputError(
+                "instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another"
+            )
+        return self.dry_runs.dry_run(
+            tenant_id, name, params, version, source, fetches=fetches, pretended_us=pretended_us
+        )
+
+    @operation("GET", "/tenants/{tenant_id}/sets", Role.VIEWER)
+    def sets(self, tenant_id: str) -> SetList:
+        """List the exposed tables and the collections that scripts of a tenant may read as ``db.NAME``, by name."""
+        with self.context.database.read() as connection:
+            tenant = tenants.get(connection, tenant_id)
+            documents = collections.list_all(connection, tenant_id)
+        granted = self.context.content_cache.grants(encode(tenant.grants), None)
+        tables = self.dry_runs.described()
+        found = [
+            ReadableSet(each, "table", about["key"], dict(about["columns"]))
+            for each, about in tables.items()
+            if granted.of_rows(each, exposed=True, write=False)
+        ]
+        found += [
+            ReadableSet(each.name, "collection", "id", {})
+            for each in documents
+            if each.name not in tables and granted.of_rows(each.name, exposed=False, write=False)
+        ]
+        return sorted(found, key=lambda each: each.name)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +25,7 @@ from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
@@ -303,6 +304,11 @@ def list_matching(
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
 
 
+def matching(connection: Connection, *conditions: Any, order: Any, maximum: int) -> list[Action]:  # noqa: ANN401 - conditions on actions
+    """Return the actions that satisfy some conditions, in an order."""
+    return _read(connection, _select().where(*conditions).order_by(order).limit(maximum))
+
+
 def created_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
     """Return a tenant's actions with ids greater than ``after``, by id."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(maximum))
@@ -367,7 +373,10 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     t = tables.attempts.c
     rows = connection.execute(
-        select(tables.attempts).where(t.tenant_id == action.tenant_id, t.action_id == action_id).order_by(t.step, t.n)
+        select(tables.attempts, nodes.c.name.label("node"))
+        .outerjoin_from(tables.attempts, nodes, nodes.c.id == t.node_id)
+        .where(t.tenant_id == action.tenant_id, t.action_id == action_id)
+        .order_by(t.step, t.n)
     ).all()
     lines = _lines(connection, action.tenant_id, action_id)
     found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
@@ -383,9 +392,23 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
                 None,
                 None,
                 Usage(),
+                node=connection.scalar(select(nodes.c.name).where(nodes.c.id == action.node_id)),
             )
         )
     return found
+
+
+def limits(context: StoreContext, connection: Connection, action: Action) -> list[dict[str, int]]:
+    """Return the process limits of each step of an action, by name."""
+    found = select(tables.tenants.c.limits, _a.revision).join_from(
+        tables.actions, tables.tenants, tables.tenants.c.id == _a.tenant_id
+    )
+    row = connection.execute(found.where(_a.tenant_id == action.tenant_id, _a.id == action.id)).one()
+    wishes: list[str | None] = [None]
+    if action.schedule_id is not None:
+        revision = context.revision_cache.revision(connection, action.tenant_id, action.schedule_id, row.revision)
+        wishes = [revision.limits_of(step) for step in range(max(1, len(revision.steps)))]
+    return [asdict(context.content_cache.limits(row.limits, wish)) for wish in wishes]
 
 
 def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
@@ -409,5 +432,5 @@ def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:
     usage = Usage(row.cpu_us / 1000, row.wall_us / 1000, row.memory_peak_bytes, row.host_calls)
     return Attempt(
         row.action_id, row.step, row.n, row.node_id, from_us(row.started_us), from_us(row.finished_us), Outcome(row.outcome),
-        _error(row.error), usage, tuple(json.loads(row.effects)) if row.effects else (), lines,
+        _error(row.error), usage, tuple(json.loads(row.effects)) if row.effects else (), lines, row.node,
     )  # fmt: skip

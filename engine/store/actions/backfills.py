@@ -39,6 +39,45 @@ class Backfill:
     left_alone: int
 
 
+@dataclass(frozen=True, slots=True)
+class BackfillPreview:
+    """What a backfill of a range would do. ``left_alone``: as of :class:`Backfill`.
+
+    Attributes:
+        slots: number of slots that would run; ``first`` and ``last`` are None if there is none.
+    """
+
+    schedule_id: str
+    slots: int
+    first: datetime | None
+    last: datetime | None
+    left_alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    schedule_id: str
+    clock: AnyRow
+    revision: Revision
+    run: list[datetime]
+    left_alone: int
+
+
+def preview(
+    context: StoreContext,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    start_us: int,
+    end_us: int,
+    now_us: int,
+) -> BackfillPreview:
+    """Return what :func:`backfill` would do now, with its errors."""
+    plan = _plan(context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=False)
+    first, last = (plan.run[0], plan.run[-1]) if plan.run else (None, None)
+    return BackfillPreview(plan.schedule_id, len(plan.run), first, last, plan.left_alone)
+
+
 def backfill(
     context: StoreContext,
     connection: Connection,
@@ -57,6 +96,37 @@ def backfill(
         InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
     """
     tenants.require_active(connection, tenant_id)
+    plan = _plan(context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=True)
+    clock, revision = plan.clock, plan.revision
+    script_id, version, steps = newest_versions(connection, tenant_id, clock.script_id, revision.steps)
+    serially = revision.policies.overlap is not Overlap.ALLOW
+    held = serially and schedule_concurrency.has_unfinished(connection, plan.schedule_id)
+    rows = []
+    for number, slot in enumerate(plan.run):
+        rows.append({
+            "tenant_id": tenant_id, "id": context.ids.new(), "schedule_id": plan.schedule_id, "revision": clock.revision,
+            "origin": "backfill", "slot": to_us(slot), "due_at": now_us, "state": "ready", "priority": int(Priority.LOW),
+            "held": int(held or (serially and number > 0)), "script_id": script_id, "script_version": version, "steps": steps,
+            "requires": revision.requires,
+        })  # fmt: skip
+    if rows:
+        connection.execute(insert(tables.actions), rows)
+        ready_queue.add_queues(connection, [(tenant_id, revision.requires)])
+        ready_queue.refresh(connection, [tenant_id])
+    return Backfill(plan.schedule_id, tuple(str(row["id"]) for row in rows), plan.left_alone)
+
+
+def _plan(
+    context: StoreContext,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    between: tuple[int, int],
+    now_us: int,
+    *,
+    lock: bool,
+) -> _Plan:
+    start_us, end_us = between
     found = schedules.get(connection, tenant_id, schedule)
     if not start_us < end_us <= now_us:
         raise InputError(
@@ -65,7 +135,10 @@ def backfill(
             why="slots to come are accounted when they are due",
             fix="give start < end, and end no later than now",
         )
-    (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
+    if lock:
+        (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
+    else:
+        clock = tick.clock_of(connection, tenant_id, found.id)
     forgotten = connection.scalar(
         select(tables.schedules.c.forgotten_us).where(
             tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
@@ -89,22 +162,7 @@ def backfill(
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
     states, backfilled = _slot_states(connection, found.id, start_us, end_us)
     run, left = slots_to_backfill(slots, states, backfilled)
-    script_id, version, steps = newest_versions(connection, tenant_id, clock.script_id, revision.steps)
-    serially = revision.policies.overlap is not Overlap.ALLOW
-    held = serially and schedule_concurrency.has_unfinished(connection, found.id)
-    rows = []
-    for number, slot in enumerate(run):
-        rows.append({
-            "tenant_id": tenant_id, "id": context.ids.new(), "schedule_id": found.id, "revision": clock.revision,
-            "origin": "backfill", "slot": to_us(slot), "due_at": now_us, "state": "ready", "priority": int(Priority.LOW),
-            "held": int(held or (serially and number > 0)), "script_id": script_id, "script_version": version, "steps": steps,
-            "requires": revision.requires,
-        })  # fmt: skip
-    if rows:
-        connection.execute(insert(tables.actions), rows)
-        ready_queue.add_queues(connection, [(tenant_id, revision.requires)])
-        ready_queue.refresh(connection, [tenant_id])
-    return Backfill(found.id, tuple(str(row["id"]) for row in rows), left + coming)
+    return _Plan(found.id, clock, revision, run, left + coming)
 
 
 def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, literal_column, select
+from sqlalchemy import Connection, bindparam, literal, literal_column, select
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, to_us
@@ -16,8 +16,11 @@ from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import (
+    STARTABLE,
+    STOPPED,
     actions,
     attempts,
+    is_one_of,
     schedule_clock,
     schedules,
     script_may_start,
@@ -25,12 +28,17 @@ from lodger.engine.store.schema.scheduling import (
     tenants,
     turns,
 )
+from lodger.engine.store.stores import driver_of
+from lodger.engine.store.usage import day_budgets
 
 #: Later than the end of any run.
 FOREVER_US = 2**62
 #: (schedule, step)
 Track = tuple[str, int]
 _a = actions.c
+_is_held = _a.held == literal_column("1")
+_is_startable = (_a.held == literal_column("0")) & is_one_of(_a.state, STARTABLE)
+_is_running = _a.state == literal_column("'running'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +75,12 @@ class Overdue:
         action_id: None for a slot without an action, because no node has ticked its schedule.
         waits_ms: since it was due.
         why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``node_paused`` (all
-            nodes that do are paused), ``concurrent_runs`` (of its tenant), ``tenant_suspended``, ``script_suspended``,
-            ``node_memory``, ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
+            nodes that do are paused), ``concurrent_runs`` (of its tenant), ``budget`` (its tenant's day is used up, or
+            running attempts may use the rest), ``tenant_suspended``, ``script_suspended``, ``paused`` (the schedule),
+            ``lease_lost`` (it started, but its node's lease has ended and no node has taken it over), ``node_memory``,
+            ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
+        detail: the labels that no node carries, the paused nodes, the exhausted budget, the suspended script, the note of
+            a pause, or the node that lost its lease.
     """
 
     action_id: str | None
@@ -78,6 +90,7 @@ class Overdue:
     due_at: datetime
     waits_ms: float
     why: str
+    detail: str | None = None
 
 
 _named = (
@@ -94,7 +107,7 @@ _named = (
 
 def running(connection: Connection, now_us: int, tenant_id: str | None, limit: int) -> list[RunningNow]:
     """Return the running attempts, longest first."""
-    statement = _named.where(_a.state == literal_column("'running'")).order_by(_a.started_us, _a.id).limit(limit)
+    statement = _named.where(_is_running).order_by(_a.started_us, _a.id).limit(limit)
     if tenant_id is not None:
         statement = statement.where(_a.tenant_id == tenant_id)
     rows = connection.execute(statement).all()
@@ -150,7 +163,7 @@ def compare_attempts(connection: Connection, action: Action, now_us: int) -> lis
 
 
 _earlier = (
-    select(attempts.c.finished_us, attempts.c.wall_us)
+    select(_a.id, _a.slot, attempts.c.finished_us, attempts.c.wall_us)
     .join_from(
         actions,
         attempts,
@@ -169,12 +182,16 @@ _earlier = (
 )
 
 
-def timings(connection: Connection, track: Track, before_us: int = FOREVER_US) -> list[Timing]:
-    """Return the latest successful runs of a step of a schedule that ended up to an instant, newest first."""
+def successes(connection: Connection, track: Track, before_us: int = FOREVER_US) -> list[AnyRow]:
+    """Return the latest successful runs (id, slot, finished_us, wall_us) of a step of a schedule up to an instant, newest first."""
     schedule, step = track
     rows = connection.execute(_earlier, {"schedule": schedule, "step": step, "before": before_us})
-    found = (Timing(row.finished_us, row.wall_us / 1000) for row in rows)
-    return sorted(found, key=lambda each: -each.finished_us)
+    return sorted(rows, key=lambda row: -row.finished_us)
+
+
+def timings(connection: Connection, track: Track, before_us: int = FOREVER_US) -> list[Timing]:
+    """Return the durations of the latest successful runs of a step of a schedule that ended up to an instant, newest first."""
+    return [Timing(row.finished_us, row.wall_us / 1000) for row in successes(connection, track, before_us)]
 
 
 def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FOREVER_US) -> dict[Track, Pace]:
@@ -187,45 +204,66 @@ def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FORE
 def overdue(
     context: StoreContext, connection: Connection, now_us: int, tenant_id: str | None, grace_us: int, limit: int
 ) -> list[Overdue]:
-    """Return actions and slots that are overdue by more than ``grace_us``, longest first."""
+    """Return actions and slots that are overdue by more than ``grace_us``, longest first; those of stopped schedules last."""
     before = now_us - grace_us
-    waiting = _named.where(_a.state.in_(("ready", "waiting_retry")), _a.due_at < before)
-    clocks = (
-        select(schedule_clock.c.tenant_id, schedule_clock.c.schedule_id, schedule_clock.c.next_at, schedules.c.name)
-        .join_from(
-            schedule_clock,
-            schedules,
-            (schedules.c.tenant_id == schedule_clock.c.tenant_id) & (schedules.c.id == schedule_clock.c.schedule_id),
-        )
-        .where(schedule_clock.c.next_at < before)
-    )
+    # Each from the partial index made for it: the planner would read every action, or the tenant's.
+    mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
+    waiting: list[AnyRow] = []
+    for which in (_is_startable, _is_held):
+        late = _named.where(which, _a.due_at < before, *mine).order_by(_a.due_at, _a.id).limit(limit)
+        waiting += connection.execute(late).all()
+    why = _WaitReasons(context, connection, now_us, waiting)
+    found = [_overdue(row, now_us, *why(row)) for row in waiting]
+    lease_us = context.lease_us(connection, now_us)
+    silent = (_is_running, nodes.c.lease_until_us < lease_us - grace_us, *mine)
+    taken = connection.execute(_named.where(*silent).order_by(_a.started_us).limit(limit))
+    found += [_overdue(row, now_us, "lease_lost", row.node) for row in taken]
+    clocks = _clocks.where(_k.next_at < before)
     if tenant_id is not None:
-        waiting = waiting.where(_a.tenant_id == tenant_id)
-        clocks = clocks.where(schedule_clock.c.tenant_id == tenant_id)
-    rows = connection.execute(waiting.order_by(_a.due_at, _a.id).limit(limit)).all()
-    why = _WaitReasons(context, connection, now_us, rows)
-    found = [
-        Overdue(
-            row.id,
-            row.tenant_id,
-            row.schedule_id,
-            row.schedule,
-            from_us(row.due_at),
-            (now_us - row.due_at) / 1000,
-            why(row),
-        )
-        for row in rows
-    ]
-    for row in connection.execute(clocks.order_by(schedule_clock.c.next_at).limit(limit)):
-        waits_ms = (now_us - row.next_at) / 1000
-        found.append(
-            Overdue(None, row.tenant_id, row.schedule_id, row.name, from_us(row.next_at), waits_ms, "unticked")
-        )
-    return sorted(found, key=lambda each: -each.waits_ms)[:limit]
+        clocks = clocks.where(_k.tenant_id == tenant_id)
+    owed = connection.execute(clocks.order_by(_k.next_at).limit(limit))
+    found += [_overdue(row, now_us, "unticked", None) for row in owed]
+    found = sorted(found, key=lambda each: -each.waits_ms)[:limit]
+    return found + _stopped(context, connection, now_us, before, tenant_id, limit - len(found))
+
+
+_k = schedule_clock.c
+_clocks = select(
+    literal(None).label("id"), _k.tenant_id, _k.schedule_id, schedules.c.name.label("schedule"), _k.next_at.label("due_at")
+).join_from(
+    schedule_clock, schedules, (schedules.c.tenant_id == _k.tenant_id) & (schedules.c.id == _k.schedule_id)
+)  # fmt: skip
+_stopped_clocks = _clocks.add_columns(_k.state, _k.revision, _k.accounted_us, schedules.c.note).where(
+    is_one_of(_k.state, STOPPED)
+)
+
+
+def _overdue(row: AnyRow, now_us: int, why: str, detail: str | None, due_us: int | None = None) -> Overdue:
+    due = row.due_at if due_us is None else due_us
+    return Overdue(
+        row.id, row.tenant_id, row.schedule_id, row.schedule, from_us(due), (now_us - due) / 1000, why, detail
+    )
+
+
+def _stopped(
+    context: StoreContext, connection: Connection, now_us: int, before_us: int, tenant_id: str | None, limit: int
+) -> list[Overdue]:
+    """Return the first slot that each stopped schedule has missed, longest first."""
+    statement = _stopped_clocks if tenant_id is None else _stopped_clocks.where(_k.tenant_id == tenant_id)
+    found = []
+    for row in connection.execute(
+        statement.where(_k.accounted_us < before_us).order_by(_k.accounted_us).limit(limit)
+    ).all():
+        revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+        slot = None if revision.fault is not None else revision.recurrence.next_after(from_us(row.accounted_us))
+        if isinstance(slot, datetime) and to_us(slot) < before_us:
+            why = "paused" if row.state == "paused" else "tenant_suspended"
+            found.append(_overdue(row, now_us, why, row.note, to_us(slot)))
+    return sorted(found, key=lambda each: -each.waits_ms)
 
 
 class _WaitReasons:
-    """Finds the reason why an action waits."""
+    """Finds the reason why an action waits, with its detail."""
 
     def __init__(self, context: StoreContext, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
         ids = sorted({row.tenant_id for row in rows})
@@ -238,21 +276,24 @@ class _WaitReasons:
         }
         lines = select(turns.c.tenant_id, turns.c.requires, turns.c.startable_at).where(turns.c.tenant_id.in_(ids))
         self._startable = {(row.tenant_id, row.requires): row.startable_at for row in connection.execute(lines)}
+        self._budgets = day_budgets.spent_or_reserved(context, connection, ids, now_us)
 
-    def __call__(self, row: AnyRow) -> str:
+    def __call__(self, row: AnyRow) -> tuple[str, str | None]:
         tenant = self._tenants.get(row.tenant_id)
         if row.held:
-            return "predecessor"
+            return "predecessor", None
         if tenant is None or tenant.state != "active":
-            return "tenant_suspended"
+            return "tenant_suspended", None
         if not row.may_start:
-            return "script_suspended"
+            return "script_suspended", row.script
         needs = f"{row.requires} {tenant.labels}".strip()
         able = [node for node in self._nodes if carries(node.labels, needs)]
         if all(node.paused for node in able):
-            return "node_paused" if able else "no_node"
+            return ("node_paused", " ".join(node.name for node in able)) if able else ("no_node", needs or None)
+        if row.tenant_id in self._budgets:
+            return "budget", self._budgets[row.tenant_id]
         if row.reason in {"node_memory", "node_long"}:
-            return str(row.reason)
+            return str(row.reason), None
         if self._startable.get((row.tenant_id, row.requires)) is None:
-            return "concurrent_runs"
-        return "slots"
+            return "concurrent_runs", None
+        return "slots", None

@@ -5,12 +5,10 @@ from sqlalchemy import Connection, bindparam, func, select
 from lodger.engine.core.metrics import Metric, Sample, metric
 from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.queue.ready_queue import GRACE_US
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock, tenants, turns
 from lodger.engine.store.schema.script_data import outbox, sealed
-
-#: An action is overdue if it has been due for longer than this, microseconds.
-GRACE_US = 10_000_000
 
 # Each query reads a partial index: history does not slow it down.
 _counted = {

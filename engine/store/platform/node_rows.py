@@ -32,6 +32,7 @@ class NodeRow:
         running: attempts that run there according to the ledger, of ``slots`` at once.
         saturation: part of the last minute, 0 to 1, in which it had no free slot or too little CPU time; None if not
             known yet.
+        walls: whether each wall of its workers is active; None if not known, or if it runs no scripts.
     """
 
     id: str
@@ -46,9 +47,11 @@ class NodeRow:
     running: int
     epoch: int
     saturation: float | None = None
+    walls: dict[str, bool] | None = None
 
 
 _saturation = re.compile(r"^lodger_node_saturation (\S+)$", re.MULTILINE)
+_wall = re.compile(r'^lodger_wall_active\{wall="(\w+)"\} (\S+)$', re.MULTILINE)
 
 
 def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone: bool) -> list[NodeRow]:
@@ -64,15 +67,16 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
         statement = statement.where(nodes.c.state == "alive")
     rows = connection.execute(statement.order_by(nodes.c.state, nodes.c.name, nodes.c.started_us.desc()))
     fresh = select(node_figures.c.node, node_figures.c.figures).where(node_figures.c.written_us >= now_us - STALE_US)
-    saturation = {
-        row.node: float(found[1]) for row in connection.execute(fresh) if (found := _saturation.search(row.figures))
-    }
+    figures = {row.node: row.figures for row in connection.execute(fresh)}
+    saturation = {node: float(found[1]) for node, text in figures.items() if (found := _saturation.search(text))}
+    walls = {node: {wall: float(value) > 0 for wall, value in _wall.findall(text)} for node, text in figures.items()}
     return [
         NodeRow(
             row.id, row.name, _state(row, now_us),
             tuple(row.labels.split()), row.version, from_us(row.started_us), from_us(row.seen_us),
             max(0.0, (now_us - row.seen_us) / 1_000_000), row.slots, row.running, row.epoch,
             saturation.get(row.name) if row.state == "alive" else None,
+            (walls.get(row.name) or None) if row.state == "alive" else None,
         )
         for row in rows
     ]  # fmt: skip

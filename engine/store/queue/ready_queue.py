@@ -45,6 +45,8 @@ from lodger.engine.store.stores import PerDriver, driver_of
 MAX_SETS = 1000
 #: Later than anything is due.
 FOREVER_US = 2**62
+#: An action is overdue if it has been due for longer than this, microseconds.
+GRACE_US = 10_000_000
 
 _running = (
     select(func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)

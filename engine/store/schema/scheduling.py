@@ -5,10 +5,13 @@ no foreign key crosses tenants; JSON is text. Every table is named ``lodger_…`
 tables may live in the same file.
 """
 
+from collections.abc import Iterable
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    ColumnElement,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -36,6 +39,10 @@ Labels = String(1000)
 OPEN = ("ready", "running", "sealed", "waiting_retry")
 #: States from which an action may start.
 STARTABLE = ("ready", "waiting_retry")
+#: States of an action that did not succeed.
+FAILED = ("failed", "expired")
+#: States of the clock of a schedule that is stopped until it is armed again.
+STOPPED = ("paused", "suspended")
 
 
 _STARTING = "startable_at IS NOT NULL"
@@ -184,6 +191,8 @@ schedule_revisions = Table(
     Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
 )
 
+is_stopped = text(f"state IN ({_listed(STOPPED)})")
+
 #: Hot and narrow. The CHECK makes an armed schedule without a next slot impossible.
 schedule_clock = Table(
     "lodger_schedule_clock",
@@ -217,6 +226,7 @@ schedule_clock = Table(
         "wake_at",
         **partial("wake_at IS NOT NULL"),
     ),
+    Index("ix_lodger_schedule_clock_stopped", "accounted_us", **partial(is_stopped)),
 )
 
 #: Conditions of the partial indexes, as literals: with bound values SQLite does not match a partial index.
@@ -225,6 +235,8 @@ is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
 is_running = text("state = 'running'")
 is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0")
 is_open = text(f"state IN ({_listed(OPEN)})")
+is_held = text("held = 1")
+is_failed = text(f"state IN ({_listed(FAILED)})")
 
 actions = Table(
     "lodger_actions",
@@ -324,7 +336,18 @@ actions = Table(
         "slot",
         **partial("schedule_id IS NOT NULL"),
     ),
+    # Lists over all tenants; the overview of the last hour.
+    Index("ix_lodger_actions_id", "id"),
+    Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
+    Index("ix_lodger_actions_failed", "finished_us", **partial(is_failed)),
+    Index("ix_lodger_actions_held", "due_at", **partial(is_held)),
 )
+
+
+def is_one_of(column: ColumnElement[str], words: Iterable[str]) -> ColumnElement[bool]:
+    """Return the condition of a partial index for statements that join several tables, in which its text is ambiguous."""
+    return column.in_([literal_column(f"'{word}'") for word in words])
+
 
 _suspended = (
     select(literal_column("1"))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.store.stores.features import (
+        Check,
         CommitWatcher,
         ExclusionRule,
         JsonPath,
@@ -141,6 +142,10 @@ class Driver(ABC):
     def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
         """Return the waiting sessions of the database, each with its wait in seconds and the process ids that block it."""
         return []
+
+    @abstractmethod
+    def check_settings(self, connection: Connection) -> list[Check]:
+        """Check the settings of the database on which the safety of a commit depends."""
 
     # Backup
 

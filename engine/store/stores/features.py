@@ -55,6 +55,23 @@ class Session:
     query: str
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One checked property of a database or a host.
+
+    Attributes:
+        state: ok, warn or fail.
+        value: what was found.
+        why: what follows from it; ``fix``: what to do. Empty for ok.
+    """
+
+    name: str
+    state: str
+    value: str
+    why: str = ""
+    fix: str = ""
+
+
 class CommitWatcher(Protocol):
     """Detects commits to a file without a transaction. Not thread-safe."""
 

@@ -1,15 +1,16 @@
 """Exhausted budgets of a day: the tenants affected, and the end of their waiting actions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, select, update
 
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.queue.candidates import running
 from lodger.engine.store.schema.scheduling import actions, is_startable, usage_days
 from lodger.engine.store.stores import PerDriver
-from lodger.engine.store.usage.usage import DAY_US
+from lodger.engine.store.usage.usage import DAY_US, usages_of_day
 
 #: Maximum number of waiting actions that one claim ends for a tenant.
 MAX_ROWS = 1000
@@ -36,6 +37,20 @@ def exhausted_tenants(
     found = {}
     for tenant, runs, cpu_us in rows:
         reason = exhausted(allowed[tenant], Used(runs, cpu_us))
+        if reason is not None:
+            found[tenant] = reason
+    return found
+
+
+def spent_or_reserved(
+    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int
+) -> dict[str, str]:
+    """Return the exhausted budget of each of these tenants that may start nothing now; running attempts may use up the rest."""
+    wanted = sorted(set(tenant_ids))
+    busy, found = running(connection, wanted), {}
+    for tenant, day in usages_of_day(context, connection, wanted, now_us // DAY_US).items():
+        used = Used(day.used["runs"] + busy.get(tenant, 0), day.used["cpu_us"])
+        reason = exhausted(day.allowed, used)
         if reason is not None:
             found[tenant] = reason
     return found

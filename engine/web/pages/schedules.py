@@ -2,18 +2,38 @@
 
 from typing import Any
 
-from lodger.engine.web import rendering
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.web import heat_map, rendering
 from lodger.engine.web.page import PAGE, Reader, Values
 
-#: Runs in a sparkline.
-RUNS = 30
+#: Runs in the list of a schedule, and in a sparkline.
+RUNS, SPARK_RUNS = 30, 20
+#: Slots that are listed.
+SLOTS = 8
 
 
 async def schedules(reader: Reader) -> tuple[str, Values]:
     """Return the list of schedules."""
     asked = reader.chosen("state", "cursor")
     found = await reader.ask("schedules.list", **reader.tenant, limit=PAGE, **asked)
-    return "schedules.html", {"schedules": found}
+    recent = await reader.ask(
+        "schedules.recent", **reader.tenant, schedule_ids=[each.id for each in found], runs=SPARK_RUNS
+    )
+    return "schedules.html", {
+        "schedules": found,
+        "recent": {each.schedule_id: each.runs for each in recent},
+        "now": reader.now,
+    }
+
+
+async def new(reader: Reader) -> tuple[str, Values]:
+    """Return the page on which a schedule is created."""
+    return "new_schedule.html", {
+        "scripts": await reader.ask("scripts.list", **reader.tenant, limit=1000),
+        "offered": await reader.ask("scripts.offered"),
+        "chosen": reader.request.query_params.get("script", ""),
+    }
 
 
 async def schedule(reader: Reader) -> tuple[str, Values]:
@@ -21,23 +41,29 @@ async def schedule(reader: Reader) -> tuple[str, Values]:
     tenant, name = reader.tenant, reader.request.path_params["schedule"]
     schedule = await reader.ask("schedules.get", **tenant, schedule=name)
     runs = await reader.ask("actions.list", **tenant, schedule=schedule.id, limit=RUNS)
+    calendar = await reader.ask("schedules.calendar", **tenant, schedule=schedule.id)
     durations = [each for each in map(rendering.took, reversed(runs)) if each is not None]
-    slots: Any = None
-    if schedule.state == "armed" and schedule.rules.rules:
-        rules = schedule.rules
-        with_rules = {"rules": list(rules.rules), "exclusions": list(rules.exclusions), "tz": schedule.tz}
-        slots = await _preview(reader, with_rules)
+    slots = await _preview(reader, schedule) if schedule.state == "armed" and schedule.next_at else None
     return "schedule.html", {
         "schedule": schedule,
         "runs": runs,
         "durations": durations,
         "preview": slots,
+        "past": heat_map.past(calendar.past),
+        "coming": heat_map.coming(calendar.coming),
+        "complete": calendar.complete,
+        "rules": to_jsonable(schedule.rules),
         "revisions": await reader.ask("schedules.revisions", **tenant, schedule=schedule.id, limit=10),
+        "now": reader.now,
     }
 
 
-async def _preview(reader: Reader, rules: Values) -> Any:  # noqa: ANN401 - a preview or None
+async def _preview(reader: Reader, schedule: Any) -> Any:  # noqa: ANN401 - a schedule, and a preview or None
+    rules = schedule.rules
     try:
-        return await reader.ask("schedules.preview", **rules, n=10)
-    except Exception:  # noqa: BLE001 - a rule on changes has no preview
+        return await reader.ask(
+            "schedules.preview", rules=rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst,
+            start=rules.start, end=rules.end, n=SLOTS,
+        )  # fmt: skip
+    except InputError:  # rules that were valid once
         return None

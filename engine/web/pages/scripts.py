@@ -1,25 +1,52 @@
 """Pages of scripts."""
 
+from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.web.page import PAGE, Reader, Values
+
+#: Versions that are listed and can be chosen.
+VERSIONS = 30
+#: Source of a new script.
+EXAMPLE = """export default async ({ action, db, kv, now }) => {
+  console.log("runs for the slot", action.slot?.toISO() ?? "none");
+  return { at: now.toISO() };
+};
+"""
 
 
 async def scripts(reader: Reader) -> tuple[str, Values]:
     """Return the list of scripts."""
     asked = reader.chosen("cursor")
     found = await reader.ask("scripts.list", **reader.tenant, limit=PAGE, **asked)
-    return "scripts.html", {"scripts": found}
+    return "scripts.html", {"scripts": found, "now": reader.now}
+
+
+async def new(reader: Reader) -> tuple[str, Values]:
+    """Return the page on which a script is created."""
+    sets = await reader.ask("scripts.sets", **reader.tenant)
+    return "new_script.html", {"modules": {"main.js": EXAMPLE}, "sets": to_jsonable(sets)}
 
 
 async def script(reader: Reader) -> tuple[str, Values]:
-    """Return one version of a script."""
+    """Return one version of a script, and the difference of two versions."""
     tenant, name = reader.tenant, reader.request.path_params["script"]
-    asked = reader.request.query_params.get("version", "")
-    version = await reader.ask("scripts.get", **tenant, name=name, version=int(asked) if asked.isdigit() else None)
+    version = await reader.ask("scripts.get", **tenant, name=name, version=_number(reader, "version"))
+    versions = await reader.ask("scripts.versions", **tenant, name=name, limit=VERSIONS)
+    newer = _number(reader, "newer") or version.version
+    older = _number(reader, "older") or newer - 1
     diff = None
-    if version.version > 1 and not version.wasm_bytes:
-        diff = await reader.ask("scripts.diff", **tenant, name=name, older=version.version - 1, newer=version.version)
+    if older > 0 and not version.wasm_bytes:
+        diff = await reader.ask("scripts.diff", **tenant, name=name, older=older, newer=newer)
     return "script.html", {
         "version": version,
-        "versions": await reader.ask("scripts.versions", **tenant, name=name, limit=20),
+        "versions": versions,
+        "latest": versions[0].version if versions else version.version,
         "diff": diff,
+        "sets": to_jsonable(await reader.ask("scripts.sets", **tenant)),
+        "now": reader.now,
     }
+
+
+def _number(reader: Reader, name: str) -> int | None:
+    """Return a query parameter that is a number; None without it."""
+    text = reader.request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

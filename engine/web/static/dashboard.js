@@ -1,4 +1,4 @@
-// Behaviour of the dashboard: changes go through the HTTP API, pages refresh themselves, rules and sources are checked as you type.
+// Behaviour of every page: changes go through the HTTP API, and pages refresh themselves.
 "use strict";
 
 const root = document.documentElement.dataset.root;
@@ -23,9 +23,15 @@ async function call(method, path, body) {
   const value = text ? JSON.parse(text) : null;
   if (!answer.ok) {
     const parts = [value.detail || value.title, value.why, value.fix && `To fix it: ${value.fix}`];
-    throw new Error(parts.filter(Boolean).join(". "));
+    throw Object.assign(new Error(parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ")), { problem: value });
   }
   return value;
+}
+
+// Goes to a page that the server renders anew, so that it shows the change.
+async function go(path) {
+  await fetch(path, { headers: { Accept: "text/html", "Cache-Control": "no-cache" } });
+  location.assign(path);
 }
 
 async function change(element, body) {
@@ -38,11 +44,7 @@ async function change(element, body) {
   tell("");
   try {
     const value = await call(method, path, method === "DELETE" ? undefined : body);
-    if (then) {
-      await fetch(then, { headers: { "Cache-Control": "no-cache" } }); // the page is made anew, with this change
-      location.assign(then);
-      return;
-    }
+    if (then) { await go(then); return; }
     tell("Done.");
     await refresh(true);
     if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
@@ -59,8 +61,6 @@ document.addEventListener("click", async (event) => {
   if ("signOut" in button.dataset) {
     await call("DELETE", "/session");
     location.assign(root + "/sign-in");
-  } else if (button.dataset.dryRun) {
-    await dryRun(button);
   } else if (button.type === "button" && button.dataset.call) {
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
     let body = button.dataset.body && JSON.parse(button.dataset.body);
@@ -86,7 +86,6 @@ document.addEventListener("submit", async (event) => {
   } else if (form.dataset.call) {
     event.preventDefault();
     const body = bodyOf(form);
-    if (form.dataset.version) body.after_version = Number(form.dataset.version);
     await change(form, body);
   }
 });
@@ -114,67 +113,6 @@ function showOnce(text) {
   shown.focus();
 }
 
-// Input fields: a rule shows its sentence and next slots, a source its first problem.
-
-let waiting = 0;
-document.addEventListener("input", (event) => {
-  const field = event.target;
-  const work = field.closest("form")?.querySelector("[data-preview]") && (field.matches("[data-preview],[data-preview-tz]")) ? preview
-    : field.dataset.check ? check : null;
-  if (!work) return;
-  clearTimeout(waiting);
-  waiting = setTimeout(() => work(field), 350);
-});
-
-async function preview(field) {
-  const form = field.closest("form");
-  const output = form.querySelector("[data-preview-of]");
-  const body = { rules: form.querySelector("[data-preview]").value, tz: form.querySelector("[data-preview-tz]").value, n: 5 };
-  if (!body.rules) { output.textContent = ""; return; }
-  try {
-    const found = await call("POST", "/preview", body);
-    const lines = [found.text, ...found.slots.map((slot) => "  " + slot + (found.shifted.includes(slot) ? "  shifted by daylight saving" : ""))];
-    if (output.dataset.whatIf) {
-      const difference = await call("POST", output.dataset.whatIf, { rules: body.rules, tz: body.tz, at_most: 5 });
-      for (const slot of difference.dropped) lines.push("- " + slot);
-      for (const slot of difference.added) lines.push("+ " + slot);
-    }
-    output.className = "";
-    output.textContent = lines.join("\n");
-  } catch (error) {
-    output.className = "warn";
-    output.textContent = error.message;
-  }
-}
-
-async function check(field) {
-  const output = field.form.querySelector("[data-check-of]");
-  try {
-    const found = await call("POST", field.dataset.check, { source: field.value });
-    output.className = found.ok ? "" : "warn";
-    output.textContent = found.ok ? "It compiles." : found.problems.map((each) => `line ${each.line}: ${each.message}`).join("\n");
-  } catch (error) {
-    output.className = "warn";
-    output.textContent = error.message;
-  }
-}
-
-async function dryRun(button) {
-  const form = button.form;
-  const output = form.querySelector("[data-dry-run-of]");
-  output.hidden = false;
-  output.textContent = "Running…";
-  try {
-    const found = await call("POST", button.dataset.dryRun, { source: form.elements.source.value });
-    const lines = [found.outcome, ...found.logs.map((line) => `${line.level}  ${line.text}`), ...found.diff];
-    if (found.error) lines.push(`${found.error.name}: ${found.error.message} (line ${found.error.line})`);
-    else lines.push("result " + JSON.stringify(found.result));
-    output.textContent = lines.join("\n");
-  } catch (error) {
-    output.textContent = error.message;
-  }
-}
-
 // Open pages refresh their content; a part with data-keep stays while it has the focus.
 
 const FOCUSABLE = "a, button, summary, input, select, textarea";
@@ -200,13 +138,24 @@ async function refresh(once) {
   const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
   const key = (each) => [each.tagName, each.id, each.getAttribute("href"), each.dataset.call, each.name, each.textContent].join(" ");
   const focused = main.contains(document.activeElement) && document.activeElement !== main ? key(document.activeElement) : null;
+  const log = main.querySelector(".log");
+  const top = log && log.scrollTop + log.clientHeight < log.scrollHeight - 4 ? log.scrollTop : 1e9;
+  if (!once) {
+    for (const old of main.querySelectorAll("[data-stay]")) {
+      const fresh = next.querySelector(`[data-stay="${old.dataset.stay}"]`);
+      if (fresh) fresh.replaceWith(old);
+    }
+  }
   main.replaceChildren(...next.childNodes);
   nameCells();
+  // A log that is read at its end follows, another stays where it is.
+  main.querySelector(".log")?.scrollTo(0, top);
   for (const each of main.querySelectorAll("details")) each.open = open.get(title(each)) ?? each.open;
   if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
   if (focused) ([...main.querySelectorAll(FOCUSABLE)].find((each) => key(each) === focused) || main).focus({ preventScroll: true });
   if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
   else delete main.dataset.refresh;
+  document.dispatchEvent(new Event("refreshed"));
 }
 
 async function keepFresh() {

@@ -36,8 +36,15 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 
 from lodger.engine.store.stores import OPTION, Driver
-from lodger.engine.store.stores.features import ExclusionRule, QueryRefusal, Session, StatementTimeout, WatchedTable
-from lodger.engine.store.stores.postgresql import backup, commits, connections, triggers
+from lodger.engine.store.stores.features import (
+    Check,
+    ExclusionRule,
+    QueryRefusal,
+    Session,
+    StatementTimeout,
+    WatchedTable,
+)
+from lodger.engine.store.stores.postgresql import backup, commits, connections, server_settings, triggers
 from lodger.engine.store.stores.postgresql.json_path import PostgresJsonPath
 from lodger.engine.store.stores.postgresql.row_security import NAMES, PostgresRowSecurity
 from lodger.engine.store.stores.postgresql.rows import Array, Over, Writer
@@ -195,6 +202,10 @@ class PostgresDriver(Driver):
             )
             for row in connection.execute(_SESSIONS)
         ]
+
+    def check_settings(self, connection: Connection) -> list[Check]:
+        """Check durability, read-only standbys and the room for connections."""
+        return server_settings.check(connection)
 
     # Backup
 

@@ -31,7 +31,7 @@ from sqlalchemy.types import LargeBinary
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.stores import OPTION, Driver
-from lodger.engine.store.stores.features import QueryRefusal, StatementTimeout, WatchedTable, weight_of
+from lodger.engine.store.stores.features import Check, QueryRefusal, StatementTimeout, WatchedTable, weight_of
 from lodger.engine.store.stores.sqlite import backup, connections, triggers
 from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
 from lodger.engine.store.stores.sqlite.rows import EachRow, Over
@@ -72,6 +72,11 @@ _UNIQUE = text(
 )
 _LAST_CHANGE = text("SELECT coalesce(max(seq), 0) FROM lodger_changes")
 _ATTRIBUTE = text("UPDATE lodger_changes SET made_by = :consumer WHERE seq > :last AND made_by IS NULL")
+
+
+#: Levels of PRAGMA synchronous; FULL survives a power failure.
+_SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
+_FULL = 2
 
 
 class SqliteDriver(Driver):
@@ -143,6 +148,24 @@ class SqliteDriver(Driver):
     def file_watcher(self, url: URL) -> CommitWatcher | None:
         """Return a watcher of the file's version."""
         return connections.FileWatcher(str(url.database))
+
+    def check_settings(self, connection: Connection) -> list[Check]:
+        """Check the journal, and how often it is synchronized with the disk."""
+        journal = str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
+        level = int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
+        wal = Check("journal mode", "ok", journal)
+        if journal != "wal":
+            why = "readers and the writer wait for each other"
+            wal = Check(
+                "journal mode", "fail", journal, why, "put the file on a local disk: a network file system has no WAL"
+            )
+        name = _SYNCHRONOUS.get(level, str(level))
+        synchronous = Check("synchronous", "ok", name)
+        if level < _FULL:
+            why = "a power failure can undo the last commits, and their runs are repeated"
+            state = "warn" if level == _FULL - 1 else "fail"
+            synchronous = Check("synchronous", state, name, why, "set LODGER_SQLITE_SYNCHRONOUS=FULL")
+        return [wal, synchronous]
 
     # Backup
 

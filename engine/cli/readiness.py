@@ -1,0 +1,158 @@
+"""The checks of ``lodger doctor --ready``: walls, ledger, settings of its database, clocks, zone data, disks, nodes."""
+
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lodger.engine.cli.output.failure import Teaching, described
+from lodger.engine.core.clock import Clock, SystemClock
+from lodger.engine.recurrence.calendar.zones import tzdata_version
+from lodger.engine.store.stores.features import Check
+
+if TYPE_CHECKING:
+    from lodger.engine.core.settings import Settings
+    from lodger.engine.sync import Engine
+
+#: Difference between two clocks from which it is a warning; a node works with none above the second, microseconds.
+OFFSET_WARN_US, OFFSET_FAIL_US = 200_000, 2_000_000
+#: Free bytes of a disk below which it is a warning, and a failure.
+DISK_WARN, DISK_FAIL = 2 * 1024**3, 200 * 1024**2
+#: Releases of zone data that are older than so many years may lack changes.
+TZDATA_YEARS = 1
+#: Open files that a service needs for a thousand clients.
+DESCRIPTORS = 4096
+
+_MIGRATION = {
+    "absent": ("there is no ledger at this place", "lodger db upgrade"),
+    "empty": ("the database has no ledger", "lodger db upgrade"),
+    "behind": ("the schema is older than this version", "lodger db upgrade"),
+    "newer": ("a later Lodger has upgraded it", "install that version"),
+}
+
+
+def checks(settings: "Settings", walls: dict[str, Any], db: str | None, clock: Clock | None = None) -> list[Check]:
+    """Return every check; an unreachable ledger is one that fails. ``clock`` is this host's."""
+    clock = clock or SystemClock()
+    found = [_walls(walls), _tzdata(clock), _descriptors(), *_disks(settings)]
+    try:
+        found += _ledger(db, clock)
+    except Exception as error:
+        if not isinstance(error, Teaching):
+            raise
+        reason = described(error)
+        found.append(
+            Check("ledger", "fail", reason["code"], reason["message"], reason.get("fix") or "see lodger errors")
+        )
+    return found
+
+
+def _walls(walls: dict[str, Any]) -> Check:
+    layers = f"{walls['layers']} of 6"
+    if walls["ok"]:
+        return Check("walls", "ok", layers)
+    problem = walls["problem"]
+    return Check("walls", "fail", layers, problem["message"], problem.get("fix") or "see lodger doctor")
+
+
+def _tzdata(clock: Clock) -> Check:
+    version = tzdata_version()
+    if int(version[:4]) >= clock.now_us() // 31_556_952_000_000 + 1970 - TZDATA_YEARS:
+        return Check("tzdata", "ok", version)
+    return Check("tzdata", "warn", version, "recent changes of time zones are missing", "pip install --upgrade tzdata")
+
+
+def _descriptors() -> Check:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    value = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
+    if hard == resource.RLIM_INFINITY or hard >= DESCRIPTORS:
+        return Check("open files", "ok", value)
+    return Check(
+        "open files", "warn", value, "many requests or workers at once fail", "raise the limit: ulimit -n, LimitNOFILE="
+    )
+
+
+def _disks(settings: "Settings") -> Iterator[Check]:
+    from lodger.sandbox.runtimes.js.artefact import candidates
+
+    yield _disk("disk of the cache", next(iter(candidates(settings.cache_dir))))
+
+
+def _disk(name: str, place: Path) -> Check:
+    while not place.exists():
+        place = place.parent
+    usage = shutil.disk_usage(place)
+    value = f"{usage.free / 1024**3:.1f} GiB free"
+    if usage.free >= DISK_WARN:
+        return Check(name, "ok", value)
+    state = "fail" if usage.free < DISK_FAIL else "warn"
+    return Check(name, state, value, "commits fail when it is full", f"free space, or move it: {place}")
+
+
+def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
+    """Yield the checks of the ledger; nothing is changed, and it is opened only if its schema is current."""
+    from lodger.engine.cli.ledger import opened
+    from lodger.engine.cli.place import chosen
+    from lodger.engine.core.settings import load
+    from lodger.engine.store.connection.inspection import inspect_database
+
+    place = chosen(db)
+    if place.server is not None:
+        yield Check(
+            "ledger", "warn", place.server, "its settings can only be checked on its host", "run it there with --db"
+        )
+        return
+    database = load(database=place.database).database
+    found = inspect_database(database)
+    if found.verdict not in {"current", "ahead"}:
+        why, fix = _MIGRATION[found.verdict]
+        yield Check("schema", "fail", f"{found.revision or 'none'}, wanted {found.wanted}", why, fix)
+        return
+    yield Check("schema", "ok", str(found.revision))
+    with opened(db) as engine:
+        file = engine.context.database.url.database
+        if not engine.context.database.driver.has_clock and file:
+            yield _disk("disk of the ledger", Path(file).resolve())
+        with engine.context.database.read() as connection:
+            yield from engine.context.database.driver.check_settings(connection)
+        yield _clock(engine, clock)
+        yield _nodes(engine)
+
+
+def _clock(engine: "Engine", clock: Clock) -> Check:
+    from lodger.engine.store.context import database_us
+
+    if not engine.context.database.driver.has_clock:
+        return Check("clock", "ok", "this host's own")
+    with engine.context.database.read() as connection:
+        asked_us = clock.now_us()
+        server_us = database_us(connection)
+        doubt_us = (clock.now_us() - asked_us) // 2
+    offset_us = server_us - asked_us - doubt_us
+    value = f"{offset_us / 1000:+.0f} ms to the database"
+    beyond_us = max(0, abs(offset_us) - doubt_us)
+    if beyond_us <= OFFSET_WARN_US:
+        return Check("clock", "ok", value)
+    state = "fail" if beyond_us > OFFSET_FAIL_US else "warn"
+    return Check(
+        "clock",
+        state,
+        value,
+        "a node that is more than two seconds off claims nothing",
+        "synchronize both hosts by NTP",
+    )
+
+
+def _nodes(engine: "Engine") -> Check:
+    from lodger.engine.policy.placement import SATURATED
+
+    alive = [each for each in engine.nodes.list() if each.state == "alive"]
+    if not alive:
+        return Check("nodes", "warn", "0", "nothing runs", "lodger up")
+    full = [each.name for each in alive if (each.saturation or 0.0) >= SATURATED]
+    if full:
+        return Check(
+            "nodes", "warn", f"{len(alive)}, saturated: {' '.join(full)}", "runs start late", "add a node or CPUs"
+        )
+    return Check("nodes", "ok", str(len(alive)))

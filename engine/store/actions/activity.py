@@ -1,0 +1,230 @@
+"""Activity of the last hour: actions that ended in each minute with their lateness, failures by outcome, and what is due now."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Select, bindparam, case, func, literal, select
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.store.actions import actions as past
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.queue.ready_queue import GRACE_US
+from lodger.engine.store.records import Action
+from lodger.engine.store.schema.scheduling import (
+    FAILED,
+    actions,
+    is_held,
+    is_one_of,
+    is_running,
+    is_startable,
+    schedule_clock,
+)
+from lodger.engine.store.stores import Driver, PerDriver, driver_of
+
+MINUTE_US = 60_000_000
+MINUTES = 60
+#: Minutes that still change: the present one, and the one before it, whose last commits may be under way.
+OPEN_MINUTES = 2
+#: Maximum number of actions that one statement reads; what is older follows with the next call.
+MAX_ROWS = 100_000
+#: Minutes kept of all tenants together.
+KEPT = 20_000
+MAX_FAILURES = 10
+#: Upper bounds of the buckets of lateness, milliseconds. Between two of them percentiles are interpolated.
+BOUNDS_MS = (
+    *(step * decade for decade in (1, 10, 100, 1000, 10_000) for step in (1, 2, 3, 5, 7)),
+    *(100_000, 300_000, 900_000, 3_600_000, 86_400_000),
+)
+_a = actions.c
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityMinute:
+    """The actions that ended in one minute.
+
+    Attributes:
+        failed: failed or expired ones; ``done`` does not include them.
+        late_p50_ms, late_p99_ms: percentiles of lateness, interpolated within buckets; None if no action started.
+    """
+
+    start: datetime
+    done: int
+    failed: int
+    late_p50_ms: float | None
+    late_p99_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What runs and is due now, and the last hour by minutes.
+
+    Attributes:
+        running: attempts that run.
+        due: actions and slots that have not started although their time has come, overdue ones included.
+        overdue: those among them that have been due for more than ten seconds.
+        minutes: the last sixty, oldest first; the last one has not ended.
+        complete_from: what ended before this instant is not counted yet: a busy hour is read in several calls.
+        done, failed: over these minutes.
+        late_p50_ms, late_p99_ms: over these minutes.
+        outcomes: failed actions by outcome, or by the reason if no attempt ended.
+        failures: the latest failed actions of the hour.
+    """
+
+    at: datetime
+    running: int
+    due: int
+    overdue: int
+    minutes: tuple[ActivityMinute, ...]
+    complete_from: datetime
+    done: int
+    failed: int
+    late_p50_ms: float | None
+    late_p99_ms: float | None
+    outcomes: dict[str, int]
+    failures: tuple[Action, ...]
+
+
+#: Number of actions by state, outcome or reason, and bucket of lateness (-1: it did not start).
+Tally = Counter[tuple[str, str | None, int]]
+
+
+def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
+    latest = (
+        select(_a.finished_us, _a.state, func.coalesce(_a.outcome, _a.reason).label("why"), _a.started_us, _a.due_at)
+        .where(_a.finished_us >= bindparam("since"), _a.finished_us < bindparam("until"))
+        .order_by(_a.finished_us.desc())
+        .limit(bindparam("maximum"))
+    )
+    if of_tenant:
+        # By the index on ends, or the planner would read the tenant's whole history.
+        latest = latest.where(driver.unindexed(_a.tenant_id) == bindparam("tenant"))
+    each = latest.subquery("latest").c
+    late = each.started_us - each.due_at
+    known = each.started_us.is_not(None) & (late >= 0)
+    bounds = ((late <= bound * 1000, literal(number)) for number, bound in enumerate(BOUNDS_MS))
+    bucket = case((~known, literal(-1)), *bounds, else_=literal(len(BOUNDS_MS)))
+    minute = (each.finished_us // literal(MINUTE_US, BigInteger)).label("minute")
+    columns = (minute, each.state, each.why, bucket.label("bucket"))
+    return select(*columns, func.count()).group_by(*columns)
+
+
+_ENDED = {
+    False: PerDriver(lambda driver: _ended(driver, of_tenant=False)),
+    True: PerDriver(lambda driver: _ended(driver, of_tenant=True)),
+}
+
+
+def read(
+    context: StoreContext, connection: Connection, tenant_id: str | None, generation: int, now_us: int
+) -> Activity:
+    """Return the activity of a tenant, or of all for None."""
+    last = now_us // MINUTE_US
+    first, reopened = last - MINUTES + 1, last - OPEN_MINUTES + 1
+    kept, owner = context.minutes, (tenant_id, generation)
+    tallies = _read(connection, tenant_id, reopened, last + 1)
+    older = [minute for minute in range(first, reopened) if (*owner, minute) not in kept]
+    if older:
+        found = _read(connection, tenant_id, older[0], older[-1] + 1)
+        while len(kept) > KEPT:
+            kept.pop(next(iter(kept)), None)
+        kept.update({(*owner, minute): tally for minute, tally in found.items()})
+    for minute in range(first, reopened):
+        if (*owner, minute) in kept:
+            tallies[minute] = kept[(*owner, minute)]
+    complete = last
+    while complete > first and complete - 1 in tallies:
+        complete -= 1
+    known = [tallies.get(minute, Counter()) for minute in range(first, last + 1)]
+    hour: Tally = sum(known, Counter())
+    return Activity(
+        from_us(now_us), *_now(connection, tenant_id, now_us),
+        tuple(_minute(first + number, tally) for number, tally in enumerate(known)), from_us(complete * MINUTE_US),
+        _number(hour, ("done",)), _number(hour, FAILED), _percentile(hour, 0.5), _percentile(hour, 0.99), _outcomes(hour),
+        tuple(_failures(connection, tenant_id, first * MINUTE_US)),
+    )  # fmt: skip
+
+
+def _read(connection: Connection, tenant_id: str | None, first: int, end: int) -> dict[int, Tally]:
+    """Tally the minutes from ``first`` to before ``end``; the oldest are absent if there are more actions than MAX_ROWS."""
+    asked = {"since": first * MINUTE_US, "until": end * MINUTE_US, "maximum": MAX_ROWS, "tenant": tenant_id}
+    rows = connection.execute(_ENDED[tenant_id is not None].of(connection), asked).all()
+    found: dict[int, Tally] = {minute: Counter() for minute in range(first, end)}
+    for minute, state, why, bucket, number in rows:
+        found[minute][state, why, bucket] += number
+    if sum(row[-1] for row in rows) >= MAX_ROWS:
+        oldest = min(row[0] for row in rows)  # was cut, unless it is the only one
+        found = {minute: tally for minute, tally in found.items() if minute > min(oldest, end - 2)}
+    return found
+
+
+def _minute(minute: int, tally: Tally) -> ActivityMinute:
+    return ActivityMinute(
+        from_us(minute * MINUTE_US), _number(tally, ("done",)), _number(tally, FAILED), _percentile(tally, 0.5),
+        _percentile(tally, 0.99),
+    )  # fmt: skip
+
+
+def _number(tally: Tally, states: Iterable[str]) -> int:
+    return sum(number for (state, _why, _bucket), number in tally.items() if state in states)
+
+
+def _outcomes(tally: Tally) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for (state, why, _bucket), number in tally.items():
+        if state in FAILED:
+            found[why or state] += number
+    return dict(found.most_common())
+
+
+def _percentile(tally: Tally, part: float) -> float | None:
+    """Return a percentile of lateness, milliseconds; beyond the last bound, that bound."""
+    numbers: Counter[int] = Counter()
+    for (_state, _why, bucket), number in tally.items():
+        if bucket >= 0:
+            numbers[bucket] += number
+    wanted, seen = part * numbers.total(), 0
+    for bucket in sorted(numbers):
+        if seen + numbers[bucket] >= wanted:
+            below = BOUNDS_MS[bucket - 1] if bucket else 0
+            upper = BOUNDS_MS[min(bucket, len(BOUNDS_MS) - 1)]
+            return round(below + (upper - below) * (wanted - seen) / numbers[bucket], 3)
+        seen += numbers[bucket]
+    return None
+
+
+_clock = schedule_clock.c
+
+
+def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[int, int, int]:
+    """Return how many attempts run, and how many actions and slots are due and overdue."""
+
+    def number(*conditions: object, sparse: bool = False) -> int:
+        tenant = driver_of(connection).unindexed(_a.tenant_id) if sparse else _a.tenant_id
+        mine = () if tenant_id is None else (tenant == tenant_id,)
+        return connection.scalar(select(func.count()).select_from(actions).where(*conditions, *mine)) or 0  # type: ignore[arg-type]  # conditions
+
+    def slots(before_us: int) -> int:
+        mine = () if tenant_id is None else (_clock.tenant_id == tenant_id,)
+        due = (_clock.next_at <= before_us, _clock.searching == 0)
+        return connection.scalar(select(func.count()).select_from(schedule_clock).where(*due, *mine)) or 0
+
+    counted = [
+        number(is_startable, _a.due_at <= before) + number(is_held, _a.due_at <= before, sparse=True) + slots(before)
+        for before in (now_us, now_us - GRACE_US)
+    ]
+    return number(is_running), counted[0], counted[1]
+
+
+def _failures(connection: Connection, tenant_id: str | None, since_us: int) -> list[Action]:
+    mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
+    return past.matching(
+        connection,
+        is_one_of(_a.state, FAILED),
+        _a.finished_us >= since_us,
+        *mine,
+        order=_a.finished_us.desc(),
+        maximum=MAX_FAILURES,
+    )

@@ -1,0 +1,124 @@
+"""Durations of schedules: the latest runs of each step against earlier ones, slow-downs, and runs longer than their interval."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from math import log
+from statistics import median
+
+from sqlalchemy import Connection, func, select
+
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.policy.pace import Pace, pace
+from lodger.engine.policy.slowdown import RECENT, Onset, Timing, review
+from lodger.engine.store.actions.monitoring import successes
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
+
+#: Ended actions among which the schedules of all tenants are looked for.
+MAX_LATEST = 5000
+_a, _s, _k = actions.c, schedules.c, schedule_clock.c
+
+
+@dataclass(frozen=True, slots=True)
+class RunDuration:
+    """One successful run."""
+
+    action_id: str
+    finished_at: datetime
+    took_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDurations:
+    """The latest successful runs of one step of a schedule against earlier ones.
+
+    Attributes:
+        runs: at most fifty, oldest first.
+        pace: median and median deviation of the runs before the latest five; of all runs while there are fewer than ten.
+        level_ms: median of the latest five.
+        change: ``level_ms`` as a multiple of the earlier median; None while there are fewer than ten runs.
+        onset: ``jump`` or ``drift`` if the level has risen to at least twice the earlier one and by at least a second.
+        slow: the latest run took unusually long.
+        interval_ms: from the latest run's slot to the next slot; None without a slot.
+        overruns: how many of the latest five runs took longer than from their slot to the next one.
+    """
+
+    tenant_id: str
+    schedule_id: str
+    schedule: str
+    step: int
+    runs: tuple[RunDuration, ...]
+    pace: Pace
+    level_ms: float
+    change: float | None
+    onset: Onset | None
+    slow: bool
+    interval_ms: float | None
+    overruns: int
+
+
+def read(context: StoreContext, connection: Connection, tenant_id: str | None, limit: int) -> list[ScheduleDurations]:
+    """Return the durations of a tenant's schedules, or of those of all tenants that ended runs last; the most changed first."""
+    found = []
+    for row in _schedules(connection, tenant_id, limit):
+        revision = context.revision_cache.revision(connection, row.tenant_id, row.id, row.revision)
+        for step in range(max(1, len(revision.steps))):
+            runs = successes(connection, (row.id, step))
+            if runs:
+                found.append(_compared(row, step, revision, runs))
+    return sorted(found, key=_order)
+
+
+def _order(each: ScheduleDurations) -> tuple[bool, float, str]:
+    return each.onset is None and not each.overruns, -abs(log(each.change or 1.0)), each.schedule
+
+
+def _schedules(connection: Connection, tenant_id: str | None, limit: int) -> Iterable[AnyRow]:
+    wanted = (
+        select(_s.tenant_id, _s.id, _s.name, _k.revision)
+        .join_from(schedules, schedule_clock, (_k.tenant_id == _s.tenant_id) & (_k.schedule_id == _s.id))
+        .where(_s.deleted_us.is_(None))
+        .limit(limit)
+    )
+    if tenant_id is not None:
+        return connection.execute(wanted.where(_s.tenant_id == tenant_id).order_by(_s.name)).all()
+    ended = select(_a.tenant_id, _a.schedule_id, _a.finished_us).where(_a.finished_us >= 0)
+    each = ended.order_by(_a.finished_us.desc()).limit(MAX_LATEST).subquery("ended").c
+    latest = (
+        select(each.tenant_id, each.schedule_id, func.max(each.finished_us).label("at"))
+        .where(each.schedule_id.is_not(None))
+        .group_by(each.tenant_id, each.schedule_id)
+        .subquery("latest")
+    )
+    of_latest = (latest.c.tenant_id == _s.tenant_id) & (latest.c.schedule_id == _s.id)
+    return connection.execute(wanted.join(latest, of_latest).order_by(latest.c.at.desc())).all()
+
+
+def _compared(row: AnyRow, step: int, revision: Revision, runs: list[AnyRow]) -> ScheduleDurations:
+    """Compare the runs of a step, newest first."""
+    took = [run.wall_us / 1000 for run in runs]
+    earlier, level = took[RECENT:], median(took[:RECENT])
+    known = len(earlier) >= RECENT
+    usual = pace(earlier if known else took)
+    timings = [Timing(run.finished_us, ms) for run, ms in zip(runs, took, strict=True)]
+    slowdown = review(None, timings)[1]
+    spans = [_to_next_slot_ms(revision, run.slot) for run in runs[:RECENT]]
+    longer = sum(span is not None and ms > span for span, ms in zip(spans, took, strict=False))
+    return ScheduleDurations(
+        row.tenant_id, row.id, row.name, step,
+        tuple(
+            RunDuration(run.id, from_us(run.finished_us), ms) for run, ms in zip(reversed(runs), reversed(took), strict=True)
+        ),
+        usual, level, round(level / usual.median_ms, 3) if known and usual.median_ms else None,
+        None if slowdown is None else slowdown.onset, known and usual.slow(took[0]), spans[0], longer,
+    )  # fmt: skip
+
+
+def _to_next_slot_ms(revision: Revision, slot_us: int | None) -> float | None:
+    if slot_us is None or revision.fault is not None:
+        return None
+    following = revision.recurrence.next_after(from_us(slot_us))
+    return (to_us(following) - slot_us) / 1000 if isinstance(following, datetime) else None

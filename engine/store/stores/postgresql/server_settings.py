@@ -1,0 +1,47 @@
+"""Settings of the server on which the safety of a commit depends, and the room for connections."""
+
+from sqlalchemy import Connection, text
+
+from lodger.engine.store.stores.features import Check
+
+#: Part of the connections that may be in use before it is a warning.
+BUSY = 0.8
+_SETTINGS = text(
+    "SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'fsync', 'full_page_writes', 'synchronous_commit', "
+    "'max_connections', 'superuser_reserved_connections')"
+)
+_STATE = text(
+    "SELECT pg_is_in_recovery() AS standby, (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used"
+)
+
+
+def check(connection: Connection) -> list[Check]:
+    """Return the checks of this server and database."""
+    found = {row.name: row.setting for row in connection.execute(_SETTINGS)}
+    state = connection.execute(_STATE).one()
+    checks = [Check("server version", "ok", found["server_version"])]
+    for name in ("fsync", "full_page_writes"):
+        why, fix = "a crash of the machine can damage the database", f"set {name} = on in postgresql.conf"
+        checks.append(Check(name, "ok", "on") if found[name] == "on" else Check(name, "fail", found[name], why, fix))
+    commit = found["synchronous_commit"]
+    why = "a crash of the server can undo the last commits, and their runs are repeated"
+    if commit == "off":
+        checks.append(Check("synchronous_commit", "warn", commit, why, "set synchronous_commit = on"))
+    else:
+        checks.append(Check("synchronous_commit", "ok", commit))
+    if state.standby:
+        why, fix = "the server is a standby, which refuses writes", "let LODGER_DATABASE name the primary"
+        checks.append(Check("primary", "fail", "standby", why, fix))
+    else:
+        checks.append(Check("primary", "ok", "primary"))
+    room = int(found["max_connections"]) - int(found["superuser_reserved_connections"])
+    used = f"{state.used} of {room}"
+    if state.used > BUSY * room:
+        why, fix = (
+            "new nodes and API processes may be refused",
+            "raise max_connections, or put a pooler before the server",
+        )
+        checks.append(Check("connections", "warn", used, why, fix))
+    else:
+        checks.append(Check("connections", "ok", used))
+    return checks

@@ -1,0 +1,192 @@
+"""Charts drawn on the server as inline SVG: without scripts or styles of their own, each with a text that says what it shows."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from math import ceil, floor, log10
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from lodger.engine.service.humanize import humanize_duration
+
+#: Size of a chart and the margins of its axes, in units of its view box.
+WIDTH, HEIGHT = 520, 190
+LEFT, RIGHT, TOP, BOTTOM = 64, 8, 10, 24
+#: Size of the small chart of a schedule's durations.
+DOTS_WIDTH, DOTS_HEIGHT = 260, 56
+#: Minutes between two labels of the time axis.
+MINUTES_BETWEEN = 10
+#: Tops of axes of durations, milliseconds: round numbers of seconds, minutes and hours above ten seconds.
+_ROUND_MS = (10_000, 15_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000)
+
+
+def duration_text(milliseconds: float | None) -> str:
+    """Return a duration in at most two units; a dash for None."""
+    return "–" if milliseconds is None else humanize_duration(milliseconds / 1000)
+
+
+def lateness(activity: Any) -> Markup:  # noqa: ANN401 - an Activity
+    """Return the lateness of the last hour, p50 and p99 of each minute, as a line chart."""
+    minutes = activity.minutes
+    values = [each.late_p99_ms for each in minutes if each.late_p99_ms is not None]
+    top = round_duration(max(values, default=100.0))
+    worst = max(minutes, key=lambda each: each.late_p99_ms or 0)
+    text = (
+        f"Lateness in the last hour by minutes: p50 {duration_text(activity.late_p50_ms)}, p99 "
+        f"{duration_text(activity.late_p99_ms)}, the highest p99 {duration_text(worst.late_p99_ms)} at {_clock(worst.start)}."
+        if values
+        else "Lateness in the last hour: no action started."
+    )
+    parts = [*_value_axis(top, duration_text), *_time_axis(activity)]
+    for name in ("p99", "p50"):
+        series = [getattr(each, f"late_{name}_ms") for each in minutes]
+        parts += _line(name, series, top)
+    parts += _hints(
+        minutes, lambda each: f"p50 {duration_text(each.late_p50_ms)}, p99 {duration_text(each.late_p99_ms)}"
+    )
+    return _svg(text, WIDTH, HEIGHT, parts)
+
+
+def throughput(activity: Any) -> Markup:  # noqa: ANN401 - an Activity
+    """Return the ended actions of each minute of the last hour as bars, failed ones on top."""
+    minutes = activity.minutes
+    busiest = max(minutes, key=lambda each: each.done + each.failed)
+    top = round_number(busiest.done + busiest.failed)
+    text = (
+        f"Actions that ended in the last hour by minutes: {activity.done} done, {activity.failed} failed; the most, "
+        f"{busiest.done + busiest.failed}, at {_clock(busiest.start)}."
+    )
+    parts = [*_value_axis(top, lambda value: f"{value:g}"), *_time_axis(activity)]
+    step = (WIDTH - LEFT - RIGHT) / len(minutes)
+    for number, each in enumerate(minutes):
+        base = float(HEIGHT - BOTTOM)
+        for name, count in (("done", each.done), ("failed", each.failed)):
+            if count:
+                height = max(1.0, count / top * (HEIGHT - TOP - BOTTOM))
+                base -= height
+                parts.append(_rect(f"bar-{name}", LEFT + number * step + 0.7, base, step - 1.4, height))
+    parts += _hints(minutes, lambda each: f"{each.done} done, {each.failed} failed")
+    return _svg(text, WIDTH, HEIGHT, parts)
+
+
+def durations(found: Any) -> Markup:  # noqa: ANN401 - a ScheduleDurations
+    """Return the runs of a schedule as dots from old to new, with the median and the spread of the earlier ones and its interval."""
+    runs, usual = [each.took_ms for each in found.runs], found.pace
+    spread = (max(0.0, usual.median_ms - usual.deviation_ms), usual.median_ms + usual.deviation_ms)
+    top = max(*runs, spread[1]) * 1.08 or 1.0
+    interval = found.interval_ms
+    if interval is not None and interval <= top * 2:
+        top = max(top, interval * 1.08)
+    text = (
+        f"{len(runs)} runs, the latest {duration_text(runs[-1])}; median before {duration_text(usual.median_ms)}, "
+        f"spread {duration_text(spread[0])} to {duration_text(spread[1])}"
+    )
+    text += f"; interval {duration_text(interval)}" if interval is not None else ""
+
+    def at(value: float) -> float:
+        return DOTS_HEIGHT - 4 - value / top * (DOTS_HEIGHT - 8)
+
+    band = max(1.5, at(spread[0]) - at(spread[1]))
+    parts = [
+        _rect("spread", 0, at(spread[1]), DOTS_WIDTH, band),
+        _stroke("median", 0, at(usual.median_ms), DOTS_WIDTH, at(usual.median_ms)),
+    ]
+    if interval is not None and interval <= top:
+        parts.append(_stroke("interval", 0, at(interval), DOTS_WIDTH, at(interval)))
+    step = (DOTS_WIDTH - 12) / max(1, len(runs) - 1)
+    latest = len(runs) - 5 if found.change is not None else len(runs)
+    for number, each in enumerate(found.runs):
+        over = interval is not None and each.took_ms > interval
+        kind = "dot over" if over else "dot latest" if number >= latest else "dot"
+        hint = f"{each.finished_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}: {duration_text(each.took_ms)}"
+        parts.append(
+            Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="2.6"><title>{}</title></circle>').format(
+                kind, 6 + number * step, at(each.took_ms), hint
+            )
+        )
+    return _svg(text, DOTS_WIDTH, DOTS_HEIGHT, parts, kind="dots")
+
+
+def round_duration(milliseconds: float) -> float:
+    """Return the least round duration that is not shorter."""
+    if milliseconds > _ROUND_MS[0]:
+        return next((float(each) for each in _ROUND_MS if each >= milliseconds), ceil(milliseconds / 3.6e6) * 3.6e6)
+    return round_number(milliseconds)
+
+
+def round_number(value: float) -> float:
+    """Return the least of 1, 2, 3, 4, 6, 8 and 10 times a power of ten that is not less, at least 4: halves of it are whole."""
+    decade = 10.0 ** floor(log10(max(value, 1.0)))
+    return max(4.0, next(step * decade for step in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if step * decade >= value))
+
+
+def _svg(text: str, width: int, height: int, parts: Iterable[Markup], kind: str = "chart") -> Markup:
+    return Markup('<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
+        kind, width, height, text, text, Markup("").join(parts)
+    )
+
+
+def _value_axis(top: float, form: Any) -> Iterable[Markup]:  # noqa: ANN401 - a function from a number to its text
+    for part in (0.0, 0.5, 1.0):
+        y = HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
+        yield _stroke("axis" if part == 0 else "grid", LEFT, y, WIDTH - RIGHT, y)
+        yield _text(LEFT - 6, y + 4, "end", "0" if part == 0 else form(top * part))
+
+
+def _time_axis(activity: Any) -> Iterable[Markup]:  # noqa: ANN401 - an Activity
+    minutes = activity.minutes
+    step = (WIDTH - LEFT - RIGHT) / len(minutes)
+    unread = sum(each.start < activity.complete_from for each in minutes)
+    if unread:
+        yield _rect("unread", LEFT, TOP, unread * step, HEIGHT - TOP - BOTTOM)
+    for number, each in enumerate(minutes):
+        if each.start.minute % MINUTES_BETWEEN == 0:
+            x = LEFT + (number + 0.5) * step
+            yield _stroke("axis", x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 4)
+            if LEFT + 14 <= x <= WIDTH - 18:
+                yield _text(x, HEIGHT - 6, "middle", _clock(each.start))
+
+
+def _line(name: str, series: Sequence[float | None], top: float) -> Iterable[Markup]:
+    """Yield the stretches of a line; a minute without a value interrupts it, and one alone is a dot."""
+    step = (WIDTH - LEFT - RIGHT) / len(series)
+    stretch: list[tuple[float, float]] = []
+    for number, value in enumerate([*series, None]):
+        if value is not None:
+            y = HEIGHT - BOTTOM - min(1.0, value / top) * (HEIGHT - TOP - BOTTOM)
+            stretch.append((LEFT + (number + 0.5) * step, y))
+        elif len(stretch) == 1:
+            yield Markup('<circle class="point-{}" cx="{:.1f}" cy="{:.1f}" r="2"/>').format(name, *stretch.pop())
+        elif stretch:
+            points = " ".join(f"{x:.1f},{y:.1f}" for x, y in stretch)
+            yield Markup('<polyline class="line-{}" points="{}"/>').format(name, points)
+            stretch = []
+
+
+def _hints(minutes: Sequence[Any], words: Any) -> Iterable[Markup]:  # noqa: ANN401 - minutes, and their text
+    """Yield an invisible column over each minute with something to say, which a pointer shows."""
+    step = (WIDTH - LEFT - RIGHT) / len(minutes)
+    for number, each in enumerate(minutes):
+        if each.done or each.failed or each.late_p50_ms is not None:
+            hint = f"{_clock(each.start)}: {words(each)}"
+            yield Markup(
+                '<rect class="hint" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>'
+            ).format(LEFT + number * step, TOP, step, HEIGHT - TOP - BOTTOM, hint)
+
+
+def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:
+    return Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
+        kind, x, y, width, height
+    )
+
+
+def _stroke(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
+    return Markup('<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(kind, x1, y1, x2, y2)
+
+
+def _text(x: float, y: float, anchor: str, text: str) -> Markup:
+    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, escape(text))
+
+
+def _clock(instant: datetime) -> str:
+    return f"{instant.astimezone(UTC):%H:%M}"

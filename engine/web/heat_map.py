@@ -1,0 +1,91 @@
+"""Calendars of days as a grid: a row for each weekday, a column for each week, a colour and a text for each day."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import groupby
+
+from lodger.engine.store.schedules.run_history import ComingDay, PastDay
+
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One day. ``mark`` is a sign that shows failures without colour."""
+
+    day: date
+    colour: str
+    text: str
+    mark: str = ""
+    today: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Seven rows of cells, None before the first and after the last day.
+
+    Attributes:
+        months: name and number of columns of each month.
+    """
+
+    months: tuple[tuple[str, int], ...]
+    rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+
+
+def past(days: Sequence[PastDay]) -> Grid:
+    """Return the grid of past days, coloured by the share of failures, then by the number of actions."""
+    largest = max((sum(each.actions.values()) for each in days), default=0)
+    return _grid([_past_cell(each, largest) for each in days], today=len(days) - 1)
+
+
+def coming(days: Sequence[ComingDay]) -> Grid:
+    """Return the grid of coming days, coloured by the number of slots."""
+    largest = max((each.slots for each in days), default=0)
+    cells = [
+        Cell(
+            each.day, f"slots-{_strength(each.slots, largest)}" if each.slots else "none", _counted(each.slots, "slot")
+        )
+        for each in days
+    ]
+    return _grid(cells, today=0)
+
+
+def _past_cell(day: PastDay, largest: int) -> Cell:
+    done, failed = day.actions.get("done", 0), day.actions.get("failed", 0)
+    missed = sum(count for state, count in day.actions.items() if state not in ("done", "failed"))
+    words = [f"{count} {state}" for state, count in day.actions.items()]
+    words += [f"gap: {reason.replace('_', ' ')}" for reason in day.gaps]
+    text = ", ".join(words) or "nothing ran"
+    if failed:
+        return Cell(day.day, "failed-2" if failed >= done else "failed-1", text, "!")
+    if done:
+        return Cell(day.day, f"done-{_strength(done, largest)}", text)
+    return Cell(day.day, "gap" if missed or day.gaps else "none", text)
+
+
+def _strength(count: int, largest: int) -> int:
+    """Return 1 to 3, the third of the largest count that a count lies in."""
+    return min(3, 1 + 3 * count // max(1, largest + 1))
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
+
+
+def _grid(cells: Sequence[Cell], today: int) -> Grid:
+    if not cells:
+        return Grid((), ())
+    shown = [Cell(each.day, each.colour, each.text, each.mark, at == today) for at, each in enumerate(cells)]
+    before = shown[0].day.weekday()
+    padded: list[Cell | None] = [*([None] * before), *shown]
+    padded += [None] * (-len(padded) % 7)
+    monday = shown[0].day - before * _DAY
+    weeks = [monday + number * 7 * _DAY for number in range(len(padded) // 7)]
+    months = tuple(
+        (name if len(some) > 1 else "", len(some))
+        for (name, _year), found in groupby(weeks, key=lambda each: (each.strftime("%b"), each.year))
+        for some in [list(found)]
+    )
+    return Grid(months, tuple((name, tuple(padded[at::7])) for at, name in enumerate(WEEKDAYS)))

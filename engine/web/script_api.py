@@ -1,0 +1,163 @@
+"""The script API as a table for the editor: names, signatures and documentation, read from the type declarations of the standard library.
+
+It reads the subset of TypeScript that those files use: interfaces, classes, functions, constants and type aliases.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from lodger.stdlib.calls import CALLS
+
+_BLOCK = re.compile(
+    r"(?:declare )?(?P<kind>interface|class) (?P<name>\w+)(?:<[^{]*?>)?"
+    r"(?: (?:extends|implements) (?P<base>\w+)(?:<[^{]*>)?)?\s*$"
+)
+_FUNCTION = re.compile(r"declare function (?P<name>\w+)(?P<signature>(?:<.*?>)?\(.*)$", re.DOTALL)
+_CONSTANT = re.compile(r"declare const (?P<name>\w+):\s*(?P<type>.*)$", re.DOTALL)
+_MEMBER = re.compile(r"(?:(?P<static>static) |readonly |private )*(?P<name>\w+)\??(?P<rest>[(<:].*)$", re.DOTALL)
+_INDEX = re.compile(r"(?:readonly )?\[\w+: string\]: (?P<type>.*)$", re.DOTALL)
+_TOPIC = re.compile(r"// (\w+)(?:\(\))?: ((?:.*\n)(?://.*\n)*)")
+_SPACE = re.compile(r"\s+")
+_OPEN, _CLOSE = "({[", ")}]"
+
+Entry = dict[str, Any]
+
+
+@cache
+def table() -> Entry:
+    """Return ``{"globals": {name: entry}, "types": {name: {"base", "doc", "members", "statics", "index"}}}``.
+
+    An entry has ``signature``, ``doc`` and ``type``, the name of the type of its value or of its result; ``awaited`` is
+    true if that is inside a promise.
+    """
+    found: Entry = {"globals": {}, "types": {}}
+    for source in sorted((files("lodger.stdlib") / "types").iterdir(), key=lambda each: each.name):
+        if source.name.endswith(".d.ts"):
+            _read(source.read_text(encoding="utf-8"), found)
+    for call in CALLS.values():
+        name, _dot, verb = call.name.partition(".")
+        type_ = found["types"].get(found["globals"].get(name, {}).get("type"), {})
+        type_ = found["types"].get(type_.get("index"), type_)
+        if verb in type_.get("members", {}):
+            entry = type_["members"][verb]
+            entry["doc"] = f"{call.help} {entry['doc']}".strip()
+    return found
+
+
+def _read(text: str, found: Entry) -> None:
+    topic = _TOPIC.match(text)
+    for doc, head, body in _statements(text):
+        block, function, constant = _BLOCK.match(head), _FUNCTION.match(head), _CONSTANT.match(head)
+        if block is not None and body is not None:
+            members = _type(block, doc, body)
+            found["types"][block["name"]] = members
+            if block["kind"] == "class":
+                found["globals"][block["name"]] = _entry(block["name"], members["made"], f": {block['name']}", doc)
+        elif function is not None:
+            found["globals"][function["name"]] = _entry(function["name"], function["signature"], "", doc)
+        elif constant is not None:
+            name, type_ = constant["name"], constant["type"]
+            if body is not None:  # a constant of an anonymous type
+                found["types"][name] = _type(None, doc, body)
+                type_ = name
+            found["globals"][name] = _entry(name, "", f": {type_}", doc)
+    if topic is not None and (about := found["globals"].get(topic[1])) and not about["doc"]:
+        about["doc"] = _clean(topic[2].replace("\n//", " "))
+
+
+def _type(block: re.Match[str] | None, doc: str, body: str) -> Entry:
+    made: Entry = {"doc": doc, "base": block["base"] if block else None, "members": {}, "statics": {}, "made": "()"}
+    for about, head, inner in _statements(body):
+        whole = head if inner is None else f"{head} {{{inner}}}"
+        index, member = _INDEX.match(whole), _MEMBER.match(whole)
+        if index is not None:
+            made["index"] = _type_name(index["type"])
+        elif member is not None and member["name"] == "constructor":
+            made["made"] = member["rest"]
+        elif member is not None:
+            place = "statics" if member["static"] else "members"
+            made[place][member["name"]] = _entry(member["name"], member["rest"], "", about)
+    return made
+
+
+def _entry(name: str, signature: str, result: str, doc: str) -> Entry:
+    shown = _SPACE.sub(" ", signature + result).strip()
+    shown = shown.replace("( ", "(").replace(", )", ")").replace(" )", ")")
+    value = shown[1:] if shown.startswith(":") else shown[_end_of_parameters(shown) :].lstrip(": ")
+    promised = re.fullmatch(r"Promise<(.*)>", value.strip())
+    return {
+        "signature": name + shown,
+        "doc": doc,
+        "type": _type_name(promised[1] if promised else value),
+        "awaited": promised is not None,
+    }
+
+
+def _type_name(text: str) -> str | None:
+    """Return the first name of a type, without null and type arguments; ``Array`` for ``X[]``; None for a literal type."""
+    plain = text.replace("readonly ", "").removesuffix(" | null").strip()
+    name = re.match(r"(?:typeof )?(\w+)", plain)
+    return "Array" if plain.endswith("[]") else name[1] if name else None
+
+
+def _end_of_parameters(text: str) -> int:
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if character == ")" and depth == 0:
+            return at + 1
+    return 0
+
+
+def _statements(text: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield (documentation, head, body in braces or None) of each statement of a file or of a type's body."""
+    at, doc = 0, ""
+    while (at := _skip_space(text, at)) < len(text):
+        if text.startswith("//", at):
+            at = _after(text, "\n", at)
+        elif text.startswith("/*", at):
+            end = _after(text, "*/", at)
+            doc = _clean(re.sub(r"\n\s*\*", " ", text[at + 2 : end - 2].lstrip("*")))
+            at = end
+        else:
+            end, body = _statement_end(text, at)
+            head = text[at:end].strip()
+            if body is not None:
+                yield doc, text[at : body[0]].strip(), text[body[0] + 1 : body[1]]
+            elif head.strip(";"):
+                yield doc, head.rstrip(";"), None
+            at, doc = end, ""
+
+
+def _statement_end(text: str, at: int) -> tuple[int, tuple[int, int] | None]:
+    """Return the end of a statement, and the braces of its body if it is a block."""
+    depth, opened = 0, None
+    block = re.compile(r"(?:declare )?(?:interface|class) |declare const \w+: \{").match(text, at) is not None
+    for here in range(at, len(text)):
+        character = text[here]
+        if character == "{" and depth == 0 and block:
+            opened = here
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if depth == 0 and character == "}" and opened is not None:
+            return here + 1, (opened, here)
+        if depth == 0 and character == ";":
+            return here + 1, None
+    return len(text), None
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and (text[at].isspace() or text[at] == ";"):
+        at += 1
+    return at
+
+
+def _after(text: str, mark: str, at: int) -> int:
+    end = text.find(mark, at)
+    return len(text) if end < 0 else end + len(mark)
+
+
+def _clean(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()

@@ -1,0 +1,41 @@
+"""Health of the API without a token: alive as long as it answers, ready as long as its ledger does."""
+
+import pytest
+from tests.api.house import House, house
+from tests.databases.fixtures import name, relay, server
+from tests.databases.relay import Relay
+
+from lodger.engine.server import endpoints
+
+__all__ = ["name", "relay", "server"]
+
+
+def health(lodge: House, kind: str) -> tuple[int, dict[str, object]]:
+    answer = lodge.http.get(f"{lodge.url}/health/{kind}")
+    return answer.status_code, answer.json()
+
+
+def until_ready(lodge: House, *, ready: bool) -> dict[str, object]:
+    """Ask until the answer, which is kept for a second, is this one."""
+    while (found := health(lodge, "ready"))[0] != (200 if ready else 503):
+        pass
+    return found[1]
+
+
+def test_a_ledger_that_is_cut_off_or_silent_makes_it_not_ready(
+    relay: Relay, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "READY_S", 0.5)
+    with house(relay.url(name, connect_timeout="2"), database_patience_s=2.0) as lodge:
+        assert until_ready(lodge, ready=True) == {"ok": True}
+        relay.cut()
+        (problem,) = until_ready(lodge, ready=False)["problems"]  # type: ignore[misc]  # JSON
+        assert "database_unreachable" in problem
+        assert health(lodge, "live") == (200, {"ok": True})
+        relay.heal()
+        until_ready(lodge, ready=True)
+        relay.silence()
+        assert until_ready(lodge, ready=False) == {"ok": False, "problems": ["the ledger does not answer"]}
+        assert health(lodge, "live") == (200, {"ok": True})
+        relay.heal()
+        until_ready(lodge, ready=True)

@@ -1,0 +1,86 @@
+"""A schedule's past at a glance: the latest runs of many schedules in few statements, and the days of its calendar."""
+
+from datetime import timedelta
+
+from sqlalchemy import event
+from tests.store.bench import THROWN, Bench
+
+from lodger.engine.core.clock import from_us
+
+
+def test_the_latest_runs_of_many_schedules_take_a_fixed_number_of_statements(bench: Bench) -> None:
+    bench.tenant()
+    made = [bench.schedule("every 60s", name=f"s{number}") for number in range(20)]
+    for outcome in (None, THROWN, None):
+        bench.clock.advance(60)
+        bench.tick()
+        bench.run() if outcome is None else bench.run(outcome)
+    bench.engine.actions.run_now("acme", "s0")
+    bench.run(THROWN)
+    asked: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        asked.append(statement)
+
+    reads = bench.engine.context.database
+    event.listen(reads.engine, "before_cursor_execute", note)
+    try:
+        found = bench.engine.schedules.recent("acme", schedule_ids=[each.id for each in made], runs=2)
+        many = [each for each in asked if "lodger_actions" in each]
+        asked.clear()
+        bench.engine.schedules.recent("acme", schedule_ids=[made[0].id])
+        one = [each for each in asked if "lodger_actions" in each]
+    finally:
+        event.remove(reads.engine, "before_cursor_execute", note)
+    assert (len(many), len(one)) == (2, 2)
+    states = {each.schedule_id: [run.state for run in each.runs] for each in found}
+    assert states[made[0].id] == ["failed", "done"], "a requested run is the newest"
+    assert all(states[each.id] == ["done", "failed"] for each in made[1:])
+    bench.tenant("other")
+    assert bench.engine.schedules.recent("other", schedule_ids=[made[0].id])[0].runs == (), "of another tenant"
+
+
+def test_a_calendar_counts_outcomes_of_past_days_and_slots_of_coming_days(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule("every 6h", missed="skip")
+    begun = from_us(bench.clock.us).date()
+    for _slot in range(4):
+        bench.clock.advance(6 * 3600)
+        bench.tick()
+        bench.run()
+    bench.engine.schedules.pause("acme", "s")
+    bench.clock.advance(3 * 86_400)
+    bench.engine.schedules.resume("acme", "s")
+    bench.tick()
+    today = from_us(bench.clock.us).date()
+    found = bench.engine.schedules.calendar("acme", "s", back=7, ahead=3)
+    assert [each.day for each in found.past] == [today - timedelta(days=6 - number) for number in range(7)]
+    days = {each.day: each for each in found.past}
+    assert sum(each.actions.get("done", 0) for each in found.past) == 4
+    assert days[begun].actions["done"] >= 3
+    assert sum("paused" in each.gaps for each in found.past) >= 3, "a gap covers each of its days"
+    assert [(each.day, each.slots) for each in found.coming] == [(today + timedelta(days=n), 4) for n in range(3)]
+    assert found.complete
+    bench.engine.schedules.edit("acme", "s", rules="every 1s")
+    dense = bench.engine.schedules.calendar("acme", "s")
+    assert (dense.coming, dense.complete) == ((), False), "not one whole day could be counted"
+    assert schedule.id == dense.schedule_id
+
+
+def test_the_preview_of_a_backfill_is_what_it_does(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(missed="skip")
+    bench.clock.advance(630)
+    bench.tick()
+    bench.run()
+    now = from_us(bench.clock.us)
+    between = {"start": now - timedelta(seconds=3600), "end": now}
+    preview = bench.engine.actions.backfill_preview("acme", "s", **between)
+    assert preview.slots > 0
+    assert bench.engine.actions.backfill_preview("acme", "s", **between) == preview, "nothing is stored"
+    made = bench.engine.actions.backfill("acme", "s", **between)
+    assert (len(made.actions), made.left_alone) == (preview.slots, preview.left_alone)
+    slots = [each.slot for each in bench.actions() if each.origin == "backfill"]
+    assert (slots[0], slots[-1]) == (preview.first, preview.last)
+    after = bench.engine.actions.backfill_preview("acme", "s", **between)
+    assert (after.slots, after.first, after.last) == (0, None, None)

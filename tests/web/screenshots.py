@@ -1,0 +1,85 @@
+"""Screenshots of each page of the dashboard with the demo's data: ``python -m tests.web.screenshots [FOLDER]``."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+from tests.web.browsing import CHROMIUM, QUIET, Page, opened
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+#: How long the demo runs before its pages are looked at.
+STORY = "20s"
+#: Each page by its name: its path, or the path of a list and the link on it to follow.
+PAGES: dict[str, tuple[str, str | None]] = {
+    "overview": ("/", None),
+    "tenants": ("/tenants", None),
+    "nodes": ("/nodes", None),
+    "schedules": ("/schedules", None),
+    "schedule": ("/t/bluebird/schedules/weekly-figure", None),
+    "actions": ("/actions", None),
+    "failed-action": ("/t/bluebird/actions?state=failed", "tbody a"),
+    "action": ("/t/bluebird/actions?state=done", "tbody a"),
+    "scripts": ("/t/bluebird/scripts", None),
+    "script": ("/t/bluebird/scripts/monthly_sales", None),
+    "settings": ("/t/bluebird/settings", None),
+    "audit-log": ("/t/bluebird/audit", None),
+    "tenant": ("/t/harbor", None),
+}
+
+
+def main(folder: Path) -> None:
+    """Run the demo, and make the screenshots while it serves its dashboard."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        command = [sys.executable, "-m", "lodger.engine.cli", "demo", "--for", STORY, "--serve"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=work, env=os.environ | _path()) as demo:
+            assert demo.stdout is not None
+            link = ""
+            for line in demo.stdout:
+                if "/sign-in?code=" in line:
+                    link = line.split()[-1]
+                if line.startswith("The engine and its dashboard stay up"):
+                    break
+            try:
+                _shoot(link, folder)
+            finally:
+                demo.send_signal(signal.SIGINT)
+                demo.stdout.read()
+
+
+def _path() -> dict[str, str]:
+    return {"PYTHONPATH": str(ROOT / ".dev")}
+
+
+def _shoot(link: str, folder: Path) -> None:
+    root = link.partition("/sign-in")[0]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        with opened(browser) as page:
+            page.goto(link)
+            cookies = page.context.cookies()
+        for name, scheme, size in (("light", "light", WIDE), ("dark", "dark", WIDE), ("phone", "light", PHONE)):
+            with opened(browser, color_scheme=scheme, viewport=size) as page:
+                page.context.add_cookies(cookies)
+                for place, (path, follow) in PAGES.items():
+                    _one(page, root + path, follow, folder / f"{place}-{name}.png")
+        browser.close()
+
+
+def _one(page: Page, url: str, follow: str | None, file: Path) -> None:
+    page.goto(url)
+    if follow is not None:
+        link: Any = page.locator(follow).first
+        page.goto(page.url.partition("/t/")[0] + link.get_attribute("href"))
+    page.screenshot(path=file)
+    print(file, flush=True)  # noqa: T201 - a command
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots"))

@@ -1,0 +1,133 @@
+"""What the pages of the overview, of actions and of durations show, over HTTP."""
+
+import re
+from collections.abc import Callable
+
+import httpx2
+from tests.api.house import House
+from tests.api.test_live import worked
+
+from lodger.engine.core.execution import Finished
+from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
+from lodger.engine.service.humanize import WAITS
+from lodger.engine.store.actions.monitoring import Overdue
+from lodger.engine.store.platform import node_rows
+from lodger.sandbox.job import LogLine, Usage
+from lodger.sandbox.outcome import Outcome
+
+SignIn = Callable[..., httpx2.Client]
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def rows(page: str, heading: str) -> list[str]:
+    """Return the rows of the section with this heading, without markup."""
+    section = page.partition(f"<h2>{heading}</h2>")[2].partition("</section>")[0]
+    cells = (re.sub(r"<[^>]+>", " ", row) for row in re.findall(r"<tr.*?</tr>", section, re.DOTALL))
+    return [" ".join(text.split()) for text in cells]
+
+
+def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: House, signed_in: SignIn) -> None:
+    lodge.clock.advance(60)
+    worked(lodge, fails=True)
+    lodge.engine.schedules.pause("other", "s", note="maintenance")
+    lodge.clock.advance(75)
+    process_metrics = ProcessMetrics()
+    process_metrics.put("lodger_wall_active", 1.0, "seccomp")
+    process_metrics.put("lodger_wall_active", 0.0, "landlock")
+    lodge.engine.run_in("acme", "job", 0)
+    worked(lodge)
+    with lodge.engine.context.database.write() as connection:
+        figures = prometheus_text(process_metrics.read())
+        node_rows.publish_metrics(
+            lodge.engine.context, connection, process_metrics.process, "n", figures, lodge.clock.us
+        )
+    lodge.engine.run_in("acme", "job", 0)
+    page = signed_in("operator").get("/").text
+    assert "<b>1</b> due now" in page
+    assert "<b>2</b> of them failed" in page
+    lateness, ended = re.findall(r'<svg class="chart".*?</svg>', page, re.DOTALL)
+    assert 'aria-label="Lateness in the last hour by minutes: p50' in lateness
+    assert 'class="line-p50"' in lateness or 'class="point-p50"' in lateness
+    assert 'aria-label="Actions that ended in the last hour by minutes: 2 done, 2 failed' in ended
+    assert (ended.count('"bar-done"'), ended.count('"bar-failed"')) == (1, 1)
+    assert re.search(r'text-anchor="end">\d', ended), "the axis of numbers has labels"
+    assert re.search(r'text-anchor="middle">\d\d:\d\d<', ended), "the axis of time has labels"
+    assert rows(page, "Overdue")[1:] == ["2026-01-01 00:02:00 other s paused its schedule is paused: maintenance 15 s"]
+    assert "<span>script_error</span>" in page
+    assert len(rows(page, "Failures of the last hour")) == 3
+    assert "1 of 2 active no landlock" in rows(page, "Nodes")[-1]
+    assert "No session has waited" in page
+    mine = signed_in("viewer", "acme").get("/").text
+    assert "2 done, 1 failed" in mine
+    assert "<h2>Nodes</h2>" not in mine
+
+
+def test_every_reason_of_waiting_has_its_words() -> None:
+    declared = (Overdue.__doc__ or "").partition("why:")[2].partition("detail:")[0]
+    assert set(re.findall(r"``(\w+)``", declared)) == set(WAITS)
+
+
+def test_actions_are_filtered_by_a_form(lodge: House, signed_in: SignIn) -> None:
+    lodge.engine.run_in("acme", "job", 0)
+    lodge.clock.advance(3600)
+    lodge.engine.actions.run_now("acme", "s")
+    browser = signed_in("viewer", "acme")
+
+    def found(query: str) -> int:
+        return browser.get(f"/actions?{query}").text.count("/t/acme/actions/")
+
+    page = browser.get("/actions").text
+    for name in ("schedule", "script", "state", "outcome", "origin", "since", "until"):
+        assert f'name="{name}"' in page
+    assert "<option>s</option>" in page
+    assert (found(""), found("schedule=s"), found("script=job"), found("script=none")) == (2, 1, 2, 0)
+    assert (found("origin=once"), found("state=ready"), found("outcome=ok")) == (1, 2, 0)
+    assert (found("since=2026-01-01T00:30"), found("until=2026-01-01T00:30"), found("since=2027-01-01T00:00")) == (
+        1,
+        1,
+        0,
+    )
+    assert 'value="2026-01-01T00:30"' in browser.get("/actions?since=2026-01-01T00:30").text
+    refused = browser.get("/actions?since=yesterday")
+    assert (refused.status_code, "instant_invalid" in refused.text) == (422, True)
+
+
+def test_an_action_shows_its_usage_against_its_limits_its_log_and_its_effects(lodge: House, signed_in: SignIn) -> None:
+    lodge.engine.tenants.edit("acme", limits={"cpu_ms": 400})
+    asked = lodge.engine.actions.run_now("acme", "s")
+    effects = (
+        {"effect": "update", "set": "orders", "id": 7, "changes": {"state": "paid"}, "before": {"state": "open"}, "line": "main.js:3"},
+        {"effect": "insert", "set": "notes", "id": "n", "values": {"text": HOSTILE}},
+        {"effect": "delete", "set": "carts", "id": 1, "before": {"size": 2}},
+        {"effect": "mail", "to": ["a@example.com"], "subject": "Hello", "text": "One line"},
+    )  # fmt: skip
+    usage = Usage(cpu_ms=360.0, wall_ms=1000.0, memory_peak_bytes=32 << 20, host_calls=50)
+    worked(lodge, finished=Finished(Outcome.OK, "1", logs=(LogLine("warn", "half"),), usage=usage, effects=effects))
+    page = signed_in("viewer", "acme").get(f"/t/acme/actions/{asked.id}").text
+    bars = dict(re.findall(r'aria-label="([^"]+ of [^"]+)".*?class="used (\w*)', page))
+    assert bars == {
+        "360 ms of 400 ms": "high", "1 s of 10 s": "", "32 MiB of 64 MiB": "", "50 of 200": "", "4 B of 256 KiB": "",
+    }  # fmt: skip
+    assert "<dt>Node</dt><dd>n</dd>" in page
+    assert "<del>open</del> <ins>paid</ins>" in page
+    assert "orders 7 <small>main.js:3</small>" in page
+    assert "<ins>&lt;img src=x onerror=alert(1)&gt;</ins>" in page
+    assert "<del>2</del>" in page
+    assert "mail to a@example.com: Hello" in page
+    assert HOSTILE not in page
+    assert '<span class="level">warn</span> half' in page
+
+
+def test_durations_are_shown_against_each_schedules_history(lodge: House, signed_in: SignIn) -> None:
+    for number in range(12):
+        lodge.clock.advance(60)
+        took_ms = 3000.0 if number > 6 else 200.0
+        worked(lodge, finished=Finished(Outcome.OK, "1", usage=Usage(1.0, took_ms)))
+    page = signed_in("viewer", "acme").get("/durations").text
+    assert page.count('<svg class="dots"') == 1
+    assert 'aria-label="12 runs, the latest 3 s; median before 200 ms, spread 200 ms to 200 ms; interval 1 min"' in page
+    assert page.count("<circle") == 12
+    assert page.count('class="dot latest"') == 5
+    assert '<span class="flag">jump</span> </td>' in page or page.count('<span class="flag">jump</span>') == 2
+    assert "× 15" in page
+    assert signed_in("operator").get("/durations").text.count('<svg class="dots"') == 2

@@ -1,0 +1,234 @@
+"""The tools of schedules and scripts in a real browser: the rule builder by keyboard, backfill, pause, dry runs, and the editor."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.house import House, house
+from tests.web.browsing import Browser, Page, opened
+
+from lodger.engine.web import sign_in
+from lodger.engine.web.dashboard import Dashboard
+
+pytestmark = pytest.mark.timeout(240)
+SOURCE = (
+    'import { two } from "./two.js";\nexport default ({ action, now }) => [two * action.input.times, now.toISO()];\n'
+)
+
+
+@pytest.fixture(scope="module")
+def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house for all tests of this module, each with a schedule or script of its own."""
+    folder: Path = tmp_path_factory.mktemp("tools")
+    with house(f"sqlite:///{folder / 'ledger.db'}") as made:
+        made.furnish()
+        made.token("admin")
+        Dashboard(made.api).add()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def page(lodge: House, browser: Browser) -> Iterator[Page]:
+    """A page that is signed in as an administrator."""
+    with opened(browser) as made:
+        made.on("dialog", lambda dialog: dialog.accept("two.js"))
+        made.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        yield made
+
+
+@pytest.fixture
+def expect() -> Any:
+    """Playwright's assertions."""
+    found = pytest.importorskip("playwright.sync_api").expect
+    found.set_options(timeout=10_000)
+    return found
+
+
+def test_a_schedule_is_created_by_keyboard_step_by_step(lodge: House, page: Page, expect: Any) -> None:
+    page.goto(f"{lodge.url}/t/acme/new-schedule")
+    preview, keyboard = page.locator("[data-preview-of]"), page.keyboard
+    expect(preview).to_contain_text("Every 15 minutes")
+    page.focus("[name=name]")
+    keyboard.type("reminder")
+    keyboard.press("Tab")
+    keyboard.type("job")
+    keyboard.press("Tab")
+    expect(page.locator("[data-rule]")).to_be_hidden()
+    keyboard.press("ArrowRight")
+    keyboard.press("Tab")
+    keyboard.press("Space")  # Monday
+    keyboard.press("Tab")
+    keyboard.press("Tab")
+    keyboard.press("Space")  # Wednesday
+    expect(preview).to_contain_text("At 09:00, on Monday and Wednesday (UTC)")
+    expect(preview).to_contain_text("2026-01-05 09:00:00")
+    page.focus("[name=step]:checked")
+    keyboard.press("ArrowRight")
+    expect(page.locator("[data-rule]")).to_have_value("0 9 * * 1,3")
+    keyboard.press("Tab")
+    keyboard.press("Control+End")
+    keyboard.type("-")
+    problem = page.locator("[data-problem-of=rules]")
+    expect(problem).to_contain_text("day of week")
+    expect(problem.locator("mark")).to_have_count(1)
+    expect(page.locator("[data-rule]")).to_have_attribute("aria-invalid", "true")
+    keyboard.type("5")
+    expect(problem).to_be_hidden()
+    expect(preview).to_contain_text("on Monday and Wednesday through Friday")
+    page.focus("form button.primary")
+    keyboard.press("Enter")
+    page.wait_for_url("**/t/acme/schedules/reminder")
+    assert [each.text for each in lodge.engine.schedules.get("acme", "reminder").rules.rules] == ["0 9 * * 1,3-5"]
+
+
+def test_a_rule_is_changed_from_its_present_step_with_the_difference_shown(
+    lodge: House, page: Page, expect: Any
+) -> None:
+    lodge.engine.schedules.create("acme", "weekdays", script="job", rules="0 9 * * 1-5", tz="Europe/Berlin")
+    page.goto(f"{lodge.url}/t/acme/schedules/weekdays")
+    page.click("text=Change the rule")
+    form, preview = page.locator("#change"), page.locator("#change [data-preview-of]")
+    expect(form.locator("[value=days]")).to_be_checked()
+    expect(preview).to_contain_text("No slot changes")
+    form.locator("[aria-label=Saturday]").check()
+    expect(preview).to_contain_text("slots added: 2026-01-03 08:00:00")
+    form.locator("[value=text]").check()
+    form.locator("[data-rule]").fill("30 2 28-30 3 *")
+    expect(preview.locator("li").nth(1)).to_contain_text("2026-03-29 01:00:00")
+    expect(preview.locator("li").nth(1)).to_contain_text("shifted by daylight saving")
+    form.locator("summary").click()
+    form.locator("[data-day]").fill("2026-03-30")
+    form.locator("text=Exclude this day").click()
+    expect(preview).to_contain_text("but never the whole day")
+    form.locator("[data-tz]").fill("Mars/Olympus")
+    expect(form.locator("[data-problem-of=tz]")).to_contain_text("Mars/Olympus")
+    form.locator("[data-tz]").fill("Europe/Berlin")
+    expect(preview).to_contain_text("but never")
+    form.locator("[name=why]").fill("spring only")
+    form.locator("text=Save").click()
+    expect(page.locator("main > p.lead")).to_contain_text("but never the whole day")
+    stored = lodge.engine.schedules.get("acme", "weekdays")
+    assert [each.text for each in stored.rules.exclusions] == ["DTSTART;VALUE=DATE:20260330"]
+    assert lodge.engine.schedules.revisions("acme", "weekdays")[0].why == "spring only"
+    page.click("[aria-label='Roll back to revision 1']")
+    expect(page.locator("main > p.lead")).to_contain_text("on Monday through Friday (Europe/Berlin)")
+
+
+def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
+    lodge: House, page: Page, expect: Any
+) -> None:
+    lodge.engine.schedules.create("acme", "hourly", script="job", rules="every 1h", missed="skip")
+    page.goto(f"{lodge.url}/t/acme/schedules/hourly")
+    page.click("text=Backfill")
+    start = page.locator("#backfill .primary")
+    expect(start).to_be_disabled()
+    page.fill("#backfill [name=start]", "2025-12-31T12:00")
+    expect(page.locator("[data-backfill-preview]")).to_contain_text("slots would run, from 2025-12-31 12:00:00")
+    expect(start).to_be_enabled()
+    words = start.inner_text()
+    start.click()
+    expect(page.locator("#notice")).to_contain_text("actions created")
+    made = [each for each in lodge.engine.actions.list("acme", "hourly", limit=None) if each.origin == "backfill"]
+    assert words == f"Start the backfill of {len(made)} slots"
+    assert len(made) == 12
+    page.click("[data-opens=pause]")
+    page.fill("#pause [name=note]", "maintenance")
+    page.fill("#pause [name=until]", "2027-01-01T00:00")
+    page.click("text=Pause now")
+    expect(page.locator("h1")).to_contain_text("paused")
+    expect(page.locator(".note")).to_contain_text("maintenance")
+    paused = lodge.engine.schedules.get("acme", "hourly")
+    assert (paused.note, paused.wake_at) == ("maintenance", datetime(2027, 1, 1, tzinfo=UTC))
+
+
+def test_a_schedule_is_run_dry_with_its_input_at_a_pretended_time(lodge: House, page: Page, expect: Any) -> None:
+    lodge.engine.scripts.put("acme", "twice", {"main.js": SOURCE, "two.js": "export const two = 2;"})
+    lodge.engine.schedules.create("acme", "twice", script="twice", rules="0 9 * * *", params={"times": 21})
+    page.goto(f"{lodge.url}/t/acme/schedules/twice")
+    page.click("[data-opens=dry-run]")
+    page.fill("#dry-run [name=now]", "2027-02-03T04:05:06")
+    page.click("#dry-run form button")
+    expect(page.locator("[data-result]")).to_contain_text("42")
+    expect(page.locator("[data-result]")).to_contain_text("2027-02-03T04:05:06Z")
+    page.fill("#dry-run [name=params]", "{times")
+    page.click("#dry-run form button")
+    expect(page.locator("#dry-run [role=alert]")).to_contain_text("This is not JSON")
+
+
+def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: House, page: Page, expect: Any) -> None:
+    page.goto(f"{lodge.url}/t/acme/new-script")
+    page.wait_for_selector("[data-ready]")
+    field, listed, keyboard = page.locator("[data-source]"), page.locator("[data-suggestions]"), page.keyboard
+    field.fill("")
+    keyboard.type("export default async (ctx) => {")
+    keyboard.press("Enter")
+    keyboard.type("ctx.k")
+    expect(listed.locator("[role=option]")).to_have_count(1)
+    keyboard.press("Tab")
+    keyboard.type(".s")
+    expect(listed.locator("[aria-selected=true]")).to_contain_text("Keeps a value under a key.")
+    expect(field).to_have_attribute("aria-activedescendant", "suggestion-0")
+    keyboard.press("ArrowDown")
+    expect(listed.locator("[aria-selected=true]")).to_contain_text("swap")
+    keyboard.press("ArrowUp")
+    keyboard.press("Enter")
+    keyboard.type('("key", now.plus({ days: 1 }).')
+    expect(listed).to_contain_text("startOf")
+    keyboard.press("Escape")
+    expect(listed).to_be_hidden()
+    keyboard.type("toISO());")
+    keyboard.press("Enter")
+    keyboard.press("Tab")
+    assert field.input_value().split("\n") == [
+        "export default async (ctx) => {", '  ctx.kv.set("key", now.plus({ days: 1 }).toISO());', "    ",
+    ]  # fmt: skip
+    keyboard.press("Control+Home")
+    keyboard.press("ArrowDown")
+    for _ in range(10):
+        keyboard.press("ArrowRight")
+    expect(page.locator("[data-signature]")).to_contain_text("set(key: string, value: any")
+    keyboard.press("Escape")
+    keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.matches('[data-source]')") is False
+    field.hover(position={"x": 10 + 10.5 * page.evaluate("editor.size().width"), "y": 40})
+    expect(page.locator("[data-tip]")).to_contain_text("Keeps a value under a key.")
+
+
+def test_a_script_of_several_modules_is_written_checked_run_and_compared(lodge: House, page: Page, expect: Any) -> None:
+    page.goto(f"{lodge.url}/t/acme/new-script")
+    page.wait_for_selector("[data-ready]")
+    page.fill("[name=name]", "modules")
+    page.click("text=Add a module")
+    page.fill("[data-source]", "export const two = ;")
+    expect(page.locator("[data-check-of]")).to_contain_text("two.js, line 1:")
+    expect(page.locator(".gutter .bad")).to_have_text("1")
+    expect(page.locator(".bad-line")).to_have_count(1)
+    page.fill("[data-source]", "export const two = 2;")
+    page.click("[role=tab]:has-text('main.js')")
+    page.fill("[data-source]", SOURCE)
+    expect(page.locator("[data-check-of]")).to_have_text("It compiles.")
+    page.fill("form.dry-run [name=params]", '{"times": 4}')
+    page.fill("form.dry-run [name=now]", "2026-05-01T00:00:00")
+    page.click("form.dry-run button")
+    expect(page.locator("[data-result]")).to_contain_text("2026-05-01T00:00:00Z")
+    page.locator("summary").click()
+    page.fill("form:not(.dry-run) [name=params]", '{"times": {"type": "integer"}}')
+    page.click("button:has-text('Create')")
+    page.wait_for_url("**/t/acme/scripts/modules")
+    stored = lodge.engine.scripts.get("acme", "modules")
+    assert (sorted(stored.modules), list(stored.fields or {})) == (["main.js", "two.js"], ["times"])
+    for number in (2, 3):
+        page.wait_for_selector("[data-ready]")
+        page.fill("[data-source]", f"{SOURCE}// {number}\n")
+        page.click("text=Store a new version")
+        expect(page.locator("h1")).to_contain_text(f"version {number}")
+    assert list(lodge.engine.scripts.get("acme", "modules").fields or {}) == ["times"], "kept by the form"
+    page.select_option("[name=older]", "1")
+    page.select_option("[name=newer]", "3")
+    page.click("text=Compare")
+    expect(page.locator(".diff .add").last).to_have_text("+// 3\n")
+    page.click("[aria-label='Roll back to version 1']")
+    expect(page.locator("h1")).to_contain_text("version 4")
+    assert lodge.engine.scripts.get("acme", "modules").modules["main.js"] == SOURCE
