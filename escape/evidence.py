@@ -235,7 +235,7 @@ def marked(trial: Trial) -> str:
     """Check that the log says if something was dropped or cut."""
     measured = within_limits(trial)
     report, limits = trial.report, trial.limits
-    marks = ("[cut]", "[the run was stopped with its log full")
+    marks = ("[cut]", "[the run was stopped while its log was full")
     cut = any(line.text.endswith("…") or any(mark in line.text for mark in marks) for line in report.logs)
     if not report.dropped_logs and not cut:
         kept = sum(len(line.text.encode()) for line in report.logs)

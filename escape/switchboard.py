@@ -56,7 +56,7 @@ class Switchboard:
             "whoami": self.whoami,
         }.get(name)
         if answer is None:
-            return _refusal("unknown_call", "there is no such call")
+            return _refusal("unknown_call", "this host call does not exist")
         try:
             value = prescan.parse(
                 arguments.encode(), max_bytes=self.limits.frame_bytes, max_depth=self.limits.json_depth

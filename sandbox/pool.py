@@ -59,7 +59,7 @@ class Pool(WarmPool):
         if job.bundle.runtime == "wasm":
             return await (await self.for_modules()).run(job, host)
         if job.fuel and not self._metered:
-            raise SandboxError("not_metered", "this pool was not prepared for fuel", fix="make it with metered=True")
+            raise SandboxError("not_metered", "this pool does not meter fuel", fix="create it with metered=True")
         return await self.attempt(lambda worker, context: Attempt(worker, job, host, context))
 
     async def for_modules(self) -> WasmPool:

@@ -4,12 +4,12 @@ from lodger.stdlib.calls import CALLS, EFFECTS_PER_CALL, HostCall
 
 _HEAD = f"""# Host calls
 
-What crosses the wall when a script uses `db`, `kv`, `mail` and the rest. This page is made from the one table by which the engine checks
-every call (`stdlib/calls.py`); whatever is not in it is refused. How scripts say it is in the types beside it (`stdlib/types`).
+The calls that a script's use of `db`, `kv`, `mail` and other APIs sends to the engine. This page is generated from the table against which
+the engine checks every call (`stdlib/calls.py`); other calls are refused. The API for scripts is declared in `stdlib/types`.
 
-*Grant*: what the run has to hold; `db` stands for `sets` or `collections`, by the set that the call names. *Counts as*: the budgets that a
-call draws on. A call that only writes the journal is an *effect*: it is no host call (of which an attempt has 200);
-{EFFECTS_PER_CALL} times as many may be made.
+*Grant*: the grant that the run needs; `db` stands for `sets` or `collections`, depending on the set. *Counts as*: the budgets that a
+call uses. A call that only writes the journal is an *effect*: it does not count as a host call (limit of an attempt: 200);
+{EFFECTS_PER_CALL} times as many effects are allowed.
 """
 
 

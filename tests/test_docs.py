@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import typer
-from tests import reference_pages
+from tests import guides, reference_pages
 
 from lodger.engine.cli.place import EVERYWHERE
 from lodger.engine.service.hooks import HOOKS
@@ -18,11 +18,12 @@ from lodger.engine.sync import Engine
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+#: Pages that tests/test_guides.py carries out.
+GUIDES = [page for page in PAGES if page.parent.name in ("how-to", "tutorials")]
 
 
 def blocks(language: str, page: Path) -> list[str]:
-    return [text for reported, text in _BLOCK.findall(page.read_text()) if reported == language]
+    return [step.text for step in guides.steps(page.read_text()) if step.language == language]
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +41,24 @@ def parse(commands: Any, words: list[str]) -> None:
     command.make_parser(typer.Context(command)).parse_args(args=[word for word in words if word not in EVERYWHERE])
 
 
+def commands_of(line: str) -> list[list[str]]:
+    """Return the words of each command of a line of shell, without its comment."""
+    lexer = shlex.shlex(line.partition(" #")[0], posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    found: list[list[str]] = [[]]
+    for word in lexer:
+        if set(word) <= set(";&|"):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_of_a_page_can_be_said(page: Path, commands: Any) -> None:
     for block in blocks("sh", page):
         for line in block.replace("\\\n", " ").splitlines():
-            for said in re.split(r"&&|\|\||\||;", line.partition(" #")[0]):
-                words = shlex.split(said)
+            for words in commands_of(line):
                 if words and words[0] == "lodger":
                     parse(commands, words[1:])
                 elif words and words[0] == ".ci/board":
@@ -68,7 +81,9 @@ def test_a_command_that_is_none_is_found(commands: Any) -> None:
         parse(commands, ["tenant", "create", "acme", "--limit", "{}"])
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks("python", page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in GUIDES and blocks("python", page)], ids=lambda page: page.name
+)
 def test_python_of_a_page_compiles_and_what_stands_alone_runs(page: Path, tmp_path: Path) -> None:
     """A block that begins with its imports runs, in a folder of its own; the others go on from what is told around them."""
     alone = []

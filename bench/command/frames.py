@@ -172,7 +172,7 @@ async def _attempt(wire: bytes, tally: Tally) -> Report | None:
         await asyncio.gather(*others, return_exceptions=True)
         theirs.close()
         if len(host.asked) != worker.asked:
-            tally.faults.append(f"stream {tally.streams}: a call was begun for a worker that was judged")
+            tally.faults.append(f"stream {tally.streams}: a call was started for a worker that already had a verdict")
 
 
 async def _run(frames: int, seed: int) -> Tally:

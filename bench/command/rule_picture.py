@@ -19,8 +19,8 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return an SVG document of rows as ``lodger bench rules --json`` has them; the axis is logarithmic."""
     figure = Figure(figsize=(12, 1.5 + 0.3 * len(rows)), layout="constrained")
     axes = figure.subplots()
-    axes.set(xscale="log", xlabel="µs; a line leads to Lodger's worst, the full lines are what is promised")
-    axes.set_title("Time to the next slot of a rule, asked anywhere")
+    axes.set(xscale="log", xlabel="µs; lines end at Lodger's worst result; the full lines are the promised bounds")
+    axes.set_title("Time to find the next slot of a rule, from any instant")
     axes.set_yticks(range(len(rows)), [_short(str(row["rule"])) for row in rows], parse_math=False)
     axes.invert_yaxis()
     for us in _PROMISED:

@@ -211,7 +211,9 @@ async def _fill(engine: Engine, runs: int, tenants: int, over_s: float) -> datet
     for number in range(runs):
         await store(number, f"s{number}", begin + timedelta(seconds=over_s * number / runs))
     if time.time() > begin.timestamp() - 1:
-        raise RuntimeError("storing the schedules took longer than foreseen: the host was busy; measure again")
+        raise RuntimeError(
+            "storing the schedules took longer than planned because the host is busy; run the benchmark again"
+        )
     return begin
 
 

@@ -58,12 +58,12 @@ def _case(name: str, code: str, limits: Limits) -> Case:
 
 _SCRIPTS = (
     _case("a loop", "for (;;);", _CPU),
-    _case("a built-in that never asks", "Array.prototype.reverse.call({ length: 2 ** 53 - 1 })", _CPU),
-    _case("a result that never ends", "return { toJSON() { for (;;); } }", _CPU),
-    _case("an error that never ends", "throw { get stack() { for (;;); } }", _CPU),
+    _case("a built-in without interruption", "Array.prototype.reverse.call({ length: 2 ** 53 - 1 })", _CPU),
+    _case("an endless result", "return { toJSON() { for (;;); } }", _CPU),
+    _case("an endless error", "throw { get stack() { for (;;); } }", _CPU),
     _case("a sleeper", "await new Promise((f) => setTimeout(f, 60000))", _WALL),
     _case("a loop against the clock", "for (;;);", _WALL),
-    _case("objects without end", "const a = []; for (;;) a.push({})", _MEMORY),
+    _case("endless objects", "const a = []; for (;;) a.push({})", _MEMORY),
 )
 
 _WASI = '(import "wasi_snapshot_preview1" '
@@ -78,8 +78,8 @@ def _module(body: str, imports: str = "", more: str = "") -> str:
 _MODULES = (
     _case("a loop", _module("(loop $l (br $l))"), _CPU),
     _case("a start function", _module("", more="(func $s (loop $l (br $l))) (start $s)"), _CPU),
-    _case("calls without end", _module("(loop $l (drop (call $random (i32.const 0) (i32.const 65536))) (br $l))", _RANDOM), _CPU),
-    _case("filling without end", _module("(loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 65536)) (br $l))"), _CPU),
+    _case("endless calls", _module("(loop $l (drop (call $random (i32.const 0) (i32.const 65536))) (br $l))", _RANDOM), _CPU),
+    _case("endless filling", _module("(loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 65536)) (br $l))"), _CPU),
     _case(
         "a sleeper",
         _module(
@@ -91,7 +91,7 @@ _MODULES = (
     ),
     _case("a loop against the clock", _module("(loop $l (br $l))"), _WALL),
     _case(
-        "pages without end",
+        "endless pages",
         _module(
             "(loop $l (if (i32.eq (memory.grow (i32.const 1)) (i32.const -1)) (then unreachable))"
             "(memory.fill (i32.mul (i32.sub (memory.size) (i32.const 1)) (i32.const 65536)) (i32.const 7) (i32.const 65536))"

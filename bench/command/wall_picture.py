@@ -15,11 +15,11 @@ def picture(figures: Sequence[Figure]) -> str:
     """Return an SVG document. Everything is drawn as a share of its own bound: times of the worst promised, memory of the most."""
     drawing = Drawing(figsize=(12, 1.5 + 0.3 * len(figures)), layout="constrained")
     axes = drawing.subplots()
-    axes.set_title("How far beyond its limit a program gets before it is stopped")
+    axes.set_title("Use beyond the limit before a program is stopped")
     samples = figures[0].samples if figures else 0
     axes.set_xlabel(
-        f"share of the bound; {samples} samples of each program, every core busy; "
-        f"promised: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms"
+        f"fraction of the bound; {samples} samples of each program, every core busy; "
+        f"bounds: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms"
     )
     axes.set_yticks(range(len(figures)), [_label(figure) for figure in figures], parse_math=False)
     axes.invert_yaxis()
@@ -38,4 +38,4 @@ def _bound(figure: Figure) -> float:
 
 
 def _label(figure: Figure) -> str:
-    return f"{figure.runtime} · {figure.case}: p99 {figure.p99:g}, most {figure.maximum:g} of {_bound(figure):g} {figure.unit}"
+    return f"{figure.runtime} · {figure.case}: p99 {figure.p99:g}, max {figure.maximum:g} of {_bound(figure):g} {figure.unit}"

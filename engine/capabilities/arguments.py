@@ -33,7 +33,9 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
         raise bad_request(f"{call.name} takes one object of arguments")
     for name in given:
         if name not in call.arguments:
-            raise bad_request(f"{call.name} has no argument of that name; it has: {', '.join(call.arguments)}")
+            raise bad_request(
+                f"{call.name} has no argument of this name; its arguments are: {', '.join(call.arguments)}"
+            )
     made: dict[str, Any] = {}
     for name, argument in call.arguments.items():
         value = given.get(name)
@@ -50,13 +52,13 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
 
 def _name(value: Any, what: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 63:
-        raise bad_request(f"{what} is a name of at most 63 characters")
+        raise bad_request(f"{what} must be a name of at most 63 characters")
     return value
 
 
 def _id(value: Any, what: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise bad_request(f"{what} is an id: text or a whole number")
+        raise bad_request(f"{what} must be an id: text or a whole number")
     return value
 
 
@@ -66,57 +68,57 @@ def _any(value: Any, _what: str) -> Any:
 
 def _limit(value: Any, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
-        raise bad_request(f"{what} is a whole number from 1 to 10000")
+        raise bad_request(f"{what} must be a whole number from 1 to 10000")
     return value
 
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise bad_request(f"{what} is text of at most {MAX_TEXT} characters")
+        raise bad_request(f"{what} must be text of at most {MAX_TEXT} characters")
     return value
 
 
 def _key(value: Any, what: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_KEY:
-        raise bad_request(f"{what} is text of 1 to {MAX_KEY} characters")
+        raise bad_request(f"{what} must be text of 1 to {MAX_KEY} characters")
     return value
 
 
 def _names(value: Any, what: str) -> list[str]:
     names = value if isinstance(value, list) else [value]
     if len(names) > MAX_NAMES or not all(isinstance(name, str) for name in names):
-        raise bad_request(f"{what} is a name or a list of at most {MAX_NAMES} names")
+        raise bad_request(f"{what} must be a name or a list of at most {MAX_NAMES} names")
     return names
 
 
 def _values(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
-        raise bad_request(f"{what} is an object with at least one member")
+        raise bad_request(f"{what} must be an object with at least one property")
     return value
 
 
 def _rows(value: Any, what: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not 0 < len(value) <= MAX_ROWS:
-        raise bad_request(f"{what} is a list of 1 to {MAX_ROWS} objects")
+        raise bad_request(f"{what} must be a list of 1 to {MAX_ROWS} objects")
     return [_values(each, what) for each in value]
 
 
 def _number(value: Any, what: str) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise bad_request(f"{what} is a number")
+        raise bad_request(f"{what} must be a number")
     return value
 
 
 def _flag(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
-        raise bad_request(f"{what} is true or false")
+        raise bad_request(f"{what} must be true or false")
     return value
 
 
 def _addresses(value: Any, what: str) -> list[str]:
     found = value if isinstance(value, list) else [value]
     if not 0 < len(found) <= MAX_ADDRESSES or not all(isinstance(item, str) for item in found):
-        raise bad_request(f"{what} is an address or a list of 1 to {MAX_ADDRESSES} addresses")
+        raise bad_request(f"{what} must be an address or a list of 1 to {MAX_ADDRESSES} addresses")
     return found
 
 
@@ -125,13 +127,13 @@ def _pairs(value: Any, what: str) -> list[tuple[str, str]]:
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in value
     )
     if not good:
-        raise bad_request(f"{what} is a list of pairs of texts")
+        raise bad_request(f"{what} must be a list of pairs of texts")
     return [(name, text) for name, text in value]
 
 
 def _line(value: Any, what: str) -> str:
     if not isinstance(value, str) or not _LINE.fullmatch(value):
-        raise bad_request(f"{what} is file:line")
+        raise bad_request(f"{what} must have the form file:line")
     return value
 
 

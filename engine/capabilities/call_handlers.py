@@ -23,11 +23,11 @@ async def emit(session: Session, given: dict[str, Any]) -> None:
     name = given["name"]
     if not EVENT_NAME.fullmatch(name) or name.startswith(ENGINE_PREFIX):
         raise bad_request(
-            f"an event is named by lower-case words with dots between, like order.paid, and not {ENGINE_PREFIX}…"
+            f"the name of an event must be lower-case words separated by dots, like order.paid, and must not begin with {ENGINE_PREFIX}"
         )
     data = strict_json.dump(strict_json.normal(given["data"]))
     if len(data.encode()) > MAX_EVENT_DATA:
-        raise bad_request(f"the data of an event is at most {MAX_EVENT_DATA} bytes of JSON")
+        raise bad_request(f"the data of an event must be at most {MAX_EVENT_DATA} bytes of JSON")
     session.budgets.spend("events")
     session.journal.send(Emit(name, data, line=given["line"]))
 

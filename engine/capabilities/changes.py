@@ -26,12 +26,12 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Handle db.changes: return the next changes, each once; ``more`` is true if others follow."""
     rows = session.datasets.named(given["set"])
     if not feed.kept(rows):
-        raise bad_request(f"changes of {rows.name} are not kept")
+        raise bad_request(f"changes of {rows.name} are not recorded")
     if given["from"] is not None and given["from"] not in STARTS:
-        raise bad_request("'from' is 'start' or 'now'")
+        raise bad_request("'from' must be 'start' or 'now'")
     database = database_of(rows)
     if database is not None and not await database.ask(database.receives):
-        raise denied(f"changes of {rows.name} are not kept: its database was not prepared for it")
+        raise denied(f"changes of {rows.name} are not recorded: its database is not prepared")
     session.budgets.spend("queries")
     state = await _position(session, rows)
     owner = feed.owner_of(rows, session.tenant_id)

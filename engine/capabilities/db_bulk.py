@@ -30,7 +30,7 @@ async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str,
     keys = {row[rows.key.name] for row, _said, _token in made}
     known = session.journal.of(rows).touched
     if len(keys) < len(made) or any(key in known and known[key].now is not None for key in keys):
-        raise bad_request(f"two of these rows of {rows.name} have one id")
+        raise bad_request(f"two of these rows of {rows.name} have the same id")
     session.budgets.spend("rows_written", len(made))
     for row, said, token in made:
         session.journal.insert(rows, row, given=said, line=given["line"], token=token)
@@ -51,7 +51,7 @@ async def delete_many(session: Session, given: dict[str, Any]) -> int:
     """Handle db.deleteMany: return the number of rows."""
     rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
-        raise denied(f"rows of {rows.name} may not be deleted")
+        raise denied(f"rows of {rows.name} cannot be deleted by scripts")
     found = await _select(session, rows, _filter(session, rows, given, "deleteMany({}, { all: true })"))
     for row in found:
         session.journal.delete(Delete(rows, row[rows.key.name], line=given["line"]), row)
@@ -97,13 +97,13 @@ def _upsert_key(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) 
     alone = on == [key]
     if isinstance(rows, Collection):
         if not alone:
-            raise bad_request("documents are the same by their id only")
+            raise bad_request("documents can be matched only by their id")
     elif frozenset(on) not in rows.unique and not (alone and key in rows.writable):
         listed = ["+".join(sorted(each)) for each in rows.unique] + ([key] if key in rows.writable else [])
-        raise bad_request(f"rows of {rows.name} are the same by one of these: {', '.join(sorted(listed)) or 'nothing'}")
+        raise bad_request(f"rows of {rows.name} can be matched by: {', '.join(sorted(listed)) or 'nothing'}")
     for name in on:
         if values.get(name) is None:
-            raise bad_request(f"{rows.name}.{name} needs a value: rows are the same by it")
+            raise bad_request(f"{rows.name}.{name} needs a value: rows are matched by it")
     return on
 
 
@@ -116,7 +116,7 @@ def _filter(session: Session, rows: Dataset, given: dict[str, Any], every: str) 
     tree = read_filter(given["filter"], lookup(session, rows))
     if chooses_all(tree) and not given["all"]:
         raise CallRefused(
-            "filter_missing", f"that filter chooses every row of {rows.name}; if that is meant, write {every}"
+            "filter_missing", f"this filter matches every row of {rows.name}; if that is intended, write {every}"
         )
     return tree
 
@@ -130,7 +130,7 @@ async def _select(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
     found, cut = await _first_rows(session, rows, tree, session.budgets.left("rows_written") + 1)
     if cut:
         raise CallRefused(
-            "too_large", f"these rows of {rows.name} are too large to be chosen by one filter; choose fewer"
+            "too_large", f"these rows of {rows.name} are too large for one call; use a filter that matches fewer"
         )
     session.budgets.spend("rows_written", len(found))
     session.journal.record_read(rows, found)

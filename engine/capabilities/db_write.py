@@ -30,7 +30,7 @@ async def writable(session: Session, given: dict[str, Any]) -> Dataset:
     database = database_of(rows)
     if database is not None and not await database.ask(database.receives):
         raise denied(
-            f"{rows.name} may only be read: its database has no table {receipts.name} for receipts of what was written"
+            f"{rows.name} is read-only: its database has no table {receipts.name}; `lodger db prepare` creates it"
         )
     return rows
 
@@ -87,7 +87,7 @@ async def increment(session: Session, given: dict[str, Any]) -> None:
             _may_write(rows, name)
     amounts = {name: amount_of(rows, name, value) for name, value in given["amounts"].items()}
     if "id" in amounts and isinstance(rows, Collection):
-        raise denied("the id of a document never changes")
+        raise denied("the id of a document cannot change")
     await _change(session, Increment(rows, key, amounts, line=given["line"]))
 
 
@@ -95,7 +95,7 @@ async def delete(session: Session, given: dict[str, Any]) -> bool:
     """Handle db.delete: return whether the row existed."""
     rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
-        raise denied(f"rows of {rows.name} may not be deleted")
+        raise denied(f"rows of {rows.name} cannot be deleted by scripts")
     key = read_key(rows, given["id"])
     committed = await committed_row(session, rows, key) if session.journal.needs(rows, key) else None
     if session.journal.current(rows, key, committed) is None:
@@ -116,19 +116,19 @@ def _may_write(rows: TableDataset, name: str) -> ColumnField:
     """Return a writable column; the tenant's, the key, audit columns and unknown names get the same refusal."""
     if name not in rows.writable:
         can = ", ".join(sorted(rows.writable)) or "none"
-        raise denied(f"that column of {rows.name} may not be written; these may: {can}")
+        raise denied(f"scripts cannot write this column of {rows.name}; they can write: {can}")
     return rows.fields[name]
 
 
 def _changes(rows: TableDataset, given: dict[str, Any]) -> Row:
     if rows.key.name in given:
-        raise denied(f"the id of a row of {rows.name} never changes")
+        raise denied(f"the id of a row of {rows.name} cannot change")
     return {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}
 
 
 def _new_table_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row:
     if not rows.insertable:
-        raise denied(f"rows of {rows.name} may not be inserted")
+        raise denied(f"rows of {rows.name} cannot be inserted by scripts")
     row = {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}
     for name in rows.required:
         if row.get(name) is None:
@@ -163,9 +163,9 @@ def _value(rows: TableDataset, column: ColumnField, given: Any) -> Any:
         return None
     if column.kind is Kind.TEXT:
         if column.max_length is not None and len(value) > column.max_length:
-            raise bad_request(f"{name} holds at most {column.max_length} characters")
+            raise bad_request(f"{name} has at most {column.max_length} characters")
         if column.choices is not None and value not in column.choices:
-            raise bad_request(f"{name} is one of: {', '.join(column.choices)}")
+            raise bad_request(f"{name} must be one of: {', '.join(column.choices)}")
     return scaled(column, value, name)
 
 
@@ -174,18 +174,18 @@ def _new_document(session: Session, given: dict[str, Any]) -> Row:
     if key is None:
         key = session.new_id()
     if not isinstance(key, str) or not 0 < len(key) <= 200:
-        raise bad_request("the id of a document is text of 1 to 200 characters")
+        raise bad_request("the id of a document must be text of 1 to 200 characters")
     return {"id": key} | _document({name: value for name, value in given.items() if name != "id"})
 
 
 def _document(given: dict[str, Any]) -> Row:
     if "id" in given:
-        raise denied("the id of a document never changes")
+        raise denied("the id of a document cannot change")
     made = strict_json.normal(given)
     if not isinstance(made, dict) or set(made) & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
-        raise bad_request("a document is an object with names that do not begin with $")
+        raise bad_request("a document must be an object with names that do not begin with $")
     if len(strict_json.dump(made).encode()) > MAX_DOCUMENT:
-        raise CallRefused("too_large", f"a document holds at most {MAX_DOCUMENT} bytes of JSON")
+        raise CallRefused("too_large", f"a document has at most {MAX_DOCUMENT} bytes of JSON")
     return made
 
 

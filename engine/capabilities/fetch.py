@@ -25,7 +25,7 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     fetch_state, number = session.fetch_state, _number(given["id"])
     request = _request(session, given)
     if number in fetch_state.running or number in fetch_state.bodies:
-        raise bad_request("that number is in use")
+        raise bad_request("the request number is already in use")
     handles = SecretHandles(request.headers)
     await handles.look_up(session)
     session.budgets.spend("fetches")
@@ -47,9 +47,9 @@ async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     number, start = _number(given["id"]), _number(given["from"])
     part = session.fetch_state.bodies.get(number)
     if part is None or start >= len(part.body):
-        raise bad_request("that body has no further data")
+        raise bad_request("the body has no more data")
     if part.is_text and part.body[start] & 0xC0 == 0x80:
-        raise bad_request("that is the middle of a character")
+        raise bad_request("the position is inside a character")
     chunk = part.chunk_json(start, _chunk_size(session))
     if chunk["next"] == len(part.body):
         del session.fetch_state.bodies[number]
@@ -90,7 +90,7 @@ def _cancelled() -> bool:
 def _request(session: Session, given: dict[str, Any]) -> Request:
     method, url = given["method"], given["url"]
     if method not in METHODS:
-        raise bad_request(f"method is one of: {', '.join(METHODS)}")
+        raise bad_request(f"method must be one of: {', '.join(METHODS)}")
     if len(url) > MAX_URL:
         raise bad_request(f"a URL has at most {MAX_URL} characters")
     body = _body(given["body"])
@@ -99,7 +99,7 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
     try:
         redirect = Redirect(given["redirect"] or "follow")
     except ValueError:
-        raise bad_request("redirect is follow, error or manual") from None
+        raise bad_request("redirect must be follow, error or manual") from None
     left = session.budgets.left("fetch_bytes") - len(body)
     if left < 1:
         session.budgets.spend("fetch_bytes", len(body) + 1)
@@ -120,7 +120,7 @@ def _body(given: Any) -> bytes:
 
 def _number(given: Any) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given < 2**31:
-        raise bad_request("that is not the number of a request")
+        raise bad_request("there is no request with this number")
     return given
 
 

@@ -22,7 +22,7 @@ def _scope(session: Session, given: dict[str, Any]) -> str:
     if not given["own"]:
         return ""
     if session.schedule_id is None:
-        raise bad_request("this run belongs to no schedule, so it has no keys of its own")
+        raise bad_request("this run does not belong to a schedule, so it has no own keys")
     return session.schedule_id
 
 
@@ -74,11 +74,11 @@ def _effect(session: Session, given: dict[str, Any]) -> KvSet:
     """Validate a value and its lifetime; a value of null deletes the key only in a swap."""
     text: str | None = strict_json.dump(strict_json.normal(given["value"]))
     if len((text or "").encode()) > MAX_VALUE:
-        raise bad_request(f"a value holds at most {MAX_VALUE} bytes of JSON")
+        raise bad_request(f"a value has at most {MAX_VALUE} bytes of JSON")
     expires_us = None
     if given["ttlSeconds"] is not None:
         if not 0 < given["ttlSeconds"] <= MAX_TTL_S:
-            raise bad_request(f"ttlSeconds is from 1 to {MAX_TTL_S}")
+            raise bad_request(f"ttlSeconds must be from 1 to {MAX_TTL_S}")
         expires_us = session.now_us + int(given["ttlSeconds"] * 1_000_000)
     if given["value"] is None and "expected" in given:
         text = expires_us = None

@@ -31,7 +31,7 @@ def checked_address(text: str) -> str:
         bool(at) and "=?" not in text and len(text) <= 254 and len(local) <= 64 and _LOCAL.fullmatch(local) is not None
     )
     if not good or not all(_LABEL.fullmatch(label) for label in labels):
-        refused = bad_request("an address looks like name@example.com, and nothing else belongs into it")
+        refused = bad_request("an address must have the form name@example.com, without a display name")
         refused.code = "bad_address"
         raise refused
     return text
@@ -43,13 +43,13 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
     reply_to = None if given["replyTo"] is None else checked_address(given["replyTo"])
     subject = given["subject"]
     if _CONTROL.search(subject) or len(subject) > MAX_SUBJECT:
-        raise bad_request(f"a subject is one line of at most {MAX_SUBJECT} characters")
+        raise bad_request(f"a subject must be one line of at most {MAX_SUBJECT} characters")
     if _ENCODED.search(subject):
-        raise bad_request("a subject is written plainly, without encoded words (=?…?=)")
+        raise bad_request("a subject must be plain text without encoded words (=?…?=)")
     if given["text"] is None and given["html"] is None:
         raise bad_request("a mail needs text or html")
     if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MAX_BODY:
-        raise bad_request(f"a mail holds at most {MAX_BODY} bytes")
+        raise bad_request(f"a mail has at most {MAX_BODY} bytes")
     await _allowed(session, (*to, *(() if reply_to is None else (reply_to,))))
     session.budgets.spend("mails", len(to))
     message_id = session.journal.message_id()
@@ -67,7 +67,7 @@ async def _allowed(session: Session, addresses: tuple[str, ...]) -> None:
     own = await session.own_addresses(session.tenant_id, asked) if asked else ()
     if any(address not in own for address in unnamed):
         raise denied(
-            "mail to that address is not allowed: it is neither one of the tenant's people nor granted (mail:ADDRESS)"
+            "mail to this address is not allowed: it must be one of the tenant's people, or granted with mail:ADDRESS"
         )
 
 

@@ -40,4 +40,4 @@ def require_rows(grants: Grants, name: str, datasets: Datasets, *, write: bool) 
 
 def missing_grant(grant: str) -> CallRefused:
     """Return the refusal that names the missing grant."""
-    return denied(f"this run does not hold the grant {grant}")
+    return denied(f"this run does not have the grant {grant}")

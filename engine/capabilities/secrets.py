@@ -70,7 +70,9 @@ class SecretHandles:
         # A placeholder is short, its value may be long.
         asked = (match for _, value in self._headers for match in _HANDLE.finditer(value))
         if sum(2 * len(self._known[match[2]].value) + 3 * len(match[0]) for match in asked) > MAX_FILLED:
-            raise CallRefused("bad_header", f"with their secrets the headers are longer than {MAX_FILLED} characters")
+            raise CallRefused(
+                "bad_header", f"with the values of secrets, the headers are longer than {MAX_FILLED} characters"
+            )
 
     def fill(self, origin: Origin, headers: Headers) -> Headers:
         """Replace the placeholders by values, for one origin.
@@ -106,7 +108,7 @@ class SecretHandles:
 
 
 def _unknown(name: str) -> CallRefused:
-    return CallRefused("secret_unknown", f"there is no secret of the name {name}")
+    return CallRefused("secret_unknown", f"there is no secret with the name {name}")
 
 
 HANDLERS = {"secrets.read": read}

@@ -76,7 +76,7 @@ def walls(
         write_json(body)
     else:
         worst = max((each.p99 for each in figures if each.unit == "ms"), default=0.0)
-        say(f"promised: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms; worst p99 {worst:.1f} ms")
+        say(f"bounds: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms; worst p99 {worst:.1f} ms")
     if check and not kept:
         raise typer.Exit(1)
 

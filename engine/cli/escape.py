@@ -153,7 +153,9 @@ def _own(path: Path) -> "tuple[Case, ...]":
     from lodger.escape.case import Case
 
     if wrong := [one for one in found if not isinstance(one, Case)]:
-        raise Usage("no_cases", f"CASES of {path} holds {wrong[0]!r:.80}, which is not a Case", fix="CASES = [Case(…)]")
+        raise Usage(
+            "no_cases", f"CASES of {path} contains {wrong[0]!r:.80}, which is not a Case", fix="CASES = [Case(…)]"
+        )
     return tuple(found)
 
 
@@ -265,10 +267,10 @@ def _show(suite: "Suite") -> None:
         say("slow: this host gave too little time for a verdict; run these again when it is quiet")
     alone, seen, tried = matrix_counts(findings)
     if tried:
-        say(f"matrix: {alone} of {tried} held behind only their wall, {seen} of {tried} escaped behind none")
+        say(f"matrix: {alone} of {tried} were contained by their wall alone, {seen} of {tried} escaped without it")
     missing = [name for name, stands in suite.walls.items() if not stands]
     if missing:
-        say(f"walls missing here: {', '.join(missing)}; lodger doctor says how to get them")
+        say(f"missing walls: {', '.join(missing)}; lodger doctor shows how to fix this")
 
 
 def _counted(counts: dict[str, int]) -> str:

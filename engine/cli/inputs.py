@@ -26,7 +26,7 @@ def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
     if str(path) == "-":
         given = sys.stdin.buffer.read(maximum + 1)
         if len(given) > maximum:
-            raise Usage("file_too_large", f"stdin holds more than {maximum} bytes", fix="give less")
+            raise Usage("file_too_large", f"stdin has more than {maximum} bytes", fix="give less")
         return given
     if path.is_dir():
         raise Usage(

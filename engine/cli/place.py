@@ -57,7 +57,7 @@ class Profiles:
             raise Usage(
                 "profiles_readable",
                 f"other users can read {self.path}, which has tokens",
-                why="a user who reads a token can use it",
+                why="any user with a token can use it",
                 fix=f"chmod 600 {self.path}",
             )
         return body | {"profiles": known}

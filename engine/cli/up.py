@@ -169,7 +169,7 @@ class Serving:
         if left_s is not None:
             self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
         elif error.code != self._said:
-            self.say(f"{error.what} ({error.why}); waiting. To go on: {error.fix}")
+            self.say(f"{error.what} ({error.why}); waiting. To continue: {error.fix}")
         self._said = error.code
 
     async def _serve(self) -> None:

@@ -118,7 +118,7 @@ def _segment(what: str, name: str) -> str:
             "name_invalid",
             f"{what} cannot be {name!r}",
             why="a name is one segment of a URL: not empty, without / or \\, and not . or ..",
-            fix="check the name",
+            fix="use another name",
         )
     return quote(name, safe="")
 

@@ -38,4 +38,4 @@ def denied(message: str) -> CallRefused:
 
 def not_found(what: str) -> CallRefused:
     """Return the one answer for ids that are absent, deleted or another tenant's."""
-    return CallRefused("not_found", f"there is no such row in {what}")
+    return CallRefused("not_found", f"{what} has no such row")

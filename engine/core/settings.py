@@ -43,7 +43,7 @@ class Settings(BaseSettings):
     )
     labels: str = Field(
         default="",
-        description="labels of this node beside its name, separated by commas; schedules and tenants may require labels",
+        description="labels of this node in addition to its name, separated by commas; schedules and tenants may require labels",
     )
     memory_budget_bytes: int | None = Field(
         default=None,
@@ -211,8 +211,8 @@ class Settings(BaseSettings):
     runtime: str = Field(
         default="quickjs",
         pattern="^(quickjs|quickjs-native)$",
-        description="runtime of scripts on this node; quickjs-native runs without WebAssembly around the engine: only for a node "
-        "whose scripts are all trusted",
+        description="runtime of scripts on this node; quickjs-native runs without the WebAssembly wall: only for nodes that run "
+        "trusted scripts alone",
     )
     profile: str = Field(
         default="untrusted",
@@ -238,6 +238,11 @@ class Settings(BaseSettings):
     database: str = Field(
         default="lodger.db",
         description="the ledger of the command line: a SQLite file's path or a database URL",
+    )
+    read_database: str | None = Field(
+        default=None,
+        description="address of a PostgreSQL replica for reads of the API and the dashboard, which then may be some moments old; "
+        "none: they read LODGER_DATABASE",
     )
     cache_dir: Path | None = Field(
         default=None,

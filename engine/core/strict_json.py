@@ -65,7 +65,7 @@ def read_instant(value: Any) -> datetime:
         value = value.get(INSTANT)
     match = _ISO.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise bad_request("an instant is a Date, an Instant, or text like 2026-11-21T09:00:00Z with its offset")
+        raise bad_request("an instant must be a Date, an Instant, or text with an offset, like 2026-11-21T09:00:00Z")
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
         local = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second or 0), tzinfo=UTC)
@@ -74,7 +74,7 @@ def read_instant(value: Any) -> datetime:
             offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6])) * (-1 if zone[0] == "-" else 1)
         return local + timedelta(microseconds=int((fraction or "")[:6].ljust(6, "0"))) - offset
     except (ValueError, OverflowError):
-        raise bad_request("that date or time does not exist") from None
+        raise bad_request("this date or time does not exist") from None
 
 
 def tag_instant(instant: datetime) -> dict[str, str]:
@@ -95,11 +95,11 @@ def read_bytes(value: Any) -> bytes:
     """
     text = value.get(BYTES) if isinstance(value, dict) and len(value) == 1 else None
     if not isinstance(text, str):
-        raise bad_request("bytes are a Uint8Array")
+        raise bad_request("bytes must be a Uint8Array")
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise bad_request("bytes are a Uint8Array") from None
+        raise bad_request("bytes must be a Uint8Array") from None
 
 
 def normal(value: Any) -> Any:
@@ -170,7 +170,7 @@ def _looks_large(text: str) -> bool:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise bad_request("an object has a key twice")
+        raise bad_request("an object has a duplicate key")
     return found
 
 

@@ -95,7 +95,7 @@ def write(connection: Connection, pending: Journal | WriteSet, *, now_us: int, v
             return _Commit(connection, write_set, now_us).run(verify=verify)
     except DBAPIError as error:
         if write_set.home is None and state_of(error) in HELD:
-            raise WriteBlocked("rows that this run writes are being written by another transaction") from error
+            raise WriteBlocked("rows that this run changes are locked by another transaction") from error
         if write_set.home is None and state_of(error) == TOO_LONG:
             raise EffectRefused("too_slow", TOO_SLOW, index=len(write_set.effects) - 1) from error
         raise
@@ -221,10 +221,10 @@ class _Commit:
             if not is_refusal(error):
                 raise
             if isinstance(effect, Insert) and effect.upsert and isinstance(error, IntegrityError):
-                said = f"a row of {effect.rows.name} was made meanwhile, or a rule of the table forbids this one"
+                said = f"a row of {effect.rows.name} with this key exists now, or a constraint of the table forbids this row"
                 raise ConflictFound("conflict", said, index=index, place=effect.line) from None
             raise EffectRefused(
-                "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, place=effect.line
+                "constraint", f"{_name(effect)}: a constraint of the table forbids this", index=index, place=effect.line
             ) from None
         except CallRefused as refusal:
             raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
@@ -234,7 +234,7 @@ class _Commit:
         for key, held in expected_rows.items():
             current = live.get(key)
             if current is None or (held.base is not None and current != held.base):
-                what = f"a row of {rows.name} changed meanwhile"
+                what = f"a row of {rows.name} has changed in the meantime"
                 raise ConflictFound("conflict", what, index=held.index, place=held.line)
 
     def _apply(self, index: int, effect: Effect) -> None:
@@ -283,14 +283,14 @@ class _Commit:
                 position = list(rows.table.primary_key.columns).index(rows.key.column)
                 generated = self.generated[effect.key] = (result.inserted_primary_key or {position: None})[position]
             if result.rowcount == 0 or (effect.token and generated is None):  # SQLite reports the key of another row
-                raise CallRefused("not_written", f"insert in {rows.name}: a rule of the table passes this row over")
+                raise CallRefused("not_written", f"insert in {rows.name}: a rule of the table discards this row")
         self.live.setdefault(rows, {})[effect.key] = row
 
     def _change(self, effect: Update | Increment) -> None:
         rows = effect.rows
         live = self.live.setdefault(rows, {})
         if effect.key not in live:
-            raise CallRefused("vanished", "a row that was to be written is not there any more")
+            raise CallRefused("vanished", "a row to be changed no longer exists")
         changed = self._resolved(rows, apply_to(live[effect.key], effect))
         live[effect.key] = changed
         if isinstance(rows, Collection):
@@ -329,7 +329,7 @@ class _Commit:
 
     def _require_one_row(self, result: Any) -> None:
         if result.rowcount != 1:
-            raise CallRefused("vanished", "a row that was to be written is not there any more")
+            raise CallRefused("vanished", "a row to be changed no longer exists")
 
     def _key_condition(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
         return self.reader.compiler.equals(rows.key, self._generated_key(key))
@@ -353,7 +353,7 @@ class _Commit:
         for name, reference in rows.references.items():
             value = row.get(name)
             if value is not None and not self._exists(rows, name, reference, value):
-                raise CallRefused("no_such_reference", f"{rows.name}.{name}: there is no such row to refer to")
+                raise CallRefused("no_such_reference", f"{rows.name}.{name}: the referenced row does not exist")
 
     def _exists(self, rows: TableDataset, name: str, reference: Reference, value: Any) -> bool:
         target = self.write_set.datasets.of_table(reference.table, rows.database)

@@ -30,7 +30,10 @@ def move(
     Scope(tenant_id)  # checks the tenant, which comes from the journal and not from a script
     if verify and read(connection, tenant_id, effect.consumer, effect.source) != effect.base:
         raise ConflictFound(
-            "conflict", f"changes of {effect.name} were read by another run meanwhile", index=index, place=effect.line
+            "conflict",
+            f"changes of {effect.name} were read by another run in the meantime",
+            index=index,
+            place=effect.line,
         )
     statement = (
         driver_of(connection)

@@ -16,9 +16,11 @@ from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.store.stores import driver_of
 
 #: For constraints checked at the end of a transaction, which no single call of the script violates.
-CONSTRAINT_AT_COMMIT = "a rule of the table forbids what this run wrote"
-TOO_SLOW = "the platform's table took too long to take what this run wrote; write less at once"
-NO_WRITES = "what the platform shows here is a view that takes no writes; let it give the view INSTEAD OF triggers, or expose it to be read"
+CONSTRAINT_AT_COMMIT = "a constraint of the table forbids a change of this run"
+TOO_SLOW = "the platform's table took too long to store the changes of this run; write less in one run"
+NO_WRITES = (
+    "the exposed view is not writable; the platform can add INSTEAD OF triggers to it, or expose it as read-only"
+)
 #: SQLSTATEs of locks: not available, deadlock, serialization failure.
 HELD = frozenset({"55P03", "40P01", "40001"})
 #: SQLSTATE of a statement that exceeded its time limit.
@@ -43,7 +45,7 @@ def is_read_only_view(error: DBAPIError) -> bool:
     return state_of(error) == "55000"
 
 
-_WHAT = "a trigger or a rule of the table ends the whole transaction, and is not obeyed; let it say RAISE(ABORT) or ON CONFLICT ABORT"
+_WHAT = "a trigger or a constraint of the table ends the whole transaction, which is not supported; use RAISE(ABORT) or ON CONFLICT ABORT"
 
 
 class TransactionLost(Exception):

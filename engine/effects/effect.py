@@ -151,15 +151,15 @@ def apply_to(row: Row, effect: Update | Increment) -> Row:
 def _incremented(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
     if isinstance(rows, Collection):
         if held is not None and (isinstance(held, bool) or not isinstance(held, int | float)):
-            raise CallRefused("not_a_number", f"{name} holds something that is not a number")
+            raise CallRefused("not_a_number", f"the value of {name} is not a number")
         return add_numbers(held or 0, amount)
     kind = rows.fields[name].kind
     made = (Decimal(0) if kind is Kind.DECIMAL else 0) if held is None else held
     made = kinds.plus(made, amount)
     if kind in (Kind.INT, Kind.BIGINT) and not -kinds.INT64 <= made < kinds.INT64:
-        raise CallRefused("out_of_range", f"{name} would leave 64 bits")
+        raise CallRefused("out_of_range", f"{name} would exceed 64 bits")
     if kind is Kind.FLOAT and made - made != 0:
-        raise CallRefused("out_of_range", f"{name} would be larger than a number can be")
+        raise CallRefused("out_of_range", f"{name} would exceed the range of numbers")
     return made
 
 
@@ -171,7 +171,7 @@ def add_numbers(held: float, amount: float) -> int | float:
     """
     made = held + amount
     if made - made != 0 or (abs(made) > 2**53 and isinstance(made, int)):
-        raise CallRefused("out_of_range", "the sum is larger than a number can be")
+        raise CallRefused("out_of_range", "the sum exceeds the range of numbers")
     return made
 
 
@@ -257,8 +257,8 @@ def amount_of(rows: Dataset, name: str, value: Any) -> Any:
     if isinstance(rows, TableDataset):
         column = rows.fields[name]
         if column.kind not in kinds.NUMERIC or value is None:
-            raise bad_request(f"{name} cannot be incremented by that")
+            raise bad_request(f"{name} cannot be incremented by this value")
         return scaled(column, kinds.read(column.kind, value, name), name)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise bad_request(f"{name} is incremented by a number")
+        raise bad_request(f"{name} must be incremented by a number")
     return value

@@ -79,7 +79,7 @@ def apply(database: ForeignDatabase, write_set: WriteSet, attempt: int, *, now_u
 def _script_error(error: DBAPIError) -> ScriptError:
     if is_refusal(error):  # a constraint that is checked at the end of a transaction
         return ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT)
-    return ScriptError("EngineFault", f"the platform's database could not be written: {type(error).__name__}")
+    return ScriptError("EngineFault", f"the commit in the platform's database failed: {type(error).__name__}")
 
 
 def _claim(connection: Connection, write_set: WriteSet, attempt: int, verdict: Receipt, now_us: int) -> Receipt | None:

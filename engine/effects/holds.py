@@ -48,7 +48,7 @@ def require_free(connection: Connection, write_set: WriteSet) -> None:
         met = wanted.get((row.kind, row.scope, row.key))
         if met is not None:
             index, effect = met
-            said = f"{row.kind} '{row.key}' is being written by a run that waits for another database"
+            said = f"{row.kind} '{row.key}' is reserved by a run that is being committed to another database"
             raise WriteBlocked(said, index=index, place=effect.line)
 
 

@@ -96,8 +96,8 @@ class Journal:
             self._written = (rows.database,)
         elif self._written != (rows.database,):
             raise denied(
-                f"{rows.name} is in another database than what this run has written: "
-                "one transaction cannot hold both; let a second step write it"
+                f"{rows.name} is in another database than earlier changes of this run: "
+                "one transaction cannot span both; write it in a second step"
             )
 
     @property
@@ -153,7 +153,7 @@ class Journal:
         self._weight += weight_of(row.values())
         if self._weight > MAX_KEPT_BYTES:
             raise CallRefused(
-                "too_large", f"a run is given at most {MAX_KEPT_BYTES >> 20} MiB of rows; let the next one go on"
+                "too_large", f"a run can read at most {MAX_KEPT_BYTES >> 20} MiB of rows; continue in the next run"
             )
 
     def check(self, rows: Dataset, key: Any) -> None:
@@ -193,7 +193,7 @@ class Journal:
         key, known = row[rows.key.name], self.of(rows)
         held = known.touched.get(key)
         if held.now is not None if held is not None else key in known.seen:
-            raise CallRefused("exists", f"there is a row of that id in {rows.name} already")
+            raise CallRefused("exists", f"{rows.name} already has a row with this id")
         self.require_same_database(rows)
         if held is None:
             known.touched[key] = WrittenRow(None, row, checked=False, first=len(self.effects), line=line, token=token)

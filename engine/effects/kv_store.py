@@ -57,7 +57,7 @@ def check_unchanged(connection: Connection, write_set: WriteSet, now_us: int) ->
     """
     for held in write_set.held:
         if read(connection, write_set.tenant_id, held.scope, [held.key], now_us).get(held.key) != held.base:
-            what = f"kv: the value of '{held.key}' changed meanwhile"
+            what = f"kv: the value of '{held.key}' has changed in the meantime"
             raise ConflictFound("conflict", what, index=held.index, place=held.line)
 
 
@@ -97,5 +97,5 @@ def add_amount(held: str | None, amount: float) -> str:
     """
     number = 0 if held is None else strict_json.parse(held)
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise CallRefused("not_a_number", "the key holds something that is not a number")
+        raise CallRefused("not_a_number", "the value of the key is not a number")
     return strict_json.dump(add_numbers(number, amount))

@@ -170,7 +170,7 @@ def _apply_effects(
         if _concerns_host(connection, error):
             raise
         # Errors of one attempt, such as a table that the platform has dropped, must not stop the others.
-        _log.error("the end of attempt %d of action %s cannot be written: %s", claim.attempt, claim.action_id,
+        _log.error("the outcome of attempt %d of action %s cannot be stored: %s", claim.attempt, claim.action_id,
                    type(error).__name__, exc_info=error,
                    extra={"tenant_id": claim.tenant_id, "action_id": claim.action_id})  # fmt: skip
         finished = failed_commit(finished, error)
@@ -205,7 +205,7 @@ def failed_commit(finished: Finished, error: Exception) -> Finished:
         return Finished(
             Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT), usage=finished.usage
         )
-    message = f"the end of this run could not be written: {type(error).__name__}"
+    message = f"the outcome of this run could not be stored: {type(error).__name__}"
     return Finished(
         Outcome.ENGINE_FAULT,
         error=ScriptError("EngineFault", message),

@@ -207,6 +207,6 @@ def _apply_own(connection: Connection, write_set: WriteSet, finished: Finished, 
     except NotApplied as refused:
         # Checked when it was sealed and held since: a write outside of Lodger changed the rows. The receipt of this
         # step stays, so that a further attempt applies nothing twice there.
-        error = ScriptError("EngineFault", f"settled in part: {refused.message}", file=refused.file, line=refused.line)
+        error = ScriptError("EngineFault", f"applied in part: {refused.message}", file=refused.file, line=refused.line)
         return Finished(Outcome.ENGINE_FAULT, error=error, logs=finished.logs, usage=finished.usage)
     return finished

@@ -50,7 +50,9 @@ def decode(text: str, datasets: Datasets) -> WriteSet:
     """
     body = json.loads(text)
     if body.get("format") != FORMAT:
-        raise WriteSetDecodeError(f"it was sealed in format {body.get('format')}, this version reads {FORMAT}")
+        raise WriteSetDecodeError(
+            f"its stored effects have format {body.get('format')}, this version reads format {FORMAT}"
+        )
     try:
         return WriteSet(
             body["tenant"],

@@ -62,6 +62,7 @@ class NodeIdentity:
 
     Attributes:
         lease: None while it has none: before it is registered, and after it was lost.
+        epoch: epoch of its last lease, 0 before the first.
         renewed_s: when the lease was taken or renewed last, on the clock of durations.
 
     Raises:
@@ -72,13 +73,14 @@ class NodeIdentity:
         if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or re.search(r"[\s,]", name):
             raise InputError(
                 "node_name_invalid",
-                f"{name!r} cannot name a node",
-                why=f"a name has 1 to {MAX_NAME} printable characters, no space and no comma",
-                fix="such as the host's name",
+                f"{name!r} cannot be the name of a node",
+                why=f"a name has 1 to {MAX_NAME} printable characters without spaces and commas",
+                fix="use for example the host's name",
             )
         self.id = node_id
         self.name = name
         self.lease: Lease | None = None
+        self.epoch = 0
         self.renewed_s = 0.0
 
 

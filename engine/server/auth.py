@@ -167,12 +167,12 @@ class Authentication:
         found = await self._read(address, look)
         if isinstance(found, str):
             self._limits.failure(address)
-            _log.warning("refused a token from %s: %s", address, found)
+            _log.warning("rejected a token from %s: %s", address, found)
             if found == "expired":
-                raise unauthorized("token_expired", "this token has expired", "ask for a new one")
+                raise unauthorized("token_expired", "the token has expired", "ask an administrator for a new one")
             raise unauthorized(
                 "token_invalid",
-                "this token is not valid: it is unknown or revoked",
+                "the token is unknown or revoked",
                 "check that it is complete, or create a new one: lodger token create",
             )
         caller, used_us = found
@@ -187,7 +187,7 @@ class Authentication:
         found = await self._read(address, lambda connection: sessions.find_caller(connection, text, now_us))
         if found is None:
             self._limits.failure(address)
-            raise unauthorized("session_over", "this session has ended", "log in again")
+            raise unauthorized("session_over", "the session has ended", "log in again")
         caller, unnoted = found
         if request.method not in SAFE:
             own_site(request)
@@ -196,9 +196,9 @@ class Authentication:
                 raise Refused(
                     403,
                     "csrf_missing",
-                    "a change with a session needs its X-CSRF-Token",
+                    "a change within a session needs the header X-CSRF-Token",
                     why="another site could have sent this request with your cookie",
-                    fix="send the csrf that GET /api/v1/session answers",
+                    fix="send the value csrf of GET /api/v1/session",
                 )
         if unnoted:
             self._last_use.note(text, lambda connection: sessions.record_seen(connection, text, now_us))
@@ -252,7 +252,7 @@ class LastUse:
                 if self._under_way:
                     await to_thread.run_sync(self._write, list(self._under_way.values()), limiter=self._thread)
             except Unavailable as error:
-                _log.warning("the last use of tokens is not written: %s", error)
+                _log.warning("the last use of tokens cannot be stored: %s", error)
             finally:
                 self._under_way = {}
 
@@ -321,6 +321,6 @@ def own_site(request: Request) -> None:
         raise Refused(
             403,
             "other_site",
-            "another site has sent this request",
+            "the request comes from another site",
             fix="use the API from its own pages, or with a token",
         )

@@ -78,7 +78,9 @@ class Bodies:
         except TimeoutError:
             raise too_slow(self._timeout_s) from None
         except ClientDisconnect:
-            raise Refused(400, "body_cut", "the request ended before its body did", fix="send it again") from None
+            raise Refused(
+                400, "body_cut", "the request ended before its body was complete", fix="send it again"
+            ) from None
 
     def _hold(self, key: str, before: int, count: int) -> None:
         if before + count > FREE and (
@@ -87,7 +89,7 @@ class Bodies:
             raise Refused(
                 503,
                 "server_busy",
-                "too many large requests arrive at once",
+                "the server is receiving too many large requests",
                 fix="try again in a moment",
                 headers={"Retry-After": "1", "Connection": "close"},
             )
@@ -123,15 +125,15 @@ class Bodies:
                 raise Refused(
                     413,
                     "json_too_many_values",
-                    f"a body here has at most {MAX_VALUES} values",
-                    why="a value takes a hundred times the memory of its text",
+                    f"a body of this route has at most {MAX_VALUES} values",
+                    why="a value takes about a hundred times the memory of its text",
                     fix="send it as text, or in parts",
                 ) from None
             raise Refused(
                 413 if refused.code == "too_large" else 400,
                 f"json_{refused.code}",
-                f"the body is refused: {refused}",
-                why="a body is one JSON object, without duplicate keys, NaN, or deep nesting",
+                f"the body is invalid: {refused}",
+                why="a body must be one JSON object, without duplicate keys, NaN or deep nesting",
                 fix="correct the JSON",
             ) from None
         if not isinstance(value, dict):
@@ -156,7 +158,7 @@ def too_large(limit: int) -> Refused:
     return Refused(
         413,
         "body_too_large",
-        f"a body here has at most {limit} bytes",
+        f"a body of this route has at most {limit} bytes",
         fix="send less, or ask the operator for a higher limit",
         headers={"Connection": "close"},
         limit=limit,

@@ -115,7 +115,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
                         request, path, arguments | given(body), lambda: body.model_dump_json().encode()
                     )
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
-            raise Refused(400, "request_invalid", "this route takes no body", fix="send no body")
+            raise Refused(400, "request_invalid", "this route does not accept a body", fix="send no body")
         async with calls.lane(request, route):
             return await run_operation(request, path, arguments, bytes)
 
@@ -149,7 +149,9 @@ def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Si
 def _check_query(request: Request, model: type[QueryModel] | None) -> None:
     """Refuse a query on a route that takes none, and a name that occurs twice, except lists."""
     if model is None and request.scope["query_string"]:
-        raise Refused(400, "request_invalid", "this route takes no query", fix="leave out what comes after ?")
+        raise Refused(
+            400, "request_invalid", "this route does not accept a query string", fix="leave out the query string"
+        )
     lists = {name for name, field in model.model_fields.items() if "list" in str(field.annotation)} if model else set()
     names = [name for name, _value in request.query_params.multi_items() if name not in lists]
     if len(names) != len(set(names)):
@@ -194,7 +196,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         return StreamingResponse(_lines(calls, share, entries), media_type="application/x-ndjson")
 
     streams: dict[int | str, dict[str, Any]] = {
-        200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "one entry a line"}
+        200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "one entry per line"}
     }
     more: dict[str, Any] = {"tags": ["audit"], "response_class": StreamingResponse}
 

@@ -157,7 +157,7 @@ class Live:
                 429,
                 "too_many_streams",
                 f"{MAX_STREAMS_OF_TOKEN} streams of a token and {self._max_streams} of all tokens may be open at once",
-                fix="close one, or read pages",
+                fix="close one, or read pages instead",
                 headers={"Retry-After": "10"},
             )
         self._open[token_id] = self._open.get(token_id, 0) + 1
@@ -345,7 +345,10 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
     """Add the routes."""
     live = Live(engine)
     streams: dict[int | str, dict[str, Any]] = {
-        200: {"content": {MEDIA: {"schema": {"type": "string"}}}, "description": "events, until either side ends"}
+        200: {
+            "content": {MEDIA: {"schema": {"type": "string"}}},
+            "description": "events, until client or server ends the stream",
+        }
     }
     more: dict[str, Any] = {
         "tags": ["actions"],
@@ -376,4 +379,6 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
 
 def _no_query(request: Request) -> None:
     if request.scope["query_string"]:
-        raise Refused(400, "request_invalid", "this route takes no query", fix="leave out what comes after ?")
+        raise Refused(
+            400, "request_invalid", "this route does not accept a query string", fix="leave out the query string"
+        )

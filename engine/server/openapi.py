@@ -111,17 +111,17 @@ class Problem(BaseModel):
 
 #: By status: its meaning.
 ERRORS = {
-    400: "the request is not as this description says",
-    401: "no token, or one that is not valid",
-    403: "the token's role may not do this",
-    404: "it does not exist, or not for this token",
-    409: "it contradicts the stored state",
+    400: "the request does not match this description",
+    401: "the token is missing or invalid",
+    403: "the token's role does not allow this",
+    404: "the object does not exist, or not for this token",
+    409: "the request conflicts with the stored state",
     412: "the stored state is not the one named by If-Match",
     413: "the body is too large",
-    415: "the media type of the body is not accepted here",
-    422: "the request matches this description, and cannot be carried out",
-    429: "too many requests; Retry-After says when to go on",
-    503: "the host lacks something, or is overloaded",
+    415: "this route does not accept the media type of the body",
+    422: "the request matches this description, but cannot be carried out",
+    429: "too many requests; Retry-After gives the time to wait",
+    503: "the server is overloaded, or the host lacks something",
 }
 _NO_BODY = {413, 415}
 _NO_CHANGE = {409, 412}
@@ -175,12 +175,18 @@ def _extra(route: Route) -> dict[str, Any]:
     headers = []
     if route.changes:
         headers.append(
-            _header("Lodger-Why", "the reason, for the audit log; percent-encoded where it is not plain ASCII", 1000)
+            _header(
+                "Lodger-Why", "reason of the change, for the audit log; percent-encoded if it is not plain ASCII", 1000
+            )
         )
         if not route.secret:
-            headers.append(_header("Idempotency-Key", "the same request with the same key is carried out once", 200))
+            headers.append(
+                _header("Idempotency-Key", "a repeated request with the same key is carried out only once", 200)
+            )
         if route.tagged:
-            headers.append(_header("If-Match", "an ETag: the change is made to that state or not at all", 200))
+            headers.append(
+                _header("If-Match", "ETag of a state: the change is made only if this is still the current state", 200)
+            )
     if headers:
         extra["parameters"] = headers
     return extra
@@ -200,7 +206,7 @@ def document(app: FastAPI, *by_hand: type[RequestModel]) -> dict[str, Any]:
     made = get_openapi(
         title="Lodger",
         version=VERSION,
-        description="Untrusted scripts, run on schedule in a sandbox. Errors are problem documents with stable codes.",
+        description="Run untrusted scripts on a schedule, in a sandbox. Errors are problem documents with stable codes.",
         routes=app.routes,
     )
     bodies: list[type[RequestModel]] = [body for body in (body_of(route) for route in ROUTES) if body is not None]

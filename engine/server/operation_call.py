@@ -21,6 +21,7 @@ from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.problems import Refused, Stale
 from lodger.engine.server.rate_limits import Threads
 from lodger.engine.service.operations.route import Route
+from lodger.engine.store.connection.database import reads_from_replica
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.platform import idempotency
 from lodger.engine.store.platform.idempotency import Repeated, StoredResponse
@@ -76,7 +77,7 @@ class Calls:
                 return before
 
         def work() -> tuple[Any, Response]:
-            with use_audit_context(audit_context):
+            with use_audit_context(audit_context), nullcontext() if route.changes else reads_from_replica():
                 record = verb()
             # Encoded in the thread: a long page would hold up every other answer.
             return record, respond(route, record)
@@ -122,9 +123,9 @@ class Calls:
             raise Refused(
                 422,
                 "idempotency_key_reused",
-                "another request was sent with this Idempotency-Key before",
+                "this Idempotency-Key was sent before with another request",
                 why="a key identifies one request: its method, path and body",
-                fix="make a new key for every request",
+                fix="create a new key for every request",
             )
         return Response(found.body, found.status, {"Idempotent-Replayed": "true"}, "application/json")
 
@@ -153,8 +154,8 @@ def require(request: Request, tenant_id: str | None, role: Role) -> Caller:
         raise Refused(
             403,
             "role_too_low",
-            f"the role {caller.role.value} may not do this",
-            why=f"it needs the role {role.value}",
+            f"the role {caller.role.value} does not allow this",
+            why=f"the operation needs the role {role.value}",
             fix="use a token with that role",
         )
     return caller
@@ -171,7 +172,7 @@ def permission(role: Role, *, of_tenant: bool) -> Any:  # noqa: ANN401 - what th
 
 def tenant_unknown(tenant_id: str) -> Refused:
     """Return the engine's refusal of an unknown tenant."""
-    return Refused(404, "tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create it first")
+    return Refused(404, "tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create the tenant first")
 
 
 def why(request: Request) -> str | None:
@@ -187,8 +188,8 @@ def why(request: Request) -> str | None:
         raise Refused(
             400,
             "header_invalid",
-            "the Lodger-Why header has characters that a header cannot carry",
-            fix="percent-encode all but letters, digits and -_.:,;!?()'/+=@#",
+            "the header Lodger-Why has characters that a header cannot have",
+            fix="percent-encode all characters except letters, digits and -_.:,;!?()'/+=@#",
         )
     return naming.reason(unquote(given))
 
@@ -210,7 +211,7 @@ def _key(request: Request, route: Route) -> str:
         raise Refused(
             422,
             "idempotency_refused",
-            "this route's request or answer holds a secret, which is not kept",
+            "this route's request or answer has a secret, which is not stored for repetition",
             fix="leave Idempotency-Key out",
         )
     return keys[0]
@@ -281,9 +282,9 @@ def expectation(request: Request) -> Callable[[Any], None] | None:
 
     def expect(record: object) -> None:
         if none is not None and record is not None:
-            raise _stale("it exists already")
+            raise _stale("the object already exists")
         if wanted is not None and (record is None or ("*" not in wanted and etag(record) not in wanted)):
-            raise _stale("it does not exist" if record is None else "it was changed in between")
+            raise _stale("the object does not exist" if record is None else "the state has changed")
 
     return expect
 
@@ -291,7 +292,7 @@ def expectation(request: Request) -> Callable[[Any], None] | None:
 def _stale(why: str) -> Stale:
     return Stale(
         "precondition_failed",
-        "the stored state is not the one that you read",
+        "the stored state is not the one named by the ETag",
         why=why,
-        fix="read it again, make your change on top of that, and send the new ETag",
+        fix="read it again, repeat your change, and send the new ETag",
     )

@@ -81,8 +81,8 @@ def problem(error: Exception) -> Response:
             status,
             {
                 "code": "internal_error",
-                "message": "Lodger met something it did not foresee",
-                "fix": "this is a fault of Lodger, not yours: report it with the request's id, which is in the log",
+                "message": "unexpected error in Lodger",
+                "fix": "this is a bug in Lodger: report it with the lines of the server's log that have the request's id",
             },
         )
     body = error.as_dict()  # type: ignore[attr-defined]  # every error above explains itself
@@ -220,7 +220,11 @@ def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iter
     for error in errors:
         fields.setdefault(_path(error, root), []).append(error)
     wrong = [_field(at, found, tuple(known)) for at, found in fields.items()][:MAX_FIELDS]
-    first = wrong[0] if wrong else {"at": "", "what": "cannot be read", "fix": "send what the API's description says"}
+    first = (
+        wrong[0]
+        if wrong
+        else {"at": "", "what": "cannot be read", "fix": "send values of the types in the API's description"}
+    )
     return Refused(
         400,
         "request_invalid",

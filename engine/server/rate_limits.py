@@ -69,8 +69,8 @@ class RateLimits:
                 429,
                 "too_many_failures",
                 "too many wrong tokens or sessions came from this address",
-                why="a right token or session is still accepted",
-                fix="correct the token, or wait as Retry-After says",
+                why="valid tokens and sessions are still accepted",
+                fix="send a valid token, or wait as Retry-After says",
                 headers=_retry_after(wait_s),
             )
 
@@ -144,7 +144,7 @@ class Threads:
             raise Refused(
                 429,
                 "too_many_at_once",
-                f"{self._share} requests of this tenant or token are carried out and {self._max_waiting} wait",
+                f"{self._share} requests of this tenant or token are running and {self._max_waiting} are waiting",
                 fix="send fewer requests at once",
                 headers={"Retry-After": "1"},
             )

@@ -176,7 +176,7 @@ class ForwardedHeaders:
             self._warned.add(peer)
             _log.warning(
                 "ignored the X-Forwarded-… headers of %s, which is not in LODGER_TRUSTED_PROXIES: all its clients count as one "
-                "address, and as plain HTTP; set LODGER_TRUSTED_PROXIES=%s if that is your reverse proxy",
+                "address with plain HTTP; if it is your reverse proxy, set LODGER_TRUSTED_PROXIES=%s",
                 peer,
                 peer,
             )
@@ -199,7 +199,7 @@ def trusted_proxies(settings: Settings) -> list[str]:
             raise InputError(
                 "trusted_proxies_invalid",
                 f"{text!r} is not an IP address or network",
-                fix="set LODGER_TRUSTED_PROXIES to addresses such as 10.0.0.5 or 10.0.0.0/8, with commas between",
+                fix="set LODGER_TRUSTED_PROXIES to addresses such as 10.0.0.5 or 10.0.0.0/8, separated by commas",
             ) from None
     return found
 
@@ -208,7 +208,7 @@ def _check_tls(settings: Settings) -> None:
     if (settings.tls_cert is None) != (settings.tls_key is None):
         raise InputError(
             "tls_incomplete",
-            "a certificate and its key come together",
+            "only one of the TLS certificate and its key is set",
             fix="set LODGER_TLS_CERT and LODGER_TLS_KEY, or neither",
         )
     for path in (settings.tls_cert, settings.tls_key):

@@ -60,7 +60,9 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
         own_site(request)
         if media(request) != "application/json":
             # The form of another site cannot send this media type.
-            raise Refused(415, "media_type", "a login is a JSON body", fix="send Content-Type: application/json")
+            raise Refused(
+                415, "media_type", "the body of a login must be JSON", fix="send Content-Type: application/json"
+            )
         async with bodies.read(request, client(request)) as sent:
             token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
@@ -134,8 +136,8 @@ def _no_session() -> Refused:
     return Refused(
         404,
         "session_none",
-        "this request has no session",
-        fix="POST /api/v1/session begins one, unless the platform authenticates its users itself",
+        "the request has no session",
+        fix="start one with POST /api/v1/session, unless the platform authenticates its users itself",
     )
 
 

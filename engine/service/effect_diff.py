@@ -136,7 +136,7 @@ def _change(name: str, before: dict[str, Any], value: object) -> str:
 
 def _added(effect: dict[str, Any], name: str, amount: object) -> str:
     before = effect.get("before") or {}
-    held = f" (it holds {_value(before[name])})" if before.get(name) is not None else ""
+    held = f" (current value {_value(before[name])})" if before.get(name) is not None else ""
     return f"    {name}: {_signed(amount)}{held}"
 
 

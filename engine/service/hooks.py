@@ -39,11 +39,13 @@ def _over(event: Event, _late_ms: float) -> bool:
 
 
 HOOKS: Final = (
-    HookSpec("started", "an attempt begins", lambda event, _late_ms: event.kind == "started"),
-    HookSpec("finished", "an action is over, well or badly; what is tried again is not over", _over),
+    HookSpec("started", "an attempt starts", lambda event, _late_ms: event.kind == "started"),
+    HookSpec(
+        "finished", "an action has ended with success or failure; an action that waits for a retry has not ended", _over
+    ),
     HookSpec(
         "failed",
-        "an action is over and has failed",
+        "an action has ended with failure",
         lambda event, late_ms: _over(event, late_ms) and event.details["state"] == "failed",
     ),
     HookSpec(
@@ -121,7 +123,7 @@ class Hooks:
             try:
                 hook(event)
             except Exception:  # noqa: BLE001 - code of the platform; the next hook must be called
-                _log.exception("a hook on %s raised", event.kind)
+                _log.exception("a hook for %s raised an error", event.kind)
 
     @property
     def there(self) -> bool:
@@ -141,4 +143,4 @@ class Hooks:
             if thread is not threading.current_thread():
                 thread.join(CLOSE_S)
             if thread.is_alive() and thread is not threading.current_thread():
-                _log.warning("a hook is still running; it is not waited for any longer")
+                _log.warning("a hook is still running; stopped waiting for it")

@@ -48,7 +48,7 @@ def held(
         while not over.wait(_third_s(lease)):
             try:
                 if locks.take(name, mine, lease, slot=slot) is None:
-                    _log.warning("the lock %s was lost: its lease had ended", name)
+                    _log.warning("the lock %s was lost: its lease has expired", name)
                     return
             except Exception:  # noqa: BLE001 - an unreachable database may come back before the lease ends
                 _log.exception("the lock %s could not be renewed", name)
@@ -85,7 +85,7 @@ async def aheld(
                 pass
             try:
                 if await locks.take(name, mine, lease, slot=slot) is None:
-                    _log.warning("the lock %s was lost: its lease had ended", name)
+                    _log.warning("the lock %s was lost: its lease has expired", name)
                     return
             except Exception:  # noqa: BLE001 - as above
                 _log.exception("the lock %s could not be renewed", name)

@@ -329,12 +329,12 @@ def _spec(body: dict[str, Any]) -> RuleSpec:
 def _unreadable(error: Exception) -> str:
     """Return the note of a schedule with rules that cannot be read."""
     what: Any = getattr(error, "what", None) or error
-    return f"paused by the engine: its rules cannot be read here: {what}"[:500]
+    return f"paused by the engine, because its rules cannot be read: {what}"[:500]
 
 
 def _refuse_to_compile(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
     """Raise ValueError, so that a revision has no slots and a fault."""
-    raise ValueError(f"no rule is looked at, {now}")
+    raise ValueError(f"rules are not compiled here, {now}")
 
 
 def _compiler() -> Compile:

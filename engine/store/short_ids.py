@@ -60,8 +60,8 @@ def _complete(
     if len(found) > 1:
         raise InputError(
             f"{kind}_ambiguous",
-            f"{given!r} begins or ends the id of several {kind}s",
+            f"{given!r} matches the ids of several {kind}s",
             why=", ".join(found[:3]) + (" …" if len(found) > 3 else ""),
-            fix="give more of the id",
+            fix="give more characters of the id",
         )
     return found[0] if found else given

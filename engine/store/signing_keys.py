@@ -53,6 +53,6 @@ def decode_cursor(connection: Connection, of: str, text: str) -> Json:
             "cursor_invalid",
             "this cursor does not belong to this list",
             why="a cursor is valid only for the list and the filters that it was returned with",
-            fix="begin again without a cursor",
+            fix="start again without a cursor",
         )
     return where

@@ -40,7 +40,7 @@ class Pretender:
         """Call the function; what it raises is the script's error."""
         function = self._functions.get(claim.script_name)
         if function is None:
-            said = f"there is no substitute for the script {claim.script_name!r}: name it in Stage(pretend=…)"
+            said = f"there is no substitute for the script {claim.script_name!r}; give one with Stage(pretend=…)"
             return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NotPretended", said))
         try:
             result = function(claim.params)

@@ -150,7 +150,9 @@ class Stage:
         """
         aware(instant)
         if instant < self.now:
-            raise ValueError(f"{instant.isoformat()} is past: it is {self.now.isoformat()}, and time runs forward")
+            raise ValueError(
+                f"{instant.isoformat()} is in the past: the clock shows {self.now.isoformat()}, and cannot go back"
+            )
         self._do(self._node.advance(to_us(instant)))
 
     # ---- what came of it
@@ -210,7 +212,7 @@ class Stage:
                 self._fail(f"one of the {what} ended {action.outcome}, not {outcome}", [action])
         if not ran or (times is not None and len(ran) != times):
             wanted = "at least one" if times is None else times
-            self._fail(f"{wanted} {what} wanted, there were {len(ran)}", found)
+            self._fail(f"expected {wanted} {what}, found {len(ran)}", found)
         return ran[-1]
 
     def assert_not_run(self, tenant_id: str, schedule: str | Schedule | None = None) -> None:
@@ -221,7 +223,7 @@ class Stage:
         """
         ran = [action for action in self.actions(tenant_id, schedule) if action.state in RAN]
         if ran:
-            self._fail(f"nothing of {tenant_id} should have run", ran)
+            self._fail(f"expected no runs of {tenant_id}", ran)
 
     def assert_mailed(self, tenant_id: str, *, to: str | None = None, about: str | None = None) -> Sent:
         """Assert that a tenant's runs asked for a mail; return the first that matches.
@@ -237,9 +239,9 @@ class Stage:
         for mail in mails:
             if (to is None or to in mail.to) and (about is None or about in mail.about):
                 return mail
-        there = "".join(f"\n  to {', '.join(mail.to)}: {mail.about}" for mail in mails) or "\n  none at all"
+        there = "".join(f"\n  to {', '.join(mail.to)}: {mail.about}" for mail in mails) or "\n  none"
         raise AssertionError(
-            f"no mail of {tenant_id} to {to or 'anybody'} about {about or 'anything'}; there are:{there}"
+            f"expected a mail of {tenant_id} to {to or 'any address'} with {about or 'any text'!r} in its subject, found:{there}"
         )
 
     def _schedule(self, tenant_id: str, schedule: str | Schedule | None) -> str | None:

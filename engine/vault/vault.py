@@ -63,7 +63,7 @@ class Vault:
         except InvalidTag as error:
             raise Unavailable(
                 "secret_tampered", "a stored secret cannot be decrypted", why="its row or the key with its id has changed",
-                fix="store the secret again, and check who can write to the database",
+                fix="store the secret again, and check which users can write to the database",
             ) from error  # fmt: skip
 
 

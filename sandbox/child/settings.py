@@ -8,7 +8,7 @@ def encode(settings: "dict[str, str]") -> bytes:
     """Return the message: name, NUL, text, NUL, …"""
     for name, text in settings.items():
         if "\0" in name or "\0" in text:
-            raise ValueError(f"setting {name!r} holds a NUL")
+            raise ValueError(f"setting {name!r} has a NUL character")
     return b"".join(f"{name}\0{text}\0".encode() for name, text in settings.items())
 
 

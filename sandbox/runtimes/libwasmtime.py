@@ -158,7 +158,7 @@ class Library:
         stack(config, WASM_STACK_BYTES)
         engine: int | None = self.at["wasm_engine_new_with_config"](config)
         if not engine:
-            raise WasmFault("no engine could be made with these settings")
+            raise WasmFault("no engine could be created with these settings")
         return engine
 
     def _set(self, config: int, name: str, value: bool) -> None:

@@ -79,7 +79,7 @@ class Runtime:
     def fresh(self) -> "QuickRealm":
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
         if self.machine is None:
-            raise RuntimeError("prepare comes first")
+            raise RuntimeError("call prepare() first")
         guest, self._ready = self._ready or self.machine.instance(_OPEN_MEMORY), None
         return self._warmed_up(guest)
 

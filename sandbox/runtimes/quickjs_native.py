@@ -99,7 +99,7 @@ class Runtime:
     def fresh(self) -> NativeRealm:
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
         if self._make is None:
-            raise RuntimeError("prepare comes first")
+            raise RuntimeError("call prepare() first")
         guest, self._ready = self._ready or NativeGuest(*self._make), None
         return self._warmed_up(guest)
 

@@ -36,7 +36,7 @@ class NullChannel:
 
     def receive(self) -> "tuple[int, bytes]":
         """Raise RuntimeError: a rehearsal makes no calls."""
-        raise RuntimeError("a rehearsal asks nothing")
+        raise RuntimeError("a rehearsal makes no calls")
 
     def wait(self, timeout_ms: int) -> bool:
         """Return False: no frame arrives."""

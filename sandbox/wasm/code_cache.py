@@ -76,11 +76,11 @@ class CodeCache:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if not artefact.is_ours(folder):
-                    raise PermissionError(None, "other users may write to it")
+                    raise PermissionError(None, "other users can write to it")
                 modules = folder / "modules"
                 modules.mkdir(mode=0o700, exist_ok=True)
                 if not artefact.is_ours(modules):
-                    raise PermissionError(None, "other users may write to its folder modules")
+                    raise PermissionError(None, "other users can write to its folder modules")
                 return cls(lasting_key(modules), folder=modules, max_disk_bytes=max_disk_bytes)
             except OSError as problem:
                 tried.append(f"{folder}: {problem.strerror or problem}")

@@ -56,7 +56,7 @@ class Compilation(Attempt):
         if kind == frames.ARTEFACT and self._armed:
             self._code(payload)
         elif kind in (frames.CALL, frames.LOG, frames.LOG_PART, frames.DROPPED):
-            self._decide(verdict.protocol_error("a frame that a compiler must not send"))
+            self._decide(verdict.protocol_error("an unexpected frame of the compiler"))
         else:
             super()._frame(kind, payload)
 

@@ -156,7 +156,7 @@ class WasmPool:
                 if not self._open:
                     break
         self.compiler.forget(job)
-        lost = verdict.worker_lost("workers died before they were armed")
+        lost = verdict.worker_lost("workers ended before they were ready")
         return Report(lost.outcome, error=lost.error, walls=self.walls)
 
     # workers

@@ -353,7 +353,7 @@ class Attempt:
             if kind == frames.ARMED and not payload:
                 self._armed = True
             else:
-                self._decide(verdict.protocol_error("a frame before the worker was armed"))
+                self._decide(verdict.protocol_error("a frame before the worker was ready"))
         elif kind == frames.CALL:
             self._call(payload)
         elif kind == frames.LOG:
@@ -413,8 +413,8 @@ class Attempt:
             try:
                 self._host.log(line)
             except Exception:  # noqa: BLE001 - any error of the host is a fault of the engine
-                _journal.exception("the host failed at a log line")
-                self._decide(verdict.engine_fault("the engine failed while taking a log line"))
+                _journal.exception("the host failed to handle a log line")
+                self._decide(verdict.engine_fault("the engine failed to handle a log line"))
 
     def _dropped(self, payload: bytes) -> None:
         if self._said_dropped or len(payload) != frames.CALL_ID.size:
@@ -428,7 +428,7 @@ class Attempt:
     def _call(self, payload: bytes) -> None:
         call = codec.call(payload)
         if call is None or call.number in self._calls:
-            self._decide(verdict.protocol_error("a malformed host call" if call is None else "a call number in use"))
+            self._decide(verdict.protocol_error("a malformed host call" if call is None else "a repeated call number"))
             return
         effect, maximum = call.name in EFFECTS, self._limits.host_calls
         if self._made_effects >= maximum * EFFECTS_PER_CALL if effect else self._made_calls >= maximum:
@@ -455,7 +455,7 @@ class Attempt:
             reply = await self._host.call(name, arguments)
             self._reply(number, reply)
         except Exception as error:  # noqa: BLE001 - any error of the host is a fault of the engine
-            _journal.error("the host failed at a call: %r", error, exc_info=verdict.is_bug(error))
+            _journal.error("the host failed to handle a call: %r", error, exc_info=verdict.is_bug(error))
             self._decide(verdict.of_host(error))
         finally:
             self._calls.pop(number, None)

@@ -63,7 +63,7 @@ def failure(payload: bytes) -> Verdict:
     length = payload[0] if payload else 0
     outcome = _MAY_FAIL.get(payload[1 : 1 + length].decode("ascii", "replace"))
     if outcome is None:
-        return verdict.protocol_error("an outcome that a worker may not report")
+        return verdict.protocol_error("an outcome that workers cannot report")
     try:
         error = prescan.parse(payload[1 + length :], max_bytes=len(payload), max_depth=4)
     except prescan.JsonRefused:
@@ -186,13 +186,15 @@ class LogBuffer:
             counted: whether the worker reported its number of dropped lines; a stopped one could not.
         """
         limits = self._limits
-        maximum = f"at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept"
+        maximum = f"the limit is {limits.log_lines} lines and {limits.log_bytes} bytes"
         if self.dropped:
             return (*self._lines, LogLine("warn", f"[{self.dropped} more lines dropped: {maximum}]", us))
         full = len(self._lines) >= limits.log_lines or self._bytes >= limits.log_bytes
         if full and not counted:
             return (
                 *self._lines,
-                LogLine("warn", f"[the run was stopped with its log full: {maximum}, more may be lost]", us),
+                LogLine(
+                    "warn", f"[the run was stopped while its log was full: {maximum}; further lines may be lost]", us
+                ),
             )
         return tuple(self._lines)

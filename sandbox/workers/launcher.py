@@ -247,7 +247,7 @@ class Zygote:
                 "zygote_failed",
                 "the zygote did not start",
                 why=f"it did not report within {_START_S:g} s",
-                fix="run lodger doctor: it shows what this host lacks",
+                fix="run lodger doctor to see what this host lacks",
             ) from None
         except BaseException:
             await self.stop()
@@ -360,7 +360,7 @@ class Zygote:
                         "zygote_failed",
                         "the zygote did not start",
                         why=message[1:].decode("utf-8", "replace"),
-                        fix="run lodger doctor: it shows what this host lacks",
+                        fix="run lodger doctor to see what this host lacks",
                     )
                 )
             else:
@@ -369,7 +369,7 @@ class Zygote:
                         "zygote_failed",
                         "the zygote ended before it was ready",
                         why="its control socket closed",
-                        fix="run lodger doctor: it shows what this host lacks",
+                        fix="run lodger doctor to see what this host lacks",
                     )
                 )
                 self._lose()

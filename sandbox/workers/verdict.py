@@ -32,7 +32,7 @@ def cpu_limit(limits: Limits) -> Verdict:
 
 def wall_limit(limits: Limits) -> Verdict:
     """Return the verdict on an exceeded wall time."""
-    return _limit(Outcome.WALL_LIMIT, f"the script gave no answer within {limits.wall_ms} ms")
+    return _limit(Outcome.WALL_LIMIT, f"the script did not finish within {limits.wall_ms} ms")
 
 
 def memory_limit(limits: Limits) -> Verdict:
@@ -84,7 +84,7 @@ def bad_result(why: str) -> Verdict:
 
 def protocol_error(why: str) -> Verdict:
     """Return the verdict on a protocol error of the worker; ``why`` must not quote its bytes."""
-    return Verdict(Outcome.PROTOCOL_ERROR, ScriptError("ProtocolError", f"the worker broke the protocol: {why}"))
+    return Verdict(Outcome.PROTOCOL_ERROR, ScriptError("ProtocolError", f"the worker violated the protocol: {why}"))
 
 
 def worker_lost(why: str) -> Verdict:
@@ -105,8 +105,8 @@ def is_bug(error: Exception) -> bool:
 def of_host(error: Exception) -> Verdict:
     """Return the verdict on an attempt after an exception of the host."""
     if isinstance(error, HostGone):
-        return engine_fault("the database that answers this script's calls could not be reached")
-    return engine_fault("the engine failed while answering a host call")
+        return engine_fault("the database for this script's calls could not be reached")
+    return engine_fault("the engine failed to handle a host call")
 
 
 def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Verdict:

@@ -75,7 +75,7 @@ class WarmPool:
         now_us: Callable[[], int] = now_us,
     ) -> None:
         if metered and runtime != "quickjs":
-            raise SandboxError("not_metered", f"runtime {runtime} has no fuel", fix="limit its cpu_ms instead")
+            raise SandboxError("not_metered", f"runtime {runtime} does not meter fuel", fix="limit its cpu_ms instead")
         self._runtime = runtime
         self._settings: dict[str, str] = {}
         self._cores = cores or len(os.sched_getaffinity(0))
@@ -154,7 +154,7 @@ class WarmPool:
                 except NeverArmed:
                     if not self._open:
                         break
-            lost = verdict.worker_lost("workers died before they were armed")
+            lost = verdict.worker_lost("workers ended before they were ready")
             return Report(lost.outcome, error=lost.error, walls=self.walls)
         finally:
             self._running -= 1
@@ -257,7 +257,7 @@ class WarmPool:
             or "the worker ended without a message while warming up"
         )
         if self.failures >= _MAX_FAILURES:
-            self._fail_waiting(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_message))
+            self._fail_waiting(ZygoteFailed("no_worker", "workers end while warming up", why=self._last_message))
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 

@@ -26,7 +26,7 @@ DIFF = """
     state: open → paid
     note: mine → null
 ~ orders 2
-    items: +5 (it holds 1)
+    items: +5 (current value 1)
 - orders 3
     state: open
     items: 1152921504606846976
@@ -47,7 +47,7 @@ DIFF = """
     one
     two
 ~ orders 1
-    items: +9007199254740991 (it holds 1)
+    items: +9007199254740991 (current value 1)
 """
 
 

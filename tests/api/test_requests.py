@@ -110,7 +110,7 @@ def test_a_body_that_is_not_taken(steady: House, body: bytes, status: int, code:
         ("PUT", "/tenants/acme/scripts/x", {"source": {"main.js": 1}}, "source", "must be text", "send text"),
         ("POST", "/preview", {"rules": "every 60s", "n": "x"}, "n", "must be a whole number", "send a whole number"),
         ("POST", "/preview", {"rules": "every 60s", "after": 5}, "after",
-         "an instant is a text such as 2027-01-01T09:00:00Z", "correct after"),
+         "an instant is text such as 2027-01-01T09:00:00Z", "correct after"),
         ("GET", "/tenants/acme/actions?limit=0", None, "query/limit", "must be at least 1", "send at least 1"),
         ("GET", "/tenants/acme/actions?limit=x", None, "query/limit", "must be a whole number", "send a whole number"),
         ("GET", "/tenants/acme/actions?limti=5", None, "query/limti", "is not a known field", "leave limti out"),

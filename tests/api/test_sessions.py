@@ -152,7 +152,7 @@ def test_a_wrong_token_is_explained(lodge: House) -> None:
     answer = lodge.http.get(f"{lodge.url}/api/v1/me", headers={"authorization": "Bearer lodger_x"})
     body = answer.json()
     assert (answer.status_code, body["code"]) == (401, "token_invalid")
-    assert body["detail"] == "this token is not valid: it is unknown or revoked"
+    assert body["detail"] == "the token is unknown or revoked"
     assert "lodger token create" in body["fix"]
 
 

@@ -71,7 +71,7 @@ def test_who_lets_it_pass_ends_by_it_with_its_line_and_was_warned(shop: Shop) ->
     assert ended.error is not None
     assert ended.error.line == 3
     assert ended.journal is None
-    assert [line.text for line in ended.logs] == ["budget rows_written: 4 of 5 per attempt are used"]
+    assert [line.text for line in ended.logs] == ["budget rows_written: 4 of 5 per attempt used"]
     assert ended.nearly == (("rows_written", 5, 4),)
 
 
@@ -81,7 +81,7 @@ def test_calls_of_the_host_are_warned_of_before_they_end_the_run(shop: Shop) -> 
     assert ended.outcome is Outcome.CALL_LIMIT
     assert ended.error is not None
     assert "more than 10 host calls" in ended.error.message
-    assert [line.text for line in ended.logs] == ["budget host_calls: 8 of 10 per attempt are used"]
+    assert [line.text for line in ended.logs] == ["budget host_calls: 8 of 10 per attempt used"]
 
 
 def test_an_author_who_tries_it_is_warned_too(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_an_author_who_tries_it_is_warned_too(tmp_path: Path) -> None:
         };"""
     )
     reported = lodger("exec", script, "--json").json
-    assert reported["logs"] == [{"level": "warn", "text": "budget mails: 80 of 100 per attempt are used"}]
+    assert reported["logs"] == [{"level": "warn", "text": "budget mails: 80 of 100 per attempt used"}]
 
 
 def test_the_command_line_tells_what_a_tenant_used(tmp_path: Path) -> None:

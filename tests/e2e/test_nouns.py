@@ -46,7 +46,7 @@ def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path
     assert (known["code"], known["why"]) == ("tenant_unknown", f"this is the ledger {ledger.place}")
     new = inside("schedule", "list", "acme", "--db", tmp_path / "elsewhere.db", "--json").json["error"]
     assert new["why"] == f"this is the ledger {tmp_path / 'elsewhere.db'}; it was created just now and is empty"
-    assert new["fix"] == "create it first, or choose another ledger with --db, LODGER_DATABASE or a profile"
+    assert new["fix"] == "create the tenant first, or choose another ledger with --db, LODGER_DATABASE or a profile"
 
 
 def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:

@@ -164,7 +164,7 @@ export default async ({ db, kv }) => {
 
 
 REFUSALS: list[tuple[str, Outcome, str]] = [
-    ("await db.orders.update(1, { org_id: 'two' })", Outcome.DENIED, "may not be written"),
+    ("await db.orders.update(1, { org_id: 'two' })", Outcome.DENIED, "cannot write this column"),
     ("await db.orders.update(3, { state: 'x' })", Outcome.SCRIPT_ERROR, "no such row"),
     ("await db.orders.find({ org_id: 'two' })", Outcome.SCRIPT_ERROR, "no such column"),
     ("for (let n = 0; n < 101; n++) await db.orders.count()", Outcome.CALL_LIMIT, "queries is 100"),

@@ -185,7 +185,7 @@ def test_a_run_that_is_stopped_with_a_full_log_says_so() -> None:
     full = probe('for i in range(10): log("x")\nwhile True: pass', log_lines=10, cpu_ms=50)
     assert full.outcome is Outcome.CPU_LIMIT
     assert [line.text for line in full.logs[:10]] == ["x"] * 10
-    assert "stopped with its log full" in full.logs[10].text
+    assert "stopped while its log was full" in full.logs[10].text
     assert len(full.logs) == 11
     room = probe('for i in range(9): log("x")\nwhile True: pass', log_lines=10, cpu_ms=50)
     assert len(room.logs) == 9

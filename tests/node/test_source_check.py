@@ -76,11 +76,11 @@ def test_what_could_run_is_stored_and_the_same_again_is_not_read_again(
 
 def test_force_stores_it_unread_and_the_log_says_so(engine: Engine) -> None:
     made = engine.scripts.put("acme", "job", "return 1 +;", force=True)
-    assert (made.version, made.unchecked) == (1, "force was said")
+    assert (made.version, made.unchecked) == (1, "the check was skipped with force")
     assert not engine.scripts.source_check.reader.warm, "nobody was asked"
     (entry,) = engine.audit.list("acme", verb="scripts.put")
     assert isinstance(entry.after, dict)
-    assert entry.after["unchecked"] == "force was said"
+    assert entry.after["unchecked"] == "the check was skipped with force"
 
 
 def test_where_no_worker_can_be_had_it_is_stored_and_said(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_host_without_processes_or_descriptors_stores_it_and_says_so(
 
     monkeypatch.setattr(Pool, "start", none_left)
     made = engine.scripts.put("acme", "job", "return 1 +;")
-    assert made.unchecked == "no worker can be had now: [Errno 11] Resource temporarily unavailable"
+    assert made.unchecked == "no worker process is free: [Errno 11] Resource temporarily unavailable"
 
 
 def test_bombs_are_refused_behind_the_walls_and_the_next_is_read(engine: Engine) -> None:
@@ -222,7 +222,7 @@ def test_http_says_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert {name: said.get(name) for name in answer} == answer
         assert (said["line"], said["column"], said["source_line"]) == (1, 11, "return 1 +;")
         stored = lodge.ask("PUT", path, body | {"force": True}, role="editor", tenant="acme")
-        assert (stored.status_code, stored.json()["unchecked"]) == (200, "force was said")
+        assert (stored.status_code, stored.json()["unchecked"]) == (200, "the check was skipped with force")
         with Client(lodge.url, lodge.token("editor", "acme")) as client, pytest.raises(InputError) as asked:
             client.scripts.put("acme", "other", "return 1 +;")
         assert asked.value.details["source_line"] == "return 1 +;"
@@ -241,7 +241,7 @@ def test_the_command_line_shows_the_line(tmp_path: Path) -> None:
     assert (refused["code"], refused["line"]) == ("source_refused", 2)
     stored = inside("script", "put", "acme", "job", script, "--force", **there)
     assert "version 1" in stored.out
-    assert "force was said" in stored.out
+    assert "the check was skipped with force" in stored.out
 
 
 def pool() -> Pool:

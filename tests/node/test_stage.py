@@ -117,9 +117,7 @@ def test_what_should_have_happened_is_told_with_what_did() -> None:
     with Stage() as stage:
         furnished(stage, 'export default () => {\n  console.log("so far");\n  throw new RangeError("no such cart");\n}')
         stage.engine.schedules.create("acme", "s", script="job", rules="every 1h")
-        with pytest.raises(
-            AssertionError, match="at least one runs of acme's s wanted, there were 0; the ledger has no"
-        ):
+        with pytest.raises(AssertionError, match="expected at least one runs of acme's s, found 0; the ledger has no"):
             stage.assert_ran("acme", "s")
         stage.advance("1h")
         with pytest.raises(AssertionError) as failed:
@@ -129,9 +127,9 @@ def test_what_should_have_happened_is_told_with_what_did() -> None:
         assert "RangeError: no such cart (main.js:3)" in said
         assert "info: so far" in said
         stage.assert_ran("acme", "s", outcome="script_error", times=1)
-        with pytest.raises(AssertionError, match="should have run"):
+        with pytest.raises(AssertionError, match="expected no runs"):
             stage.assert_not_run("acme")
-        with pytest.raises(AssertionError, match="none at all"):
+        with pytest.raises(AssertionError, match="found:\n  none"):
             stage.assert_mailed("acme")
 
 
@@ -143,7 +141,7 @@ def test_wrong_use_is_told() -> None:
         action = stage.actions("acme")[-1]
         assert action.error is not None
         assert "Stage(pretend=" in action.error.message
-        with pytest.raises(ValueError, match="is past"):
+        with pytest.raises(ValueError, match="is in the past"):
             stage.advance_to(BEGIN - timedelta(seconds=1))
         with pytest.raises(InputError, match="is not an instant"):
             stage.advance_to(datetime(2028, 1, 1))

@@ -39,7 +39,7 @@ def test_a_schedule_that_cannot_be_read_stops_nobody_else(tmp_path: Path) -> Non
             aside = await engine.schedules.get("lost", "s")
             assert aside.state == "paused"
             assert "Mars/Phobos" in (aside.note or "")
-            with pytest.raises(Unavailable, match="cannot go on"):
+            with pytest.raises(Unavailable, match="cannot be resumed"):
                 await engine.schedules.resume("lost", "s")
             await engine.schedules.edit("lost", "s", tz="Europe/Berlin")
             assert (await engine.schedules.resume("lost", "s")).state == "armed"

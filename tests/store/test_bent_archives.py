@@ -121,7 +121,7 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
     "a number without an end": cell("lodger_document_index", "number", float("inf")),
     "an answer that unpacks to more than an answer": cell("lodger_fetches", "body", _packed(b"\0" * 3_000_000)),
     "an answer that is none": cell("lodger_fetches", "answer", "[1]"),
-    "no bytes": cell("lodger_script_versions", "wasm", {"b64": "???"}),
+    "is not base64": cell("lodger_script_versions", "wasm", {"b64": "???"}),
 }
 
 
@@ -187,7 +187,7 @@ def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
     if walled:
         with pytest.raises(InputError) as refused:
             elsewhere.engine.tenants.restore("acme", forged)
-        assert refused.value.why == "an id in it is another tenant's"
+        assert refused.value.why == "it has an id that belongs to another tenant"
     else:
         elsewhere.engine.tenants.restore("acme", forged)
         elsewhere.engine.tenants.resume("acme")
@@ -208,7 +208,7 @@ def test_what_waits_has_no_id_of_anothers(bench: Bench, elsewhere: Bench) -> Non
     forged = bent(bench.engine.tenants.export("acme"), cell("lodger_actions", "id", theirs.id))
     with pytest.raises(InputError) as refused:
         elsewhere.engine.tenants.restore("acme", forged)
-    assert refused.value.why == "an id in it is another tenant's"
+    assert refused.value.why == "it has an id that belongs to another tenant"
     elsewhere.engine.tenants.restore("acme", bent(forged, cell("lodger_actions", "id", mine.id)))
 
 

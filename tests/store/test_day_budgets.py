@@ -279,7 +279,7 @@ def test_usage_is_told_by_day_with_what_is_left(spender: Spender) -> None:
     assert rows["queries"].limit is None
     assert (rows["storage_bytes"].per, rows["storage_bytes"].limit) == ("tenant", 1 << 30)
     for wrong in ("yesterday", "2027-13-01"):
-        with pytest.raises(InputError, match="is no day"):
+        with pytest.raises(InputError, match="is not a day"):
             bench.engine.tenants.usage("acme", wrong)
     with pytest.raises(InputError, match="an instant"):
         bench.engine.tenants.usage("acme", from_us(bench.clock.us))

@@ -109,7 +109,7 @@ def test_one_question_for_many_rows_answers_for_each(bench: Bench, table: Table,
 def test_text_that_no_database_keeps_is_refused(bench: Bench, table: Table, kind: str, text: str) -> None:
     if kind == "sqlite" and "\0" in text:
         pytest.skip("SQLite keeps a NUL character")
-    with pytest.raises(InputError, match="was given holds"), bench.engine.context.database.write() as connection:
+    with pytest.raises(InputError, match="a text has"), bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": 1, "said": text}])
 
 

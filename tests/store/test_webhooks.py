@@ -153,8 +153,8 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
         post.emit()
         assert await post.sender.round() == 2
         assert [(row.state, row.last_error) for row in post.rows()] == [
-            ("failed", "410: the receiver is gone"),
-            ("failed", "the webhook is off"),
+            ("failed", "the receiver answered 410 (Gone)"),
+            ("failed", "the webhook is switched off"),
         ]
         assert len(peer.asked) == 1
         assert post.engine.webhooks.get("acme", "crm").state == "off"
@@ -257,7 +257,7 @@ def test_a_webhook_that_is_deleted_fails_what_waits_for_it(tmp_path: Path, peer:
         post.emit()
         post.engine.webhooks.delete("acme", "crm")
         assert await post.sender.round() == 1
-        assert [(row.state, row.last_error) for row in post.rows()] == [("failed", "the webhook is gone")]
+        assert [(row.state, row.last_error) for row in post.rows()] == [("failed", "the webhook was deleted")]
         assert peer.asked == []
         with pytest.raises(NotFound):
             post.engine.webhooks.delete("acme", "crm")

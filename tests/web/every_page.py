@@ -18,7 +18,7 @@ from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 
 #: Markup, a closing script tag, a URL that is a script, templates' syntax: for names, which are printable and without slashes.
-NAME = "<img src=x onerror=pwned=1>{{7*7}}<svg onload=pwned=2>\"'`${pwned=3}"
+NAME = "<img src=x onerror=pwned=1>{{91*137}}<svg onload=pwned=2>\"'`${pwned=3}"
 #: The same for texts, with what a name cannot have: slashes, bidirectional controls, line separators.
 TEXT = NAME + "</textarea></pre></script><script>pwned=4</script> javascript:pwned=5 \u202ertl\u2066 \u2028 {% raw %}"
 #: Segments of paths that name an object, and pages of the platform.

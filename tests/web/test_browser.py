@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(180)
 def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A house for the tests of this module, each with a tenant of its own."""
     with house(f"sqlite:///{tmp_path_factory.mktemp('browser') / 'ledger.db'}") as made:
-        for tenant in ("acme", "quiet", "typed"):
+        for tenant in ("acme", "quiet", "typed", "stopped"):
             made.furnish(tenant)
         made.token("admin")
         Dashboard(made.api).add()
@@ -77,6 +77,20 @@ def test_a_source_is_checked_run_dry_and_stored_by_its_page(lodge: House, page: 
     page.click("text=Store a new version")
     expect(page.locator("h1")).to_contain_text("version 2")
     assert lodge.engine.scripts.get("acme", "job").version == 2
+
+
+def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: House, page: Page) -> None:
+    page.goto(f"{lodge.url}/t/stopped/scripts/job")
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.locator("h1")).to_contain_text("suspended")
+    lodge.engine.actions.run_now("stopped", "s")
+    lodge.clock.advance(60)
+    page.goto(f"{lodge.url}/t/stopped")
+    expect(page.locator("main")).to_contain_text("script_suspended")
+    page.goto(f"{lodge.url}/t/stopped/scripts/job")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Suspend")).to_be_visible()
+    assert lodge.engine.scripts.get("stopped", "job").state == "active"
 
 
 def test_an_open_page_follows_what_happens(lodge: House, page: Page) -> None:

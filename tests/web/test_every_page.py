@@ -65,7 +65,7 @@ def test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse(hostile:
             assert page.evaluate("[typeof pwned, violations.length]") == ["undefined", 0], path
             assert page.locator("main img, main svg[onload], main script").count() == 0, path
             assert page.locator("a[href^='javascript']").count() == 0, path
-            assert "49" not in page.locator("h1").first.inner_text(), path
+            assert not re.search(r"\b12467\b", page.locator("main").inner_text()), path
             seen += NAME in page.locator("main").inner_text()
         assert seen > 8, "most pages show a name"
 

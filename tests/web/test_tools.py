@@ -168,7 +168,7 @@ def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: House,
     expect(listed.locator("[role=option]")).to_have_count(1)
     keyboard.press("Tab")
     keyboard.type(".s")
-    expect(listed.locator("[aria-selected=true]")).to_contain_text("Keeps a value under a key.")
+    expect(listed.locator("[aria-selected=true]")).to_contain_text("Stores a value under a key.")
     expect(field).to_have_attribute("aria-activedescendant", "suggestion-0")
     keyboard.press("ArrowDown")
     expect(listed.locator("[aria-selected=true]")).to_contain_text("swap")
@@ -193,7 +193,7 @@ def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: House,
     keyboard.press("Tab")
     assert page.evaluate("document.activeElement.matches('[data-source]')") is False
     field.hover(position={"x": 10 + 10.5 * page.evaluate("editor.size().width"), "y": 40})
-    expect(page.locator("[data-tip]")).to_contain_text("Keeps a value under a key.")
+    expect(page.locator("[data-tip]")).to_contain_text("Stores a value under a key.")
 
 
 def test_a_script_of_several_modules_is_written_checked_run_and_compared(lodge: House, page: Page, expect: Any) -> None:

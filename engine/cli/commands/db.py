@@ -19,12 +19,12 @@ TRIES, REST_S = 10, 0.5
 @app.command()
 def upgrade(
     backup: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Back the database up to this new file first.")
+        Path | None, typer.Option(metavar="FILE", help="Back up the database to this new file first.")
     ] = None,
     without_backup: Annotated[
-        bool, typer.Option("--without-backup", help="Upgrade without: there is a recent backup elsewhere.")
+        bool, typer.Option("--without-backup", help="Upgrade without a backup, because a recent one exists.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the migrations; change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the migrations, and change nothing.")] = False,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,8 +44,8 @@ def upgrade(
             raise Usage(
                 "backup_missing",
                 f"the ledger is upgraded from schema {found.revision} to {found.wanted} only after a backup",
-                why="a schema is never taken back",
-                fix="--backup FILE makes one now; --without-backup, if you have a recent one",
+                why="Lodger never downgrades a schema",
+                fix="give --backup FILE to create one now, or --without-backup if you have a recent one",
             )
         if not as_json:
             _announce(found, as_json=False)
@@ -76,7 +76,7 @@ def _announce(found: "Inspection", *, as_json: bool) -> None:
     for step in steps:
         say(f"  {step.revision}  {step.doc}")
     if oldest is not None and found.revision is not None:
-        say(f"nodes of releases with schema {oldest} or later can work on it")
+        say(f"nodes of releases with schema {oldest} or later can use the new schema")
 
 
 def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
@@ -100,7 +100,7 @@ def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
             if error.code != "database_busy" or not left:
                 raise
             if not as_json:
-                say("the tables are in use; nothing was changed, and the upgrade begins again")
+                say("the tables are in use; nothing was changed, and the upgrade is tried again")
             time.sleep(REST_S)
         else:
             return done
@@ -110,7 +110,7 @@ def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
 @app.command()
 def check(
     schema_only: Annotated[
-        bool, typer.Option("--schema-only", help="Compare the schema's revision, and read no history.")
+        bool, typer.Option("--schema-only", help="Only compare the schema's revision; do not check the data.")
     ] = False,
     db: Database = None,
     as_json: AsJson = False,
@@ -138,7 +138,7 @@ def check(
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Path of the new file.")],
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -150,15 +150,17 @@ def backup(
     if as_json:
         write_json({"backup": str(file), "bytes": file.stat().st_size})
     else:
-        say(f"{file}: {file.stat().st_size} bytes; encryption keys (LODGER_SECRET_KEYS) are not in it")
+        say(f"{file}: {file.stat().st_size} bytes; encryption keys (LODGER_SECRET_KEYS) are not included")
 
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `lodger db backup`.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `lodger db backup` wrote.")],
     drop_unsent: Annotated[
         bool,
-        typer.Option("--drop-unsent", help="Do not send mails and webhooks that waited at the time of the backup."),
+        typer.Option(
+            "--drop-unsent", help="Do not send mails and webhooks that were waiting at the time of the backup."
+        ),
     ] = False,
     db: Database = None,
     as_json: AsJson = False,
@@ -172,11 +174,11 @@ def restore(
         write_json(found.as_dict())
         return
     say(f"restored: schema {found.revision}, last used {found.last.isoformat() if found.last else 'never'}")
-    say("slots since then are missed: each schedule's policy (missed) decides about them")
+    say("slots since then are missed; the policy missed of each schedule decides whether they run")
     if found.running:
-        say(f"{found.running} actions were running, and run again")
+        say(f"{found.running} actions were running, and will run again")
     if found.unsent:
-        fate = "are not sent any more" if found.dropped else "are sent now, under the ids that they had"
+        fate = "will not be sent" if found.dropped else "will be sent now, with their original ids"
         say(f"{found.unsent} mails and webhooks were waiting, may have been sent since, and {fate}")
 
 

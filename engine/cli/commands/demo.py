@@ -45,7 +45,7 @@ def demo(
         folder = KEPT if keep else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lodger-demo-")))
         _play(folder, for_s, serve=serve, as_json=as_json)
         if keep and not as_json:
-            say(f"The ledger is kept: lodger action list bluebird --db {folder / 'ledger.db'}")
+            say(f"The ledger is kept; list its actions with: lodger action list bluebird --db {folder / 'ledger.db'}")
 
 
 def seconds(text: str) -> float:

@@ -53,9 +53,7 @@ def execute(
 ) -> None:
     """Run a script once in the sandbox; show the changes that it would make."""
     if runtime not in (None, *RUNTIMES):
-        raise Usage(
-            "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " or ".join(RUNTIMES)
-        )
+        raise Usage("runtime_unknown", f"there is no runtime {runtime!r}", fix="--runtime " + " or ".join(RUNTIMES))
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
     files = inputs.folder(file) if (file / inputs.MAIN).is_file() else {}
@@ -171,7 +169,7 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
             say(f"  {text}")
     missing = [wall for wall, stands in body["walls"].items() if not stands]
     if missing:
-        say(f"walls missing here: {', '.join(missing)}; lodger doctor shows how to fix this")
+        say(f"missing walls: {', '.join(missing)}; lodger doctor shows how to fix this")
 
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK}
 
 _NOTES = {
-    "lost": "{subject}: its run ended too late and is dropped; another node has it",
-    "rescued": "{subject}: rescued from a lost node, and now {state}",
-    "node_lost": "node {node} is gone",
+    "lost": "{subject}: the run ended after another node had taken it over, and is discarded",
+    "rescued": "{subject}: recovered from a lost node, now {state}",
+    "node_lost": "node {node} is lost",
     "lease_lost": "this node lost its lease: {reason}",
     "fault": "{service}: {error}",
 }
@@ -109,5 +109,5 @@ def _stopped(outcome: Outcome, finished: "Finished") -> str | None:
         Outcome.MEMORY_LIMIT: f"at {finished.usage.memory_peak_bytes / 1_048_576:.0f} MiB",
     }.get(outcome, "")
     line = f" in line {finished.error.line}" if finished.error is not None and finished.error.line else ""
-    last = f"; its last words{line}: {finished.logs[-1].text}" if finished.logs else ""
+    last = f"; last log line{line}: {finished.logs[-1].text}" if finished.logs else ""
     return f"stopped by the {outcome.value.replace('_', ' ')} {used}{last}".rstrip()

@@ -8,14 +8,14 @@ from lodger.engine.service.humanize import humanize_duration
 
 _REASONS = {
     "missed": "missed while the engine was off",
-    "overlap": "the run before it had not ended",
+    "overlap": "an earlier run had not ended",
 }
 
 
 def late(run: Run) -> str:
     """How late a run started: in milliseconds when live, as a length of time when it was missed."""
     if run.slot is None:
-        return "asked for"
+        return "requested"
     if run.missed:
         return f"missed {humanize_duration(run.late_s)} ago"
     return f"{max(0.0, run.late_s) * 1000:.0f} ms late"
@@ -25,8 +25,8 @@ def missed(gap: Missed) -> str:
     """A gap row in one sentence."""
     reason = _REASONS.get(gap.reason, gap.reason.replace("_", " "))
     if gap.first == gap.last:
-        return f"the slot of {moment(gap.first)} was not run: {reason}"
-    return f"slots from {moment(gap.first)} to {moment(gap.last)} were not run: {reason}; one row in the ledger"
+        return f"slot {moment(gap.first)} did not run: {reason}"
+    return f"slots {moment(gap.first)} to {moment(gap.last)} did not run: {reason}; one gap row in the ledger"
 
 
 def moment(instant: datetime) -> str:
@@ -37,7 +37,7 @@ def moment(instant: datetime) -> str:
 def soon(item: Upcoming, now: datetime) -> str:
     """When a schedule's next slot comes."""
     if item.next_at is None:
-        return item.state if item.state != "armed" else "never again"
+        return item.state if item.state != "armed" else "no further slot"
     seconds = (item.next_at - now).total_seconds()
     return "now" if seconds <= 0 else f"in {humanize_duration(seconds)}" if seconds >= 1 else "in 1 s"
 

@@ -44,6 +44,6 @@ class Lines:
     def _run(self, run: Run) -> None:
         head = "ran     " if run.ok else "stopped " if run.stopped_by else "failed  "
         said = run.stopped_by or run.said
-        self._write(f"{head}{run.tenant}/{run.name} ({demo_words.late(run)}): {said or 'nothing returned'}")
+        self._write(f"{head}{run.tenant}/{run.name} ({demo_words.late(run)}): {said or 'no result'}")
         for line in run.place:
             self._write("        " + line)

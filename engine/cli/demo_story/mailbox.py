@@ -107,25 +107,25 @@ class _Talk:
                     await self._say("221 bye")
                     return
                 case _:
-                    await self._say("502 not offered here")
+                    await self._say("502 command not implemented")
 
     async def _data(self) -> None:
         if not self._to:
-            await self._say("503 name a recipient first")
+            await self._say("503 no recipient given")
             return
-        await self._say("354 end with a line that holds only a point")
+        await self._say("354 end with a line that has only a dot")
         lines, size = [], 0
         while (line := await self._reader.readline()) not in (b".\r\n", b".\n"):
             if not line.endswith(b"\n"):
-                raise ConnectionError("the mail was cut off")
+                raise ConnectionError("the mail is incomplete")
             size += len(line)
             if size <= _MAIL_BYTES:
                 lines.append(line[1:] if line.startswith(b".") else line)
         if size > _MAIL_BYTES:
-            await self._say("552 too large")
+            await self._say("552 message too large")
         else:
             self._keep(_parsed(self._sender, self._to, b"".join(lines)))
-            await self._say("250 kept")
+            await self._say("250 stored")
         self._forget()
 
     def _forget(self) -> None:

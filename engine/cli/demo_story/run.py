@@ -130,9 +130,9 @@ async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str],
 
 def _prepared(stage: Stage, plan: Plan) -> str:
     if not stage.fresh:
-        return f"Going on with the ledger in {plan.folder}."
+        return f"Continuing with the ledger in {plan.folder}."
     rows = ", ".join(f"{count} {name}" for name, count in stage.rows.items())
-    return f"Two shops with {rows}. The engine was off for {OFF_DAYS} days and comes back now."
+    return f"Two shops with {rows}. The engine was off for {OFF_DAYS} days and starts now."
 
 
 @asynccontextmanager

@@ -53,13 +53,13 @@ class Screen:
         layout.split_column(
             Layout(self._head(), name="head", size=1),
             Layout(link, name="link", size=lines, visible=lines > 0),
-            Layout(_panel("What is due", self._due(due_rows)), name="due", size=due_rows + 4),
-            Layout(_panel("What ran", self._ran(max(1, height - due_rows - low - 9 - lines))), name="ran"),
+            Layout(_panel("Due", self._due(due_rows)), name="due", size=due_rows + 4),
+            Layout(_panel("Runs", self._ran(max(1, height - due_rows - low - 9 - lines))), name="ran"),
             Layout(name="low", size=low),
         )
         layout["low"].split_row(
             Layout(_panel("Mails", self._mails(low - 2)), ratio=2),
-            Layout(_panel("What went wrong", self._wrong()), ratio=3),
+            Layout(_panel("Failures", self._wrong()), ratio=3),
         )
         return layout
 
@@ -73,14 +73,14 @@ class Screen:
         left = (
             f"{humanize_duration(max(0.0, (story.ends - now).total_seconds()))} left"
             if story.ends
-            else "Ctrl-C ends it"
+            else "stop with Ctrl-C"
         )
         text.append(f"up {humanize_duration((now - story.begun).total_seconds())}, {left}", style="dim")
         return text
 
     def _due(self, rows: int) -> Table:
         now = self._now()
-        grid = _grid("shop / schedule", "in words", "next slot")
+        grid = _grid("shop / schedule", "description", "next slot")
         ordered = sorted(self._story.upcoming, key=lambda item: (item.next_at is None, item.next_at or now, item.name))
         for item in ordered[:rows]:
             grid.add_row(
@@ -89,7 +89,7 @@ class Screen:
         return grid
 
     def _ran(self, rows: int) -> Table:
-        grid = _grid("", "shop / schedule", "how late", "what came of it")
+        grid = _grid("", "shop / schedule", "lateness", "result")
         for item, times in _folded(self._story.runs)[-rows:]:
             grid.add_row(*_row(item, times))
         return grid
@@ -108,7 +108,7 @@ class Screen:
         if fault := self._story.fault:
             parts.append(_plain(f"{fault.tenant} / {fault.name}: {fault.said}", "red", wrap=True))
             parts += [_plain(line) for line in fault.place]
-        return Group(*parts) if parts else Text("nothing yet", style="dim")
+        return Group(*parts) if parts else Text("none yet", style="dim")
 
 
 def _folded(items: Iterable[Run | Missed]) -> list[tuple[Run | Missed, int]]:

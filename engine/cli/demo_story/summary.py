@@ -134,11 +134,11 @@ def shown(summary: Summary, write: Callable[[str], None]) -> None:
         parts += [f"{line.gaps} {'gap' if line.gaps == 1 else 'gaps'}" if line.gaps else ""]
         parts += [f"{line.waiting} waiting" if line.waiting else ""]
         upcoming = f"; next {line.next_at:%a %d %b %H:%M:%S} UTC" if line.next_at else ""
-        counts = ", ".join(part for part in parts if part) or "nothing yet"
+        counts = ", ".join(part for part in parts if part) or "no actions yet"
         last = f" (last: {line.last})" if line.failed else ""
         write(f"  {f'{line.tenant}/{line.name}':{width}}  {counts}{last}{upcoming}")
     if late := summary.live_late_ms:
-        figures = f"p50 {late['p50']:.1f} ms, p99 {late['p99']:.1f} ms, worst {late['worst']:.1f} ms"
+        figures = f"p50 {late['p50']:.1f} ms, p99 {late['p99']:.1f} ms, maximum {late['worst']:.1f} ms"
         write(f"Live slots started {figures} after they were due ({late['slots']:.0f} slots).")
     mails = ", ".join(f"{count} {state}" for state, count in sorted(summary.mails.items()))
     write(f"Mails: {mails or 'none'}.")

@@ -75,7 +75,7 @@ def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
     text = str(error)
     for sign, code, message, fix in _SQLITE:
         if sign in text:
-            return {"code": code, "message": message, "why": f"SQLite says: {text}", "fix": fix}
+            return {"code": code, "message": message, "why": f"SQLite reports: {text}", "fix": fix}
     return {
         "code": "database_error",
         "message": f"the database reported an error: {text}",

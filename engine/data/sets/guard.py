@@ -91,7 +91,7 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
         _log.warning("queries of scripts do not run as role %s: it does not exist, or this user is not a member", role)
         return DatabaseIsolation()
     if ledger and not security.has_privileges(connection, _NEEDED):
-        _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` grants it the privileges", role)
+        _log.warning("role %s lacks privileges on Lodger's tables: `lodger db prepare` grants them", role)
         return DatabaseIsolation()
     marks = security.marks(connection)
     standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows, security).mark)

@@ -184,10 +184,10 @@ class Attempt:
 
     async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
         if self._over:
-            raise CallRefused("over", "the run is over")
+            raise CallRefused("over", "the run has already ended")
         call = CALLS.get(name)
         if call is None:
-            raise CallRefused("unknown_method", "there is no such call")
+            raise CallRefused("unknown_method", "this host call does not exist")
         if not call.effect:
             self.counters.ask()
         async with self._share("calls") as session:
@@ -231,7 +231,7 @@ class Attempt:
 
     def _nearly(self, name: str, limit: int, used: int) -> None:
         self.nearly.append((name, limit, used))
-        line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt are used", self._clock_us())
+        line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt used", self._clock_us())
         self.warnings.append(line)
         if self._on_log is not None:
             self._on_log(self.claim, line)

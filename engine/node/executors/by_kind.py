@@ -43,6 +43,6 @@ class ByKind:
             claim = replace(claim, params=params)
         executor = self._executors.get(claim.kind)
         if executor is None:
-            said = f"this node executes no {claim.kind}"
+            said = f"this node cannot execute scripts of kind {claim.kind}"
             return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NoExecutor", said))
         return await executor.execute(claim)

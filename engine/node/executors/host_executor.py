@@ -91,7 +91,7 @@ class _Run:
             raise Stopped(self._end(Outcome.CANCELLED)) from None
         if not running.done():
             await self._abandon(running)
-            said = f"the handler gave no answer within {self._handler.deadline_s:g} s"
+            said = f"the handler did not return within {self._handler.deadline_s:g} s"
             return self._end(Outcome.WALL_LIMIT, error=ScriptError("LimitExceeded", said))
         try:
             answer = running.result()
@@ -128,7 +128,7 @@ class _Run:
             try:
                 loop.call_soon_threadsafe(settle, answer, raised)
             except RuntimeError:
-                _log.warning("handler %s ended after its node", self._handler.name)
+                _log.warning("handler %s ended after its node was stopped", self._handler.name)
 
         # Not of a pool: its threads are waited for when the process ends, however long a forsaken handler goes on.
         threading.Thread(target=work, name=f"lodger-handler-{self._handler.name}", daemon=True).start()
@@ -140,7 +140,7 @@ class _Run:
             running.cancel()
         await asyncio.wait({running}, timeout=GRACE_S)
         if not running.done():
-            _log.warning("handler %s continues after it was stopped", self._handler.name)
+            _log.warning("handler %s is still running after it was stopped", self._handler.name)
             running.add_done_callback(_unheard)
         elif not running.cancelled():
             running.exception()
@@ -150,11 +150,11 @@ class _Run:
             text = json.dumps(answer, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
             size = len(text.encode())
         except (TypeError, ValueError, RecursionError) as error:
-            said = f"what the handler returned is not JSON: {error}"
+            said = f"the return value of the handler is not JSON: {error}"
             return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("TypeError", said))
         limits: Limits = self._claim.limits
         if size > limits.result_bytes:
-            said = f"the result has {size} bytes of JSON, at most {limits.result_bytes} are kept"
+            said = f"the result has {size} bytes of JSON, the maximum is {limits.result_bytes}"
             return self._end(Outcome.OUTPUT_LIMIT, error=ScriptError("LimitExceeded", said))
         return self._end(Outcome.OK, text)
 

@@ -151,7 +151,7 @@ class HostSide:
         except Unavailable as error:
             # The operator's matter; the script learns no more than that it cannot have it now.
             _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
-            raise CallRefused("secret_unavailable", "that secret cannot be opened on this node") from error
+            raise CallRefused("secret_unavailable", "this node cannot decrypt the secret") from error
 
     async def _kept(self, claim: Claim) -> dict[str, Answer]:
         return await self._read(

@@ -73,7 +73,7 @@ class _Run:
             async with asyncio.timeout(limit_ms / 1000):
                 reply = await self._attempt.call("http.fetch", strict_json.dump(asked(ping, self._claim)))
         except TimeoutError:
-            said = f"there was no whole answer within {limit_ms} ms"
+            said = f"no complete answer arrived within {limit_ms} ms"
             return self._end(Outcome.WALL_LIMIT, error=ScriptError("LimitExceeded", said))
         except asyncio.CancelledError:
             self._stopped()
@@ -94,7 +94,7 @@ class _Run:
             if kept:
                 self._lines.append(LogLine("warn", kept, self._clock.now_us()))
             said = f"{ping.method} {ping.url} answered {status} {answer['reason']}".rstrip()
-            return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("PingFailed", f"{said}, not {ping.expect}"))
+            return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("PingFailed", f"{said}; expected {ping.expect}"))
         result: dict[str, Any] = {"status": status, "url": answer["url"], "bytes": answer["size"]}
         if kept:
             result["body"] = kept
@@ -117,7 +117,7 @@ class _Run:
     def _end(self, outcome: Outcome, result: str | None = None, error: ScriptError | None = None) -> Finished:
         size = 0 if result is None else len(result.encode())
         if size > self._claim.limits.result_bytes:
-            said = f"the result has {size} bytes of JSON, at most {self._claim.limits.result_bytes} are kept"
+            said = f"the result has {size} bytes of JSON, the maximum is {self._claim.limits.result_bytes}"
             outcome, result, error = Outcome.OUTPUT_LIMIT, None, ScriptError("LimitExceeded", said)
         counters, wall_ms = self._attempt.counters, (self._clock.elapsed_s() - self._begun) * 1000
         lines = sorted((*self._lines, *self._attempt.warnings), key=lambda line: line.us)

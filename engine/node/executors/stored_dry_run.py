@@ -28,9 +28,9 @@ def read_version(
     if found.kind != "script":
         raise InputError(
             "not_rehearsable",
-            f"{script!r} is a {found.kind}, which is not code behind walls",
-            why="what it does cannot be taken back, so it cannot be rehearsed",
-            fix="run it, on a platform of your own for trying",
+            f"{script!r} is a {found.kind}, which cannot be run as a dry run",
+            why="it does not run in the sandbox, so its effects cannot be held back",
+            fix="run it on a test installation",
         )
     return found, scripts.content(connection, found)
 

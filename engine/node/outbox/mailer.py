@@ -118,7 +118,7 @@ class Mailer(Sender):
             return Failure(f"the mail server cannot be reached: {type(error).__name__}", final=False)
         if refused:
             names = ", ".join(sorted(refused))
-            return Failure(_clean(f"not accepted for {names}"), final=True, partly=True)
+            return Failure(_clean(f"the mail server did not accept the recipients {names}"), final=True, partly=True)
         return None
 
     def message(self, mail: Row[Any]) -> EmailMessage:
@@ -157,7 +157,7 @@ def _require_plain(message: EmailMessage) -> None:
     ]
     bare = head.replace(b"\r\n", b"")
     if b"\r" in bare or b"\n" in bare or len(names) != len(set(names)) or not _HEAD <= set(names) <= _HEAD | _PERHAPS:
-        raise ValueError("a header of this mail would be more than one")
+        raise ValueError("a header of this mail has more than one line")
 
 
 def _words(error: Any) -> str:  # noqa: ANN401 - two classes of the client

@@ -112,6 +112,6 @@ def _password(path: Path | None) -> str | None:
         return path.read_text(encoding="utf-8").strip()
     raise Unavailable(
         "mail_password_unreadable",
-        f"the password at {path} cannot be read",
-        fix="check LODGER_MAIL_PASSWORD_FILE and its rights",
+        f"the password file {path} of the mail server cannot be read",
+        fix="check LODGER_MAIL_PASSWORD_FILE and the file's permissions",
     )

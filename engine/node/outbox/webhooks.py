@@ -65,19 +65,19 @@ class WebhookSender(Sender):
         try:
             route = await asyncio.to_thread(self._route, row)
         except Unavailable as error:
-            return Failure(f"it cannot be signed on this node: {error.code}", final=False)
+            return Failure(f"this node cannot sign the message: {error.code}", final=False)
         if route is None or route.state != "on":
-            return Failure("the webhook is gone" if route is None else "the webhook is off", final=True)
+            return Failure("the webhook was deleted" if route is None else "the webhook is switched off", final=True)
         try:
             answer = await self._send(self.request(row, route))
         except NoAnswer as none:
             # The operator configured it, so she may know why; no tenant's script reads this.
             return Failure(f"{none.code}: {none.reason}"[:500], final=False)
         except Unavailable as error:
-            return Failure(f"nothing can be sent from this node: {error.code}", final=False)
+            return Failure(f"this node cannot send messages: {error.code}", final=False)
         if answer.status == GONE:
             await asyncio.to_thread(self._switch_off, row)
-            return Failure("410: the receiver is gone", final=True)
+            return Failure("the receiver answered 410 (Gone)", final=True)
         if not 200 <= answer.status < 300:
             return Failure(f"the receiver answered {answer.status}", final=False)
         return None

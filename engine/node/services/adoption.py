@@ -42,9 +42,9 @@ class Adoption(Service):
             if refused is not None:
                 error = Unavailable(
                     "revision_refused",
-                    f"schedule {schedule_id} of tenant {tenant_id!r} stays as it is: what SQL has inserted was refused, {refused}",
+                    f"schedule {schedule_id} of tenant {tenant_id!r} keeps its revision; one inserted by SQL was refused: {refused}",
                     why=refused.why,
-                    fix=refused.fix or "insert a copy of the present revision with what is to be different",
+                    fix=refused.fix or "insert a changed copy of the current revision with the next number",
                 )
                 self.fault(error)
         return 0.0 if len(found) >= adoption.MAX_ROWS else context.idle_s

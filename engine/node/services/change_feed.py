@@ -89,7 +89,7 @@ class ChangeFeed(Service):
             if database not in self._away:
                 self._away.add(database)
                 said = str(error.orig).strip().splitlines()[0] if isinstance(error, DBAPIError) else error.message
-                fix = "look at that database; `lodger db prepare` makes what it lacks"
+                fix = "check the database; `lodger db prepare` creates missing objects"
                 self.fault(Unavailable("feed_unreadable", f"{database.place}: {said}", fix=fix))
             return None
         if database is not None:

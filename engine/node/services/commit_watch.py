@@ -87,7 +87,7 @@ class Listener(Service):
             self._connection = await self._connecting()
         except Exception as error:  # noqa: BLE001 - whatever keeps it from listening, the node goes on by looking
             if self._reconnect_s == RECONNECT_S:
-                _log.warning("listener: %s; polling every %g s continues", error, self.context.settings.poll_s)
+                _log.warning("commit notifications failed: %s; polling every %g s", error, self.context.settings.poll_s)
             wait, self._reconnect_s = self._reconnect_s, min(self._reconnect_s * 2, MAX_RECONNECT_S)
             return wait
         self._reconnect_s = RECONNECT_S
@@ -110,7 +110,7 @@ class Listener(Service):
                 self._asked, self._due_s = True, self.clock.elapsed_s() + self._probe_s
                 return self._probe_s
         _log.warning(
-            "listener: no answer for %g s; polling every %g s continues", self._probe_s, self.context.settings.poll_s
+            "commit notifications: no answer for %g s; polling every %g s", self._probe_s, self.context.settings.poll_s
         )
         self._close()
         return None

@@ -89,7 +89,9 @@ class Committer(Service):
                 raise
             except TransactionLost as gone:
                 # All of them again, without what that one wrote: a platform's trigger delays no other run.
-                _log.warning("a run's effects were refused, and its group is written again: %s", gone)
+                _log.warning(
+                    "the effects of a run were refused; the other runs of its batch are committed again: %s", gone
+                )
                 self._refuse(gone)
                 return
             except Exception as error:

@@ -39,10 +39,10 @@ class LeaseKeeper(Service):
         begun = self.clock.elapsed_s()
         take = partial(
             leases.register, context.store, node_id=identity.id, name=identity.name, now_us=self.clock.now_us(),
-            labels=self._labels(), slots=context.settings.slots,
+            labels=self._labels(), slots=context.settings.slots, after=identity.epoch,
         )  # fmt: skip
         identity.lease = await context.db.write(take)
-        identity.renewed_s = begun
+        identity.epoch, identity.renewed_s = identity.lease.epoch, begun
         context.db.timeouts.patience_s = context.settings.database_patience_s
         if context.store.database_time:
             asked = self.clock.own_us()
@@ -64,7 +64,7 @@ class LeaseKeeper(Service):
             if self._compared is not None:
                 self._compare(*self._compared)
         else:
-            surrender(context, "another node has taken it")
+            surrender(context, "another node has taken over")
             return 0.0
         return context.settings.renewal_s
 
@@ -101,7 +101,7 @@ class LeaseWatchdog(Service):
         settings, identity = self.context.settings, self.context.identity
         left = identity.renewed_s + settings.lease_s - settings.surrendering_s - self.clock.elapsed_s()
         if identity.lease is not None and left <= 0:
-            surrender(self.context, "it could not be renewed in time")
+            surrender(self.context, "the lease could not be renewed in time")
         return min(max(left, 0.05), settings.renewal_s)
 
 

@@ -132,7 +132,7 @@ class Monitor(Service):
             if found is None:
                 continue
             _log.warning(
-                "schedule %s of tenant %s has slowed down (%s): runs of script %s took %.0f ms and take %.0f ms now",
+                "schedule %s of tenant %s has become slower (%s): runs of script %s took %.0f ms before and take %.0f ms now",
                 claim.schedule_id, claim.tenant_id, found.onset.value, claim.script_name, found.from_ms, found.to_ms,
                 extra={"tenant_id": claim.tenant_id, "schedule_id": claim.schedule_id, "action_id": claim.action_id},
             )  # fmt: skip

@@ -51,22 +51,22 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
     """
     tenant = tenants.get(connection, tenant_id)
     if tenant_id == PLATFORM:
-        raise Conflict("platform_stays", "the platform itself cannot be moved", fix="back up its database")
+        raise Conflict("platform_stays", "the platform's own tenant cannot be exported", fix="back up its database")
     if tenant.state != "suspended":
         raise Conflict(
             "tenant_active",
             f"tenant {tenant_id!r} is {tenant.state}",
-            why="running work would be missing in the archive, or happen twice",
-            fix="suspend it first",
+            why="work that goes on would be missing in the archive, or happen twice",
+            fix="suspend the tenant first",
         )
     if connection.scalar(
         select(script_data.sealed.c.action_id).where(script_data.sealed.c.tenant_id == tenant_id).limit(1)
     ):
         raise Conflict(
             "tenant_unfinished",
-            f"tenant {tenant_id!r} has attempts that are being written to the platform's database",
-            why="they have succeeded, and are finished even while the tenant is suspended",
-            fix="wait until no action of it is sealed, and try again",
+            f"tenant {tenant_id!r} has attempts that are being committed to the platform's database",
+            why="they have succeeded, and are committed even while the tenant is suspended",
+            fix="try again when no action of the tenant is sealed",
         )
     row = connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).one()
     head = {MARK: FORMAT, "tenant": tenant_id, "schema": current(connection), "made_us": now_us, "row": cells(row)}
@@ -87,8 +87,8 @@ def _too_large(tenant_id: str) -> Conflict:
     return Conflict(
         "tenant_too_large",
         f"tenant {tenant_id!r} is too large for one archive",
-        why=f"no ledger takes one of more than {MAX_BYTES >> 20} MiB before it is packed, or with a row of more than {MAX_ROW_BYTES >> 20}",
-        fix="let it keep less history for a while: limits retention_days and retention_runs",
+        why=f"an archive has at most {MAX_BYTES >> 20} MiB before compression, and {MAX_ROW_BYTES >> 20} MiB per row",
+        fix="reduce its history with the limits retention_days and retention_runs, and export again",
     )
 
 

@@ -61,7 +61,7 @@ def bring_in(context: StoreContext, connection: Connection, tenant_id: str, arch
         with savepoint(connection):
             return TenantImport(context, connection, tenant_id).run(head, lines, now_us)
     except (IntegrityError, DataError) as error:
-        raise bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error
+        raise bad(f"its rows violate a constraint: {str(error.orig).splitlines()[0]}") from error
 
 
 class _Lines:
@@ -76,15 +76,15 @@ class _Lines:
         line = self._unpacked(self._packed.readline, MAX_ROW_BYTES + 1)
         self._read += len(line)
         if self._read > MAX_BYTES or len(line) > MAX_ROW_BYTES:
-            raise bad("it unpacks to more than a tenant may hold")
+            raise bad("it is larger than the maximum size after decompression")
         if not line.endswith(b"\n"):
-            raise bad("it was cut off")
+            raise bad("it is incomplete")
         value = validation.parsed(line)
         if isinstance(value, dict) and set(value) == {"sha256"}:
             if value["sha256"] != self._digest.hexdigest():
-                raise bad("it was changed since it was made")
+                raise bad("its checksum does not match")
             if self._unpacked(self._packed.read, 1):
-                raise bad("there is more in it than there should be")
+                raise bad("it has data after its end")
             return None
         self._digest.update(line)
         return value
@@ -94,25 +94,25 @@ class _Lines:
         try:
             return read(maximum)
         except (OSError, EOFError, zlib.error) as error:
-            raise bad(f"it cannot be unpacked: {error}") from None
+            raise bad(f"it cannot be decompressed: {error}") from None
 
 
 def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
     head = lines.next()
     if not isinstance(head, dict) or head.get(MARK) != FORMAT or not isinstance(head.get("row"), list):
-        raise bad("it does not begin like one")
+        raise bad("its header is missing or malformed")
     if head.get("tenant") != tenant_id:
         raise InputError(
             "archive_of_other",
             f"this is the archive of tenant {head.get('tenant')!r}",
-            why="a tenant keeps its id: its secrets are sealed under it",
-            fix="bring it in under that id",
+            why="a tenant's secrets are encrypted for its id",
+            fix="import it under that id",
         )
     if head.get("schema") != schema:
         raise InputError(
             "archive_of_other_version",
-            f"this archive was made at schema {head.get('schema')!r}, this ledger is at {schema!r}",
-            fix="bring both to the same version of Lodger, and export again",
+            f"the archive has schema revision {head.get('schema')!r}, this ledger has {schema!r}",
+            fix="upgrade both to the same version of Lodger, and export again",
         )
     return list(head["row"])
 
@@ -157,9 +157,9 @@ class TenantImport:
             limits, grants = json.loads(row["limits"]), row["grants"] and json.loads(row["grants"])
             people, labels = row["people"] and json.loads(row["people"]), row["labels"].split()
         except (ValueError, RecursionError, AttributeError):
-            raise bad("the tenant's own row cannot be read") from None
+            raise bad("the tenant's row cannot be read") from None
         if not isinstance(limits, dict) or not isinstance(grants or [], list) or not isinstance(people or [], list):
-            raise bad("the tenant's own row cannot be read")
+            raise bad("the tenant's row cannot be read")
         tenants.create(
             self._context, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
             grants=encode(grants) if grants is not None else None, people=row["people"],
@@ -171,12 +171,12 @@ class TenantImport:
         if table is s.scripts:
             self._script(row)
         elif table is s.script_versions and row["script_id"] in self._bound:
-            raise bad("a version in it is of a script of the platform's")
+            raise bad("it has a version of one of the platform's scripts")
         elif table is s.schedule_clock and row["state"] not in _CLOCKS:
-            raise bad(f"a clock is {row['state']!r} in it")
+            raise bad(f"a schedule has the unknown state {row['state']!r}")
         elif table is s.actions:
             if row["state"] not in _STATES or (row["node_id"] is not None and row["state"] in OPEN):
-                raise bad(f"an action is {row['state']!r} in it")
+                raise bad(f"an action has the state {row['state']!r}, or a node")
             row["node_key"] = ""
         self._rebind(table, row)
         self._history += storage_usage.size(*(row[name] for name in _HISTORY.get(table.name, ())))
@@ -186,7 +186,7 @@ class TenantImport:
         row["offered"] = 0
         if row["kind"] != "bound":
             if row["kind"] not in {"script", "ping"} or row["name"].startswith(PLATFORM_PREFIX):
-                raise bad(f"a script is a {row['kind']!r}")
+                raise bad(f"a script has the kind {row['kind']!r}")
             return
         c = s.scripts.c
         here = (
@@ -199,8 +199,8 @@ class TenantImport:
         if found is None:
             raise Conflict(
                 "script_not_offered",
-                f"the tenant has bound {row['name']!r}, which this platform does not offer",
-                fix="store and offer a script of that name here first",
+                f"the tenant uses the script {row['name']!r}, which this platform does not offer",
+                fix="first store and offer a script of that name here",
             )
         self._bound[row["id"]] = (found.id, found.version)
         row["id"], row["version"] = found.id, found.version
@@ -240,13 +240,13 @@ class TenantImport:
         ):
             others = select(key).where(table.c.tenant_id != self._tenant, key.in_(ids)).limit(1)
             if self._connection.scalar(others) is not None:
-                raise bad("an id in it is another tenant's")
+                raise bad("it has an id that belongs to another tenant")
         a = s.actions.c
         strange = select(a.id).where(
             a.tenant_id == self._tenant, a.schedule_id.is_not(None), a.schedule_id.not_in(schedules)
         )
         if self._connection.scalar(strange.limit(1)) is not None:
-            raise bad("an action is of a schedule that is not in it")
+            raise bad("an action refers to a schedule that it does not have")
 
     def _check_scripts(self) -> None:
         """Check that the version of every script and every waiting action exists."""
@@ -256,7 +256,7 @@ class TenantImport:
         self._known |= set(self._bound.values())
         newest = select(c.id, c.version).where(c.tenant_id == self._tenant)
         if {(row.id, row.version) for row in self._connection.execute(newest)} - self._known:
-            raise bad("a script has a version that is not in it")
+            raise bad("a script refers to a version that it does not have")
         waits = (a.tenant_id == self._tenant, a.state.in_(OPEN))
         for waiting in self._connection.execute(select(a.script_id, a.script_version, a.steps).where(*waits)):
             try:
@@ -265,7 +265,7 @@ class TenantImport:
             except TypeError:
                 raise bad("the steps of an action cannot be read") from None
             if absent:
-                raise bad("an action waits for a version that is not in it")
+                raise bad("an action refers to a version that it does not have")
 
     def _check_schedules(self) -> None:
         """Decode every revision as the engine does, so that none of them fails in a tick of all tenants."""
@@ -284,7 +284,7 @@ class TenantImport:
             except Exception as error:
                 raise bad(f"a revision cannot be read: {error}") from error
             if absent or len(made.steps) > MAX_STEPS:
-                raise bad("a revision names a script or a version that is not in it, or too many")
+                raise bad("a revision refers to a script or a version that it does not have, or has too many")
             keys.add((row.schedule_id, row.revision))
         needed = [
             select(k.schedule_id, k.revision).where(k.tenant_id == self._tenant),
@@ -294,7 +294,7 @@ class TenantImport:
             .distinct(),
         ]
         if {tuple(row) for each in needed for row in self._connection.execute(each)} - keys:
-            raise bad("a schedule has a revision that is not in it")
+            raise bad("a schedule refers to a revision that it does not have")
 
 
 def _scripts(steps: tuple[dict[str, Any], ...]) -> set[str]:
@@ -310,9 +310,9 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
     line = lines.next()
     for table in TABLES.values():
         if not isinstance(line, dict) or line.get("table") != table.name:
-            raise bad(f"{table.name} is missing")
+            raise bad(f"table {table.name} is missing")
         if line.get("columns") != [column.name for column in table.c]:
-            raise bad(f"{table.name} has other columns")
+            raise bad(f"table {table.name} has different columns")
         rows: list[Any] = []
 
         def each(table: Table = table, ends: list[Any] = rows) -> Iterator[dict[str, Any]]:
@@ -323,7 +323,7 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
         yield table, each()
         line = rows[0]
     if line is not None:
-        raise bad("there is more in it than there should be")
+        raise bad("it has data after its end")
 
 
 #: Types of long values.

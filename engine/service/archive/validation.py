@@ -59,9 +59,9 @@ def bad(why: str) -> InputError:
     """Return the error for an invalid archive."""
     return InputError(
         "archive_invalid",
-        "this is not an archive of a tenant",
+        "the file is not a readable archive of a tenant",
         why=why,
-        fix="export the tenant again, with this version",
+        fix="export the tenant again with this version",
     )
 
 
@@ -72,7 +72,7 @@ def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
             require(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
         return _JSON.decode(line.decode())
     except (ValueError, RecursionError):
-        raise bad("a line is no JSON, or holds more than a row") from None
+        raise bad("a line is not JSON, or is too large") from None
 
 
 def read(table: Table, cells: list[Any]) -> Row:
@@ -83,7 +83,7 @@ def read(table: Table, cells: list[Any]) -> Row:
     """
     form = _form(table)
     if len(cells) != len(form.columns):
-        raise bad(f"a row of {table.name} has {len(cells)} cells")
+        raise bad(f"a row of {table.name} has {len(cells)} values")
     row = {name: check(cell) for (name, check), cell in zip(form.columns, cells, strict=True)}
     parsed = {name: parse_cell(table, name, row[name]) for name in form.json if row[name] is not None}
     if form.look is not None:
@@ -105,7 +105,7 @@ def parse_cell(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any
             require(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
         return _JSON.decode(text)
     except (ValueError, RecursionError):
-        raise bad(f"{table.name}.{name} is no JSON, or holds too much") from None
+        raise bad(f"{table.name}.{name} is not JSON, or is too large") from None
 
 
 def _constant(name: str) -> NoReturn:
@@ -165,26 +165,26 @@ def _bytes(named: str, cell: Any) -> bytes:  # noqa: ANN401 - any JSON value
     try:
         return base64.b64decode(cell["b64"], validate=True)
     except (TypeError, KeyError, binascii.Error, ValueError):
-        raise bad(f"{named} is no bytes") from None
+        raise bad(f"{named} is not base64") from None
 
 
 def _whole(named: str, minimum: int, maximum: int, cell: Any) -> int:  # noqa: ANN401 - any JSON value
     if type(cell) is not int or not minimum <= cell < maximum:
-        raise bad(f"{named} is no whole number, or out of its bounds")
+        raise bad(f"{named} is not a whole number, or is out of range")
     return cell
 
 
 def _number(named: str, cell: Any) -> float:  # noqa: ANN401 - any JSON value
     if type(cell) not in (int, float) or not abs(cell) <= _FLOAT:
-        raise bad(f"{named} is no number")
+        raise bad(f"{named} is not a finite number")
     return float(cell)
 
 
 def _text(named: str, longest: int, cell: Any) -> str:  # noqa: ANN401 - any JSON value
     if type(cell) is not str or len(cell) > longest:
-        raise bad(f"{named} is no text of its length")
+        raise bad(f"{named} is not text, or is too long")
     if _UNKEPT.search(cell):
-        raise bad(f"{named} holds what no database keeps")
+        raise bad(f"{named} has a character that a database cannot store")
     return cell
 
 
@@ -202,7 +202,7 @@ def _check_script(row: Row, _cells: Row) -> None:
 
 def _check_version(_row: Row, cells: Row) -> None:
     if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
-        raise TypeError("a script is made of files")
+        raise TypeError("modules must be an object of texts")
     read_fields(cells.get("fields"))
     encode(cells.get("grants"))
 
@@ -216,11 +216,11 @@ def _check_action(row: Row, cells: Row) -> None:
     if row["state"] in OPEN:
         steps = cells.get("steps")
         if (row["schedule_id"] is None) != (row["revision"] is None) or row["script_id"] is None:
-            raise ValueError("whose run it is")
+            raise ValueError("an unfinished action needs a script, and a revision if it has a schedule")
         if steps is not None and not isinstance(steps, list):
-            raise TypeError("steps are a list")
+            raise TypeError("steps must be a list")
         if not 0 <= row["step"] < (1 if steps is None else len(steps)):
-            raise IndexError("there is no such step")
+            raise IndexError("step is out of range")
 
 
 def _check_outcome(row: Row, cells: Row) -> None:
@@ -234,14 +234,14 @@ def _check_outcome(row: Row, cells: Row) -> None:
 def _check_attempt(row: Row, cells: Row) -> None:
     _check_outcome(row, cells)
     if not all(isinstance(each, dict) for each in cells.get("effects") or ()):
-        raise TypeError("an effect is an object")
+        raise TypeError("an effect must be an object")
 
 
 def _check_log_lines(_row: Row, cells: Row) -> None:
     """Check the log lines of an attempt."""
     for level, text, us in cells["lines"]:
         if not isinstance(level, str) or not isinstance(text, str) or not MIN_US <= us < MAX_US:
-            raise TypeError("a line is a level, a text and an instant")
+            raise TypeError("a log line must have a level, a text and an instant")
         from_us(us)
 
 
@@ -254,11 +254,11 @@ def _check_message(row: Row, cells: Row) -> None:
         bodies = [payload[name] for name in ("text", "html", "replyTo")]
         texts = [*payload["to"], payload["subject"], *(each for each in bodies if each is not None)]
         if not isinstance(payload["to"], list) or not payload["to"]:
-            raise TypeError("a mail goes to somebody")
+            raise TypeError("a mail needs a recipient")
     else:
-        raise ValueError("nobody carries that")
+        raise ValueError("unknown kind of message")
     if not all(isinstance(each, str) for each in texts):
-        raise TypeError("what is sent is text")
+        raise TypeError("fields of a message must be text")
 
 
 def _check_webhook(row: Row, cells: Row) -> None:
@@ -276,13 +276,13 @@ def _check_secret(_row: Row, cells: Row) -> None:
 
 def _check_document(_row: Row, cells: Row) -> None:
     if not isinstance(cells["body"], dict):
-        raise TypeError("a document is an object")
+        raise TypeError("a document must be an object")
 
 
 def _check_index(row: Row, _cells: Row) -> None:
     """Check collection and path of a collection's index."""
     if not NAME.fullmatch(row["collection"]) or not PATH.fullmatch(row["path"]):
-        raise ValueError("no path of a collection")
+        raise ValueError("invalid path of a collection")
 
 
 def _check_response(row: Row, cells: Row) -> None:
@@ -290,12 +290,12 @@ def _check_response(row: Row, cells: Row) -> None:
     status, reason, url, headers, redirected = cells["answer"]
     texts = [reason, url, *(text for name, value in headers for text in (name, value))]
     if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
-        raise TypeError("no answer")
+        raise TypeError("invalid stored response")
     # The only compressed value in an archive.
     opened = zlib.decompressobj()
     opened.decompress(row["body"], MAX_BODY + 1)
     if not opened.eof or opened.unused_data:
-        raise ValueError("more than an answer may hold")
+        raise ValueError("the body of a stored response is too large")
 
 
 _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {

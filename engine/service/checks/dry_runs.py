@@ -104,8 +104,8 @@ class DryRuns:
         if not self._turn.acquire(timeout=PATIENCE_S):
             raise Unavailable(
                 "rehearsals_busy",
-                "too many rehearsals wait here",
-                why=f"{AT_ONCE} run at once",
+                "too many dry runs are waiting",
+                why=f"at most {AT_ONCE} run at once",
                 fix="try again in a moment",
             )
         try:

@@ -62,14 +62,14 @@ class ModuleCheck:
         if ended.outcome is Outcome.COMPILE_ERROR:
             raise InputError(
                 "module_refused",
-                "the module cannot run here",
+                "the WebAssembly module cannot run here",
                 why=why,
                 fix="build it as a WASI preview 1 command (docs/reference/webassembly.md)",
                 outcome=ended.outcome.value,
             )
         raise InputError(
             "module_too_costly",
-            "the module takes too much to compile",
+            "the module takes too much memory or time to compile",
             why=why,
             fix="make it smaller: fewer and shorter functions",
             outcome=ended.outcome.value,

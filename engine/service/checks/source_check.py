@@ -165,7 +165,7 @@ class SourceCheck:
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
         except OSError as problem:  # no process, descriptor or memory is left
-            raise Unavailable("no_worker", "no worker can be had now", why=str(problem), fix="try again") from problem
+            raise Unavailable("no_worker", "no worker process is free", why=str(problem), fix="try again") from problem
         if self._budget is not None:
             self._budget.charge(tenant_id, ended.usage.cpu_ms)
         if ended.error is None or NOWHERE in ended.error.message:
@@ -176,7 +176,7 @@ class SourceCheck:
             "check_failed",
             "the script could not be checked",
             why=f"{ended.outcome.value}: {ended.error.message}",
-            fix="try again; lodger doctor says what this host lacks",
+            fix="try again; lodger doctor shows what this host lacks",
         )
 
 
@@ -206,9 +206,9 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
     if problem.name == "LimitExceeded":
         return InputError(
             "source_too_costly",
-            f"script {name!r} takes too much to read",
+            f"script {name!r} takes too much memory or time to check",
             why=problem.message,
-            fix="make it smaller and nest it less; force stores it all the same",
+            fix="make the script smaller and less nested, or store it as it is with force",
         )
     lines = modules.get(problem.file or "", "").split("\n")
     line = problem.line if problem.line and problem.line <= len(lines) else None
@@ -222,8 +222,8 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
     return InputError(
         "source_refused",
         f"script {name!r} cannot run: {place}{': ' if place else ''}{problem.name}: {problem.message[:MAX_CHARACTERS]}",
-        why=f"that line is {shown.strip()!r}" if shown.strip() else "the runtime cannot read it",
-        fix="mend it and store it again; force stores it all the same",
+        why=f"the line is {shown.strip()!r}" if shown.strip() else "the runtime cannot parse it",
+        fix="correct the script and store it again, or store it as it is with force",
         file=problem.file,
         line=line,
         column=column,

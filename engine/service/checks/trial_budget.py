@@ -21,7 +21,7 @@ class TrialBudget:
         limit = None if today is None else today.allowed.cpu_s_per_day
         if today is None or limit is None or today.used["cpu_us"] < limit * 1_000_000:
             return ""
-        return f"tenant {tenant_id!r} has used the {limit} s of CPU time that it has on a day (UTC)"
+        return f"tenant {tenant_id!r} has used its {limit} s of CPU time of this UTC day"
 
     def require(self, tenant_id: str) -> None:
         """Check that the tenant has CPU time left today.
@@ -35,7 +35,7 @@ class TrialBudget:
                 "budget_used_up",
                 "the tenant has no CPU time left today",
                 why=why,
-                fix="try again on the next day, or ask the operator to raise cpu_s_per_day",
+                fix="try again on the next UTC day, or ask the operator to raise cpu_s_per_day",
             )
 
     def charge(self, tenant_id: str, cpu_ms: float) -> None:

@@ -50,7 +50,7 @@ class Audit(Noun[M]):
             found = audit.list_page(connection, sought, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)
 
-    @stream("its result is a stream of lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
+    @stream("the result is a stream of lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
     def export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:

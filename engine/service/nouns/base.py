@@ -141,9 +141,9 @@ class Change:
 def _storage_full(tenant_id: str, limit: int) -> Conflict:
     return Conflict(
         "storage_full",
-        f"tenant {tenant_id!r} has no room left for this",
-        why=f"limit storage_bytes is {limit}: versions, revisions and params count, beside documents, keyed values and history",
-        fix="delete scripts, schedules or documents, or ask the operator for more",
+        f"tenant {tenant_id!r} has no storage left",
+        why=f"limit storage_bytes is {limit}; versions, revisions, params, documents, keyed values and history count",
+        fix="delete scripts, schedules or documents, or ask the operator for a higher limit",
         limit=limit,
     )
 
@@ -212,7 +212,7 @@ def aware(instant: datetime | None) -> datetime | None:
         raise InputError(
             "instant_invalid",
             f"{instant!r} is not an instant",
-            why="Python says instants as datetimes that have a zone",
+            why="the Python API takes instants as aware datetimes",
             fix="give an aware datetime, such as datetime(2027, 1, 1, tzinfo=UTC)",
         )
     if instant is not None and instant.tzinfo is None:

@@ -86,12 +86,17 @@ class Locks(Noun[M]):
         Raises:
             InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.
         """
-        names.check(name, "lock_name_invalid", "a lock", "such as rebuild-index")
-        names.check(holder, "lock_holder_invalid", "a lock's holder", "such as the host's name and the process's id")
+        names.check(name, "lock_name_invalid", "a lock", "use a name such as rebuild-index")
+        names.check(
+            holder, "lock_holder_invalid", "a lock's holder", "use for example the host's name and the process's id"
+        )
         lease_us, at = _us(lease), aware(slot)
         if not 0 < lease_us <= MAX_US:
             raise InputError(
-                "lock_lease_invalid", f"{lease!r} is no lease of a lock", why="a lease ends within a day", fix='"1m"'
+                "lock_lease_invalid",
+                f"a lock cannot have the lease {lease!r}",
+                why="the lease of a lock is more than zero and at most a day",
+                fix='"1m"',
             )
         with self.context.database.write() as connection:
             slot_us = None if at is None else to_us(at)
@@ -140,7 +145,7 @@ class Metrics(Noun[M]):
         of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
         return joined([*self.process_metrics.read(), *of_nodes, *of_ledger])
 
-    @local("is no JSON: GET /metrics/text")
+    @local("is not JSON: GET /metrics/text")
     def text(self) -> str:
         """Return the metrics in Prometheus' text format."""
         return prometheus_text(self._all())

@@ -232,8 +232,8 @@ class Schedules(Previews[M]):
             raise Conflict(
                 "changed_meanwhile",
                 f"schedule {before.name!r} is at revision {before.revision}, not {revision}",
-                why="it was changed in between",
-                fix="read it again, and make your change on top of that",
+                why="another client has changed it in the meantime",
+                fix="read it again, and repeat the change",
             )
         return before
 

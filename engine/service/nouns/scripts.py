@@ -105,8 +105,8 @@ class Scripts(Noun[M]):
                 raise Conflict(
                     "changed_meanwhile",
                     f"script {name!r} is at version {latest.version if latest else 0}, not {after_version}",
-                    why="it was stored again in between",
-                    fix="read it again, and store your change on top of that",
+                    why="another client has stored a version in the meantime",
+                    fix="read it again, and repeat the change",
                 )
             made = scripts.put(
                 self.context,
@@ -195,7 +195,7 @@ class Scripts(Noun[M]):
             self.module_check.require(tenant_id, content.wasm, limits)
             return content, None
         if force:
-            return content, "force was said"
+            return content, "the check was skipped with force"
         return content, self.source_check.require(tenant_id, name, content.modules, limits)
 
     @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)

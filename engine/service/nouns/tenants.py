@@ -186,7 +186,7 @@ class Tenants(Noun[M]):
         Role.ADMIN,
         status=204,
         tagged=True,
-        confirm="delete tenant {tenant_id} with everything of its own, for ever",
+        confirm="delete tenant {tenant_id} and all its data permanently",
     )
     def delete(self, tenant_id: str) -> None:
         """Delete a tenant with all its data, for ever; the deletion stays in the platform's audit log."""
@@ -199,10 +199,10 @@ class Tenants(Noun[M]):
 
 def _day(given: date | str | None) -> date | None:
     if isinstance(given, datetime):
-        raise InputError("day_invalid", f"{given} is an instant and no day", fix="such as 2027-01-31")
+        raise InputError("day_invalid", f"{given} is an instant, not a day", fix="such as 2027-01-31")
     if given is None or isinstance(given, date):
         return given
     try:
         return date.fromisoformat(given)
     except ValueError:
-        raise InputError("day_invalid", f"{given!r} is no day", fix="such as 2027-01-31") from None
+        raise InputError("day_invalid", f"{given!r} is not a day", fix="such as 2027-01-31") from None

@@ -43,7 +43,7 @@ class Tokens(Noun[M]):
             )  # fmt: skip
             return change.made(made, after=made.token)
 
-    @local("there is no token yet to ask with: lodger up makes one, and lodger token first")
+    @local("a client needs a token, and this creates the first one: use lodger up or lodger token first")
     def first(self, name: str) -> NewToken | None:
         """Create an administrator's token if there never was one in this ledger; None if there was."""
         with self._changing("tokens.create", None, name) as change:
@@ -59,7 +59,7 @@ class Tokens(Noun[M]):
         "/tokens/{token}",
         Role.ADMIN,
         tagged=True,
-        confirm="revoke token {token}, with the sessions begun with it",
+        confirm="revoke token {token}, and end the sessions started with it",
     )
     def revoke(self, token: str) -> Token:
         """Revoke a token at once, by id or prefix, with every session that was begun with it."""

@@ -34,7 +34,7 @@ class Proxy:
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         operation = OPERATIONS.get(f"{self._noun}.{verb}")
         if operation is None:
-            raise AttributeError(f"{self._noun} has no verb {verb!r}")
+            raise AttributeError(f"{self._noun} has no operation {verb!r}")
 
         @wraps(operation.function)
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb's own signature

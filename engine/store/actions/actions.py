@@ -176,9 +176,9 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     ready_queue.lock(connection, [get(connection, action_id, tenant_id).tenant_id])
     action = get(connection, action_id, tenant_id)
     if action.state in FINISHED:
-        raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
+        raise Conflict("action_over", f"the action is already {action.state}", fix="there is nothing to cancel")
     if action.state == "sealed":
-        raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
+        raise Conflict("action_sealed", "the action's effects are being applied", fix="wait until it ends")
     cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
     if action.schedule_id is not None:
         schedule_concurrency.release(connection, [(action.tenant_id, action.schedule_id, action.node_key)])
@@ -205,8 +205,8 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
         raise Conflict(
             "action_not_failed",
             f"the action is {row.state}",
-            why="only what has failed can go on where it failed",
-            fix="replay it from its first step",
+            why="only a failed action can continue from its failed step",
+            fix="replay the action from its first step",
         )
     held = False
     if row.schedule_id is not None:

@@ -131,9 +131,9 @@ def _plan(
     if not start_us < end_us <= now_us:
         raise InputError(
             "backfill_range",
-            "a backfill goes from an earlier to a later instant, and not into the future",
-            why="slots to come are accounted when they are due",
-            fix="give start < end, and end no later than now",
+            "the range of a backfill starts after its end, or ends in the future",
+            why="future slots become actions when they are due",
+            fix="give start < end, and an end no later than now",
         )
     if lock:
         (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
@@ -147,16 +147,16 @@ def _plan(
     if forgotten is not None and start_us <= forgotten:
         raise InputError(
             "backfill_forgotten",
-            f"what happened up to {from_us(forgotten):%Y-%m-%d %H:%M:%S} UTC is not kept any more",
-            why="a slot that has run could run a second time",
-            fix="begin later, or run the script once with params of your own",
+            f"the history up to {from_us(forgotten):%Y-%m-%d %H:%M:%S} UTC has been deleted",
+            why="a slot that has already run could run a second time",
+            fix="start the range later, or run the script once with your own params",
         )
     revision = context.revision_cache.revision(connection, tenant_id, found.id, clock.revision)
     if revision.everywhere:
         raise InputError(
             "backfill_every_node",
             f"schedule {found.name!r} runs on every node",
-            why="the nodes that lived at a past slot are not known",
+            why="the ledger does not record which nodes existed at a past slot",
             fix="run it now, once on each node",
         )
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
@@ -173,9 +173,9 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
     except OutOfSteps as out:
         raise InputError(
             "backfill_too_large",
-            "the slots of the range cannot be found in a bounded search",
+            "the search for the slots of the range takes too long",
             why="one backfill is one transaction",
-            fix=f"end it at {out.reached:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
+            fix=f"end the range at {out.reached:%Y-%m-%dT%H:%M:%SZ}, and backfill the rest afterwards",
             end=out.reached.isoformat(),
         ) from None
     if len(slots) > maximum:
@@ -183,7 +183,7 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
             "backfill_too_large",
             f"the range has more than {maximum} slots",
             why="one backfill is one transaction",
-            fix=f"end it at {slots[maximum]:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
+            fix=f"end the range at {slots[maximum]:%Y-%m-%dT%H:%M:%SZ}, and backfill the rest afterwards",
             end=slots[maximum].isoformat(),
         )
     accounted = [slot for slot in slots if to_us(slot) <= accounted_us]
@@ -236,9 +236,11 @@ def replay(
     if row is None:
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     if row.state not in actions.FINISHED:
-        raise Conflict("action_open", f"the action is {row.state}", fix="wait for its end, or cancel it")
+        raise Conflict("action_open", f"the action is {row.state}", fix="wait until it ends, or cancel it")
     if row.slot_to is not None:
-        raise InputError("replay_gap", "this row represents many slots", fix="backfill the range instead")
+        raise InputError(
+            "replay_gap", "this row is a gap: it covers many slots", fix="backfill the range of the gap instead"
+        )
     revision = None
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)

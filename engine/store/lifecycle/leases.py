@@ -44,11 +44,13 @@ def register(
     now_us: int,
     labels: Iterable[str] = (),
     slots: int = 0,
+    after: int = 0,
 ) -> Lease:
     """Register a node (again) with a new epoch and a fresh lease; actions running under its old epoch are taken back first.
 
     Args:
         labels: labels that it carries beside its own name.
+        after: an epoch that it had; a ledger that lost it must not give it again.
 
     Raises:
         Unavailable: database_newer, if the schema was upgraded beyond this release.
@@ -58,7 +60,7 @@ def register(
     carried = frozenset(labels) | {NODE + name}
     row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
     values = {
-        "name": name, "epoch": 1 if row is None else row.epoch + 1, "state": "alive", "started_us": now_us, "seen_us": now_us,
+        "name": name, "epoch": max(after, 0 if row is None else row.epoch) + 1, "state": "alive", "started_us": now_us, "seen_us": now_us,
         "lease_until_us": now_us + context.settings.lease_us, "labels": written(carried), "slots": slots, "version": VERSION,
         "schema_revision": head(),
     }  # fmt: skip

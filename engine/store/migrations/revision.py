@@ -84,7 +84,7 @@ def require_usable(connection: Connection, found: str | None = None) -> None:
             "database_behind",
             f"the database has schema revision {at}, this Lodger needs {head()}",
             why="an earlier version of Lodger has written it",
-            fix="lodger db upgrade --backup FILE; nodes of the earlier version go on meanwhile",
+            fix="lodger db upgrade --backup FILE; nodes of the earlier version continue to run",
         )
     if found == "newer":
         raise Unavailable(

@@ -91,9 +91,9 @@ def _refuse_older_nodes(connection: Connection, at: str, steps: list[Script], no
     if older:
         raise Unavailable(
             "database_in_use",
-            f"nodes of an earlier release are at work: {', '.join(older)}",
-            why=f"the new schema serves releases with revision {wanted} or later",
-            fix="stop them, or replace them by nodes of the release between; then upgrade again",
+            f"nodes of an earlier release are running: {', '.join(older)}",
+            why=f"the new schema works with releases with revision {wanted} or later",
+            fix="stop them, or replace them with nodes of an intermediate release, and upgrade again",
         )
 
 

@@ -41,8 +41,8 @@ def require_placement(conduct: Conduct, tenant_id: str) -> None:
     if conduct.placement is Placement.EVERY_NODE and tenant_id != PLATFORM:
         raise InputError(
             "placement_refused",
-            "this schedule cannot run on every node",
-            why=f"only the platform's own schedules can: those of tenant {PLATFORM}",
+            "a tenant's schedule cannot run on every node",
+            why=f"only schedules of the platform's tenant {PLATFORM} can run on every node",
             fix=f"make it a schedule of {PLATFORM}",
         )
 

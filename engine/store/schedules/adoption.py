@@ -161,8 +161,8 @@ def _candidate(context: StoreContext, connection: Connection, before: Schedule, 
         raise InputError(
             "revision_unchanged",
             f"schedule {before.name!r} has no revision after {before.revision}",
-            why="revisions never change: SQL adds the next one, a copy of the present with what is to be different",
-            fix="INSERT INTO lodger_schedule_revisions … SELECT …, revision + 1, … WHERE revision = the present one",
+            why="existing revisions never change; a change by SQL inserts a changed copy of the current revision with the next number",
+            fix="INSERT INTO lodger_schedule_revisions … SELECT …, revision + 1, … WHERE revision = the current one",
         )
     revision = _read(connection, before.tenant_id, before.id, number)
     return Candidate(number, revision, context.revision_cache.prepare(revision.rules, from_us(now_us)))
@@ -198,6 +198,6 @@ def _unreadable(number: int, error: Exception) -> InputError:
     return InputError(
         "revision_unreadable",
         f"revision {number} cannot be read: {type(error).__name__}: {error}",
-        why="its columns are written as Lodger writes them: JSON with every field",
-        fix="copy the present revision, and change values within it",
+        why="its columns must hold JSON with every field, as Lodger writes it",
+        fix="copy the current revision, and change values in the copy",
     )

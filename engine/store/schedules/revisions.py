@@ -66,7 +66,7 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
             "steps_invalid",
             f"a schedule cannot have {len(given)} steps",
             why=f"an action has 1 to {MAX_STEPS} steps",
-            fix="let one schedule start where another ends, or put several things into one script",
+            fix="combine several steps in one script",
         )
     steps: list[Step] = []
     for each in given:
@@ -75,7 +75,7 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
         if unknown or not isinstance(step.get("script"), str):
             raise InputError(
                 "steps_invalid",
-                f"{each!r} is no step",
+                f"{each!r} is not a step",
                 fix='give a script\'s name, or {"script": name, "version": 3, "limits": {…}}',
             )
         limits = step.get("limits") or None
@@ -110,8 +110,8 @@ def require_within(
                 raise InputError(
                     "limit_above_tenant",
                     f"limit {name} of a schedule cannot be {value}: the tenant's is {maximum[name]}",
-                    why="a schedule's limits only lower what its tenant has",
-                    fix=f"choose at most {maximum[name]}, leave it out, or ask the operator to raise the tenant's",
+                    why="a schedule can only lower the limits of its tenant",
+                    fix=f"use at most {maximum[name]}, leave the limit out, or ask the operator to raise the tenant's",
                     limit=name,
                 )
 
@@ -126,8 +126,8 @@ def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa:
     if len(given) != 1:
         raise InputError(
             "version_of_steps",
-            f"one version cannot be that of {len(given)} steps",
-            fix='say it with each step: {"script": name, "version": 3}',
+            f"one version number cannot apply to {len(given)} steps",
+            fix='give the version of each step: {"script": name, "version": 3}',
         )
     step = dict(given[0]) if isinstance(given[0], Mapping) else {"script": given[0]}
     return [step | {"version": version}]
@@ -204,9 +204,9 @@ def _set_revision(connection: Connection, tenant_id: str, schedule_id: str, numb
     if connection.scalar(select(_r.revision).where(*mine).limit(1)) is not None:
         raise Conflict(
             "revision_waiting",
-            f"revision {number} of this schedule was inserted by SQL and waits to be adopted",
-            why="a node that runs adopts it within a second; or record_changed('schedules', id) does",
-            fix="look again in a moment, and edit what is there then",
+            f"revision {number} of this schedule was inserted by SQL and is not yet in use",
+            why="a running node adopts it within a second; record_changed('schedules', id) does so at once",
+            fix="read the schedule again in a moment, and edit the new revision",
         )
     connection.execute(
         update(tables.schedules)

@@ -58,8 +58,8 @@ def create(
     if connection.scalar(taken) is not None:
         raise Conflict(
             "schedule_exists",
-            f"tenant {tenant_id!r} has a schedule {name!r} already",
-            fix="edit or delete it",
+            f"tenant {tenant_id!r} already has a schedule {name!r}",
+            fix="edit or delete that schedule, or use another name",
         )
     _check_count(connection, tenant_id, allowed)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
@@ -90,9 +90,9 @@ def _check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
         raise InputError(
             "rule_too_frequent",
             f"two slots of this schedule are only {gap_s:g} s apart",
-            why=f"this tenant's schedules may fire every {allowed.min_interval_s} s at most (limit min_interval_s), "
-            "measured over all rules of a schedule",
-            fix="choose a longer interval, or ask the operator to lower min_interval_s",
+            why=f"slots of this tenant's schedules must be at least {allowed.min_interval_s} s apart (limit min_interval_s), "
+            "over all rules of a schedule",
+            fix="use a longer interval, or ask the operator to lower min_interval_s",
             smallest_gap_s=gap_s,
         )
 
@@ -104,9 +104,9 @@ def _check_count(connection: Connection, tenant_id: str, allowed: Allowance) -> 
     if (connection.scalar(exist) or 0) >= allowed.schedules:
         raise Conflict(
             "schedules_full",
-            f"tenant {tenant_id!r} has {allowed.schedules} schedules, which is its limit",
-            why="limit schedules bounds how many exist at once",
-            fix="delete one, put several rules into one schedule, or ask the operator for more",
+            f"tenant {tenant_id!r} has reached its limit of {allowed.schedules} schedules",
+            why="limit schedules is the maximum number of schedules that exist at once",
+            fix="delete one, combine several rules in one schedule, or ask the operator for a higher limit",
         )
 
 
@@ -175,7 +175,9 @@ def pause(
     found = get(connection, tenant_id, schedule)
     if found.state not in {"armed", "paused"}:
         raise Conflict(
-            "schedule_not_armed", f"schedule {found.name!r} is {found.state}", fix="there is nothing to pause"
+            "schedule_not_armed",
+            f"schedule {found.name!r} is {found.state}",
+            fix="only an active schedule can be paused",
         )
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
@@ -192,7 +194,7 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
         fault = context.revision_cache.revision(connection, tenant_id, found.id, found.revision).fault
         if fault is not None:
             raise Unavailable(
-                "rule_unreadable", f"schedule {found.name!r} cannot go on", why=fault, fix="edit its rules"
+                "rule_unreadable", f"schedule {found.name!r} cannot be resumed", why=fault, fix="edit its rules"
             )
         tick.arm(context, connection, _clock(connection, found), now_us, gap_reason="paused")
         connection.execute(

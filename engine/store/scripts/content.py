@@ -52,12 +52,14 @@ def _check_module(wasm: bytes, limit: int) -> None:
     if not wasm.startswith(MAGIC):
         raise InputError(
             "not_webassembly",
-            "these bytes are no WebAssembly",
+            "these bytes are not a WebAssembly module",
             why="the file does not begin with 00 61 73 6d",
-            fix="give a script of JavaScript as text, or a compiled module of WASI preview 1",
+            fix="give JavaScript as text, or a compiled WASI preview 1 module",
         )
     if len(wasm) > limit:
-        raise _too_large(f"the module has {len(wasm)} bytes", f"this tenant's modules may have {limit}", "wasm_bytes")
+        raise _too_large(
+            f"the module has {len(wasm)} bytes", f"modules of this tenant have at most {limit}", "wasm_bytes"
+        )
 
 
 def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
@@ -65,9 +67,9 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
     if ENTRY not in modules:
         raise InputError(
             "entry_missing",
-            f"no file is called {ENTRY}",
-            why="a script begins there",
-            fix=f"name one {ENTRY}",
+            f"the script has no {ENTRY}",
+            why="a script starts in its main.js",
+            fix=f"name one of the files {ENTRY}",
         )
     size = 0
     for file, text in modules.items():
@@ -77,7 +79,7 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
             raise InputError(
                 "source_not_text",
                 f"{file} is not text",
-                why="a source is UTF-8 without lone surrogates",
+                why="a source must be Unicode text without lone surrogates",
                 fix="store the script as UTF-8",
                 index=error.start,
             ) from error
@@ -85,17 +87,17 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
             raise InputError(
                 "source_not_text",
                 f"{file} is not text",
-                why="it holds a NUL character, as binary files do",
+                why="it has a NUL character, like a binary file",
                 fix="give JavaScript source, or a WebAssembly module as bytes",
                 index=text.index("\0"),
             )
     if size > limit:
-        raise _too_large(f"the script has {size} bytes", f"this tenant's scripts may have {limit}", "source_bytes")
+        raise _too_large(f"the script has {size} bytes", f"scripts of this tenant have at most {limit}", "source_bytes")
     if not modules[ENTRY].strip():
         raise InputError(
             "script_empty",
             f"{ENTRY} is empty",
-            why="there is nothing to run",
+            why="an empty file has nothing to run",
             fix="export a default function",
         )
     return {ENTRY: modules.pop(ENTRY)} | dict(sorted(modules.items()))
@@ -106,5 +108,5 @@ def _too_large(what: str, why: str, limit: str) -> InputError:
         "source_too_large",
         what,
         why=f"{why} (limit {limit})",
-        fix="make it smaller, or ask the operator to raise the limit",
+        fix="make it smaller, or ask the operator for a higher limit",
     )

@@ -44,8 +44,8 @@ def check_text(
         raise InputError(
             "params_too_large",
             f"these params have {len(body)} bytes",
-            why=f"a run here is given at most {limits.input_bytes} (limit input_bytes)",
-            fix="store what is large in a collection and give its key, or ask the operator to raise the limit",
+            why=f"the input of a run has at most {limits.input_bytes} bytes (limit input_bytes)",
+            fix="store the data in a collection and give its key, or ask the operator to raise the limit",
             limit=limits.input_bytes,
         )
     try:
@@ -53,8 +53,8 @@ def check_text(
     except JsonRefused:
         raise InputError(
             "params_too_deep",
-            f"these params nest deeper than {limits.json_depth - CONTEXT_DEPTH}",
-            why=f"a run's input nests at most {limits.json_depth} deep, {CONTEXT_DEPTH} of which are around the params (limit json_depth)",
+            f"these params are nested deeper than {limits.json_depth - CONTEXT_DEPTH}",
+            why=f"limit json_depth is {limits.json_depth} levels for the input of a run, {CONTEXT_DEPTH} of which are around the params",
             fix="give a flatter value, or text",
             limit=limits.json_depth - CONTEXT_DEPTH,
         ) from None

@@ -54,23 +54,25 @@ def read(url: str, method: str, headers: Mapping[str, str] | None, body: Json, e
     if method not in METHODS:
         raise _invalid(f"{method!r} is not a method of a ping", fix="one of: " + ", ".join(METHODS))
     if body is not None and method in ("GET", "HEAD"):
-        raise _invalid(f"a {method} has no body", fix="leave the body out, or take POST")
+        raise _invalid(f"a {method} has no body", fix="leave the body out, or use POST")
     try:
         target.read(url if isinstance(url, str) else "")
     except Refused as refused:
         raise _invalid(
-            f"{url!r} cannot be pinged",
+            f"{url!r} cannot be the URL of a ping",
             why=refused.reason,
-            fix="give a whole URL with http or https, its host in lower case and no user's name",
+            fix="give an absolute URL with http or https, a lower-case host and no user name",
         ) from None
     given = dict(headers or {})
     try:
         checked(given.items())
     except (CallRefused, TypeError, AttributeError) as refused:
-        raise _invalid("these headers cannot be sent", why=str(refused), fix="names and values of plain text") from None
+        raise _invalid(
+            "these headers cannot be sent", why=str(refused), fix="give names and values as plain text"
+        ) from None
     words = expect.replace(",", " ").split() if isinstance(expect, str) else []
     if not words or not all(map(_STATUS.fullmatch, words)):
-        raise _invalid(f"{expect!r} names no statuses", fix="such as 2xx, or 200 404")
+        raise _invalid(f"{expect!r} is not a list of statuses", fix="write for example 2xx, or 200 404")
     return _content(Ping(url, method, given, body, " ".join(words)), limits)
 
 
@@ -81,12 +83,12 @@ def _content(ping: Ping, limits: Limits) -> Content:
     except (TypeError, ValueError, RecursionError) as error:
         raise _invalid("the body is neither text nor JSON", why=str(error), fix="give text, or a JSON value") from None
     if "\0" in text or "\\u0000" in text:
-        raise _invalid("the body holds a NUL character", fix="leave it out")
+        raise _invalid("the body has a NUL character", fix="leave the character out")
     if size > limits.source_bytes:
         raise InputError(
             "source_too_large",
             f"the ping has {size} bytes",
-            why=f"this tenant's scripts may have {limits.source_bytes} (limit source_bytes)",
+            why=f"scripts of this tenant have at most {limits.source_bytes} bytes (limit source_bytes)",
             fix="make its body smaller",
         )
     return Content({FILE: text}, None, hashlib.sha256(b"ping\0" + text.encode()).hexdigest(), KIND)

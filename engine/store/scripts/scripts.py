@@ -80,7 +80,7 @@ def put(
     typed = None if fields is None else json.dumps(dump_fields(fields))
     if row is not None and row.kind != content.kind:
         raise InputError(
-            "kind_fixed", f"{name!r} is a {row.kind}", why="a script stays what it is", fix="take another name"
+            "kind_fixed", f"{name!r} is a {row.kind}", why="the kind of a script cannot change", fix="use another name"
         )
     if before is not None and (before.digest, encode(before.grants), before.fields) == (
         content.digest, held, None if typed is None else json.loads(typed),
@@ -138,13 +138,13 @@ def _reserved(name: str, *, offered: bool) -> InputError:
         return InputError(
             "not_offerable",
             f"{name!r} cannot be offered to other tenants",
-            why=f"only the platform's own scripts can be bound by everybody: those of tenant {PLATFORM}",
-            fix=f"store it under {PLATFORM}",
+            why=f"only scripts of the platform's tenant {PLATFORM} can be offered to all tenants",
+            fix=f"store it under the tenant {PLATFORM}",
         )
     return InputError(
         "script_name_invalid",
-        f"{name!r} cannot name a script",
-        why=f"{PLATFORM_PREFIX} stands before the platform's",
+        f"{name!r} cannot be the name of a script",
+        why=f"{PLATFORM_PREFIX} is the prefix of scripts of the platform",
         fix="leave it out",
     )
 
@@ -153,18 +153,18 @@ def _check_counts(connection: Connection, tenant_id: str, row: AnyRow | None, al
     if row is not None and row.version >= allowed.versions:
         raise Conflict(
             "versions_full",
-            f"script {row.name!r} has {row.version} versions, which is the limit",
-            why="limit versions bounds how many there are of one script",
-            fix="store it under another name, or ask the operator for more",
+            f"script {row.name!r} has reached the limit of {row.version} versions",
+            why="limit versions is the maximum number of versions of one script",
+            fix="store it under another name, or ask the operator for a higher limit",
         )
     if row is None:
         exist = connection.scalar(select(func.count()).select_from(scripts).where(scripts.c.tenant_id == tenant_id))
         if (exist or 0) >= allowed.scripts:
             raise Conflict(
                 "scripts_full",
-                f"tenant {tenant_id!r} has {allowed.scripts} scripts, which is its limit",
-                why="limit scripts bounds how many exist at once",
-                fix="store a new version of one, or ask the operator for more",
+                f"tenant {tenant_id!r} has reached its limit of {allowed.scripts} scripts",
+                why="limit scripts is the maximum number of scripts that exist at once",
+                fix="store a new version of an existing script, or ask the operator for a higher limit",
             )
 
 
@@ -174,7 +174,7 @@ def check_name(name: str, what: str) -> None:
     Raises:
         InputError: script_name_invalid, schedule_name_invalid.
     """
-    names.check(name, f"{what}_name_invalid", f"a {what}", "shorten it, and leave out / and \\")
+    names.check(name, f"{what}_name_invalid", f"a {what}", "use a shorter name, without / and \\")
 
 
 # Without the bytes of modules: a list of versions would load megabytes.
@@ -228,7 +228,7 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
     row = connection.execute(statement).first()
     if row is None:
         called = f"{name!r}" if version is None else f"{name!r} version {version}"
-        raise NotFound("script_unknown", f"tenant {tenant_id!r} has no script {called}", fix="store it first")
+        raise NotFound("script_unknown", f"tenant {tenant_id!r} has no script {called}", fix="store the script first")
     return _version(row)
 
 

@@ -48,15 +48,15 @@ def ledger_url(place: str) -> tuple[Driver, URL]:
     except UNOPENABLE as error:
         raise InputError(
             "database_url",
-            f"{mask_password(place)!r} names no database that Lodger can open",
+            f"{mask_password(place)!r} is not a database that Lodger can use",
             why=str(error),
             fix="pip install 'lodger[postgres]'" if "psycopg" in str(error) else f"give a path, {_EXAMPLES}",
         ) from error
     if driver is None:
         raise InputError(
             "database_url",
-            f"Lodger keeps no ledger in {parsed.get_backend_name()}",
-            why="its transactions were proved on SQLite and PostgreSQL",
+            f"Lodger does not support {parsed.get_backend_name()}",
+            why="only SQLite and PostgreSQL are supported",
             fix=f"give a path, {_EXAMPLES}",
         )
     return driver, url

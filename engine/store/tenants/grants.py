@@ -73,13 +73,13 @@ def encode_people(addresses: Iterable[str]) -> str | None:
         if not _PERSON.fullmatch(address):
             raise InputError(
                 "address_invalid",
-                f"{address!r} is no address",
-                fix="like ann@example.com, or *@example.com for a domain",
+                f"{address!r} is not an e-mail address",
+                fix="write it like ann@example.com, or *@example.com for all addresses of a domain",
             )
     if len(found) > MAX_PEOPLE:
         raise InputError(
-            "people_too_many", f"{len(found)} people are too many", why=f"at most {MAX_PEOPLE}",
-            fix="name their domain, grant mail:*@…, or give the engine a mail policy of your own",
+            "people_too_many", f"{len(found)} addresses are too many", why=f"at most {MAX_PEOPLE}",
+            fix="give a whole domain, grant mail:*@…, or give the engine your own mail policy",
         )  # fmt: skip
     return json.dumps(found) if found else None
 

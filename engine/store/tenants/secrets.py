@@ -78,20 +78,20 @@ def put(
 def _check(name: str, value: str, places: str) -> None:
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise InputError(
-            "secret_name_invalid", f"{name!r} cannot name a secret", why="a name is letters, digits and _, at most 63",
-            fix="like STRIPE_KEY",
+            "secret_name_invalid", f"{name!r} cannot be the name of a secret", why="a name has at most 63 letters, digits and _",
+            fix="use a name such as STRIPE_KEY",
         )  # fmt: skip
     if not len(value) >= SHORTEST or len(value.encode("utf-8", "surrogatepass")) > MAX_BYTES or "\0" in value:
         raise InputError(
             "secret_value_invalid", f"the value of {name} cannot be a secret",
             why=f"a secret has at least {SHORTEST} characters, so that logs can mask it, and at most {MAX_BYTES} bytes",
-            fix="check what was given, such as an empty file",
+            fix="check the value; the file may be empty",
         )  # fmt: skip
     hosts = json.loads(places)
     if hosts and not is_value(value):
         raise InputError(
             "secret_value_invalid", f"the value of {name} cannot be sent in a header", why="it is more than one line of Latin-1 text",
-            fix="store it without hosts and grant it plain, or store one line (without the line's end)",
+            fix="store one line of text without its line end, or grant it plain without hosts",
         )  # fmt: skip
     if len(hosts) > MAX_HOSTS:
         raise InputError(
@@ -118,7 +118,11 @@ def erase(connection: Connection, tenant_id: str, name: str) -> None:
     """
     ready_queue.lock(connection, [tenant_id])
     if connection.execute(delete(secrets).where(_c.tenant_id == tenant_id, _c.name == name)).rowcount == 0:
-        raise NotFound("secret_unknown", f"tenant {tenant_id!r} has no secret {name!r}", fix="lodger secret list")
+        raise NotFound(
+            "secret_unknown",
+            f"tenant {tenant_id!r} has no secret {name!r}",
+            fix="lodger secret list shows the existing ones",
+        )
 
 
 def open_secrets(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, OpenSecret]:

@@ -57,9 +57,9 @@ def create(
     if tenant_id.startswith(PLATFORM_PREFIX):
         raise InputError(
             "tenant_id_invalid",
-            f"{tenant_id!r} cannot name a tenant",
+            f"{tenant_id!r} cannot be the id of a tenant",
             why=f"{PLATFORM_PREFIX} is reserved for the platform",
-            fix="leave it out",
+            fix="use an id without this prefix",
         )
     cap, bound = _check_limits(limits or {}, context.content_cache).concurrent_runs, written(parse_labels(labels))
     values = {
@@ -73,13 +73,13 @@ def create(
     }
     before = _row(connection, tenant_id)
     if before is not None and before.state != "deleted":
-        raise Conflict("tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id")
+        raise Conflict("tenant_exists", f"a tenant with the id {tenant_id!r} already exists", fix="use another id")
     if before is None:
         try:
             connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
         except IntegrityError:  # created by a concurrent transaction
             raise Conflict(
-                "tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id"
+                "tenant_exists", f"a tenant with the id {tenant_id!r} already exists", fix="use another id"
             ) from None
     else:
         connection.execute(
@@ -123,7 +123,7 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
     """
     row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
     if row is None or row.state == "deleted":
-        raise NotFound("tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create it first")
+        raise NotFound("tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create the tenant first")
     return _tenant(row)
 
 
@@ -136,7 +136,7 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state != "active":
-        raise Conflict("tenant_suspended", f"tenant {tenant_id!r} is suspended", fix="resume it first")
+        raise Conflict("tenant_suspended", f"tenant {tenant_id!r} is suspended", fix="resume the tenant first")
     return tenant
 
 
@@ -220,7 +220,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
     tenant = get(connection, tenant_id)
     if tenant_id == PLATFORM:
         raise Conflict(
-            "platform_stays", "the platform itself cannot be deleted", fix="delete its schedules, or suspend it"
+            "platform_stays", "the platform's own tenant cannot be deleted", fix="delete its schedules, or suspend it"
         )
     _set_state(connection, tenant, "deleted")
     connection.execute(

@@ -50,16 +50,16 @@ def create(
         raise InputError(
             "token_scope",
             f"a token with the role {found.value} "
-            + ("belongs to no tenant" if found.of_platform else "belongs to a tenant"),
-            why="admin and operator are roles of the platform, editor and viewer are a tenant's",
-            fix="leave the tenant out" if found.of_platform else "say which tenant",
+            + ("cannot have a tenant" if found.of_platform else "needs a tenant"),
+            why="admin and operator are roles of the platform; editor and viewer are roles of a tenant",
+            fix="leave the tenant out" if found.of_platform else "give the tenant",
         )
     if not 1 <= len(name) <= 100 or not name.isprintable() or name != name.strip():
         raise InputError(
             "token_name_invalid",
-            f"{name!r} cannot name a token",
+            f"{name!r} cannot be the name of a token",
             why="a name has 1 to 100 printable characters and no space around it",
-            fix="say who or what will use it, such as: billing service",
+            fix="name the user or service of the token, such as: billing service",
         )
     if tenant_id is not None:
         tenants.get(connection, tenant_id)
@@ -97,7 +97,9 @@ def get(connection: Connection, token: str) -> Token:
     which = (_t.id == token) if is_id(token) else (_t.prefix == token)
     row = connection.execute(select(tokens).where(which)).first()
     if row is None:
-        raise NotFound("token_unknown", f"there is no token {token!r}", fix="list the tokens; give an id or a prefix")
+        raise NotFound(
+            "token_unknown", f"there is no token {token!r}", fix="list the tokens, and give an id or a prefix"
+        )
     return _token(row)
 
 

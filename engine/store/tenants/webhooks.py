@@ -204,29 +204,31 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
         InputError: webhook_name_invalid, webhook_url_invalid, webhook_style_unknown, event_invalid.
     """
     if style not in STYLES:
-        raise InputError("webhook_style_unknown", f"{style!r} is no style of a webhook", fix="standard or slack")
+        raise InputError("webhook_style_unknown", f"{style!r} is not a webhook style", fix="use standard or slack")
     if not _NAME.fullmatch(name):
         raise InputError(
-            "webhook_name_invalid", f"{name!r} cannot name a webhook", why="a name is letters, digits, _ and -, at most 63",
+            "webhook_name_invalid", f"{name!r} cannot be the name of a webhook", why="a name has at most 63 letters, digits, _ and -",
             fix="like crm",
         )  # fmt: skip
     try:
         target.read(url)
     except Refused as refused:
         raise InputError(
-            "webhook_url_invalid", f"{url!r} is no place for a webhook", why=refused.reason,
-            fix="write it like https://example.com/hooks; names in lower case, beyond ASCII as xn--…",
+            "webhook_url_invalid", f"{url!r} cannot be the URL of a webhook", why=refused.reason,
+            fix="write it like https://example.com/hooks; names in lower case, non-ASCII names as xn--…",
         ) from None  # fmt: skip
     wanted = sorted(set(events))
     for each in wanted:
         if each != "*" and not EVENT_NAME.fullmatch(each.removesuffix(".*")):
             raise InputError(
-                "event_invalid", f"{each!r} names no event", why="an event is lower-case words with dots between",
-                fix="like order.paid, order.* or *",
+                "event_invalid", f"{each!r} is not the name of an event", why="an event name is lower-case words separated by dots",
+                fix="give names like order.paid, order.* or *",
             )  # fmt: skip
     if not 0 < len(wanted) <= MAX_EVENTS:
         raise InputError(
-            "event_invalid", f"{len(wanted)} events are too many or none", fix=f"name 1 to {MAX_EVENTS}; * is all"
+            "event_invalid",
+            f"{len(wanted)} events are too many or none",
+            fix=f"give 1 to {MAX_EVENTS} events; * means all",
         )
     return wanted
 
@@ -234,7 +236,11 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
 def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
     row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
-        raise NotFound("webhook_unknown", f"tenant {tenant_id!r} has no webhook {name!r}", fix="lodger webhook list")
+        raise NotFound(
+            "webhook_unknown",
+            f"tenant {tenant_id!r} has no webhook {name!r}",
+            fix="lodger webhook list shows the existing ones",
+        )
     return row
 
 

@@ -120,7 +120,7 @@ class ModuleRealm:
         item = Extern()
         at = self._machine.lib.at
         if not at["wasmtime_instance_export_get"](self._context, instance, name, len(name), byref(item)):
-            raise RuntimeError("an export that the compiler saw is gone")
+            raise RuntimeError("an export that the compiler found is missing")
         found: ctypes.Array[ctypes.c_uint64] = item.of
         return found
 

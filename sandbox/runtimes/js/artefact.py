@@ -209,7 +209,7 @@ def baked(
             tried.append(f"{cache}: {error.strerror}")
             continue
         if not is_ours(cache):
-            tried.append(f"{cache}: belongs to another user, or others may write to it")
+            tried.append(f"{cache}: belongs to another user, or other users can write to it")
             continue
         found = read_baked(cache / key)
         if found is not None:
@@ -218,7 +218,7 @@ def baked(
             tried.append(f"{cache}: not writable")
             continue
         if progress:
-            progress("baking the script realm (once per version)")
+            progress("building the script realm (once per version)")
         try:
             _bake_into(cache, key, sources, fuel=fuel)
         except OSError as error:
@@ -227,10 +227,10 @@ def baked(
         found = read_baked(cache / key)
         if found is not None:
             return found
-        tried.append(f"{cache}: the baked realm could not be read back")
+        tried.append(f"{cache}: the built realm could not be read back")
     raise RealmUnavailable(
         "no_cache_folder",
-        "no folder is usable as the cache of the baked realm",
+        "no folder can be used for the cache of the script realm",
         why="; ".join(tried),
         fix="set XDG_CACHE_HOME to a folder that only you can write to",
     )
@@ -288,7 +288,7 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
             start = max((at for at, line in enumerate(said) if line.startswith("RuntimeError:")), default=start)
             raise RealmUnavailable(
                 "bake_failed",
-                "the realm could not be baked",
+                "the script realm could not be built",
                 why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
                 fix="install the pinned versions of wasmtime and quickjs-rs",
             )

@@ -150,14 +150,14 @@ class Guest:
     def peek(self, address: int, count: int) -> bytes:
         """Return bytes copied from the guest. Raises WasmFault."""
         if address + count > self._size and address + count > self.size():
-            raise WasmFault("the guest pointed outside its memory")
+            raise WasmFault("the guest passed an address outside its memory")
         return self._bytes[address : address + count].tobytes()
 
     def poke(self, address: int, data: bytes) -> None:
         """Copy bytes into the guest. Raises WasmFault."""
         end = address + len(data)
         if end > self._size and end > self.size():
-            raise WasmFault("the guest pointed outside its memory")
+            raise WasmFault("the guest passed an address outside its memory")
         self._bytes[address:end] = data
 
     def copy_calls(self, rehearse: "Callable[[], None]") -> "tuple[Call, ...]":
@@ -234,7 +234,7 @@ class Guest:
     def text_size(self, handle: int) -> int:
         """Copy a string to the result slot and return its length in bytes of UTF-8. Raises WasmFault for lone surrogates."""
         if self.call("get_string", handle):
-            raise WasmFault("the guest handed over something that is not text")
+            raise WasmFault("the guest passed a value that is not text")
         return self.call("qjs_last_len")
 
     def text(self, handle: int) -> bytes | None:

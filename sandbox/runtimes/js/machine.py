@@ -103,7 +103,7 @@ class Machine:
         return _BAD_DESCRIPTOR
 
     def _proc_exit(self, _words: "Words") -> None:
-        raise WasmFault("the guest gave up")
+        raise WasmFault("the guest stopped")
 
     def _environ_get(self, _words: "Words") -> int:
         return 0

@@ -59,7 +59,7 @@ class QuickRealm(Host):
         self._limits = limits
         if limits["fuel"]:
             if self._metered is None:
-                raise RuntimeError("this zygote was prepared without fuel")
+                raise RuntimeError("this zygote does not meter fuel")
             self.guest = self._metered
             self.guest.host = self
             self.guest.fuel(limits["fuel"])
@@ -151,7 +151,7 @@ class QuickRealm(Host):
         assert self._channel is not None
         kind, payload = self._channel.receive()
         if kind != REPLY or len(payload) < 5:
-            raise RuntimeError("the parent sent something that is no reply")
+            raise RuntimeError("the parent sent a frame that is not a reply")
         (number,) = CALL_ID.unpack_from(payload)
         if number not in self._pending:
             raise RuntimeError("the parent answered a call that was not made")
@@ -222,7 +222,7 @@ class QuickRealm(Host):
             raise Stopped(
                 "output_limit",
                 "LimitExceeded",
-                f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
+                f"the arguments of a call may have at most {self._limits['frame_bytes']} bytes",
             )
         return text.split(b" ", cuts)
 
@@ -232,7 +232,7 @@ class QuickRealm(Host):
             raise Stopped(
                 "output_limit",
                 "LimitExceeded",
-                f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
+                f"the arguments of a call may have at most {self._limits['frame_bytes']} bytes",
             )
         if not 0 < len(name) < 256:
             raise Stopped("bad_request", "TypeError", "the name of a call must have 1 to 255 bytes")

@@ -106,7 +106,7 @@ class NativeGuest:
             while self.context.execute_pending_job():
                 done += 1
         except self._refusal:
-            raise Thrown("a job of the engine's own threw") from None
+            raise Thrown("an internal job of the engine threw") from None
         if self._pending_source is None:
             return done
         source, self._pending_source = self._pending_source, None
@@ -123,7 +123,7 @@ class NativeGuest:
         try:
             native(given)
         except self._refusal:
-            raise Thrown("the way in threw: there was no memory left for it") from None
+            raise Thrown("the call into the guest threw: not enough memory") from None
 
     def enter(self, source: bytes) -> None:
         """Let the next call of :meth:`jobs` evaluate the module."""

@@ -106,7 +106,7 @@ def test_references_lead_to_ones_own_rows_only(shop: Shop) -> None:
     assert (
         reported[0]
         == reported[1]
-        == ("no_such_reference", "orders.customer_id: there is no such row to refer to", ("main.js", 4), 0)
+        == ("no_such_reference", "orders.customer_id: the referenced row does not exist", ("main.js", 4), 0)
     )
 
 

@@ -98,7 +98,7 @@ def test_a_refusal_that_is_let_pass_ends_the_run_as_denied(shop: Shop) -> None:
     attempt = shop.attempt(claim={"grants": parse(["sets:read"])})
     reply = asyncio.run(attempt.call("db.delete", json.dumps({"set": "orders", "id": 1})))
     message = json.loads(reply.json)["message"]
-    assert message == "this run does not hold the grant sets:write:orders"
+    assert message == "this run does not have the grant sets:write:orders"
     assert attempt.verdict(Outcome.SCRIPT_ERROR, ScriptError("CallError", message)) is Outcome.DENIED
 
 

@@ -75,10 +75,10 @@ def test_live_runs_fold_into_one_row_and_push_nothing_away() -> None:
 
 
 def test_an_empty_story_can_be_drawn() -> None:
-    assert "nothing yet" in _drawn(Story(begun=NOW), 100, 30)
+    assert "none yet" in _drawn(Story(begun=NOW), 100, 30)
 
 
-def test_strangers_text_moves_no_cursor_and_is_no_markup() -> None:
+def test_text_of_scripts_moves_no_cursor_and_is_not_markup() -> None:
     story = Story(begun=NOW)
     story.tell(_run(said="\x1b[2J[red]boo[/red]\x07\n\nx", outcome="script_error"))
     text = _drawn(story, 140, 30)

@@ -25,7 +25,7 @@ def test_each_kind_of_effect_has_its_sign() -> None:
         "~ carts 7", "    state: open → old",
         "~ carts 8", "    at: 2026-01-01T00:00:00Z",
         "~ stock 1", "    left: -2",
-        "~ stock 2", "    left: +5 (it holds 7)",
+        "~ stock 2", "    left: +5 (current value 7)",
         "- carts 9",
         "- carts 8", "    state: open", "    at: null",
         "~ kv k", '    = {"a":1}',

@@ -95,7 +95,7 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(RealmUnavailable) as failure:
         ensure(tmp_path, capabilities={})
-    assert "others may write" in failure.value.why
+    assert "other users can write" in failure.value.why
     assert list(tmp_path.iterdir()) == []
 
 

@@ -97,9 +97,9 @@ def prepare_upgrade(connection: Connection) -> None:
     if encoding != "UTF8":
         raise Unavailable(
             "database_encoding",
-            f"this database keeps text as {encoding}",
-            why="scripts and their results are Unicode, and are compared by code point",
-            fix="make one with: createdb -E UTF8 -T template0 NAME",
+            f"the encoding of this database is {encoding}, not UTF-8",
+            why="scripts and their results are Unicode text, compared by code point",
+            fix="create one with: createdb -E UTF8 -T template0 NAME",
         )
     # A lock on a table is given up soon, and the upgrade begun again: all that comes after it in the queue waits meanwhile.
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = {UPGRADE_LOCK_MS}")
@@ -127,30 +127,30 @@ def _is_connecting(error: DBAPIError) -> bool:
 
 
 _GONE = ("database_unreachable", "the database server cannot be reached",
-         "start it, or look at the network; nodes that are up go on by themselves when it answers again")  # fmt: skip
-_REFUSED = ("database_refused", "the database server refuses this user",
-            "check user, password, database name and pg_hba.conf; then open again")  # fmt: skip
-_BUSY = ("database_busy", "another transaction kept a lock too long",
-         "look who: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")  # fmt: skip
+         "start it, or check the network; running nodes continue by themselves when it answers again")  # fmt: skip
+_REFUSED = ("database_refused", "the database server rejected the login",
+            "check user, password, database name and pg_hba.conf, and try again")  # fmt: skip
+_BUSY = ("database_busy", "another transaction held a lock for too long",
+         "find it with: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")  # fmt: skip
 #: By SQLSTATE or its class (PostgreSQL, Appendix A).
 _STATES = {
     "08": _GONE,
     "57P": _GONE,
     "25P03": (
         "database_busy",
-        "a transaction of ours stood still too long and was ended",
+        "the server ended a transaction of Lodger that was idle for too long",
         "the engine continues by itself",
     ),
     "40": _BUSY,
     "55P03": _BUSY,
     "53100": ("disk_full", "the server's disk is full", "free some space; the engine continues by itself"),
-    "53": ("database_busy", "the server has no room for another connection", "raise max_connections, or use a pooler"),
+    "53": ("database_busy", "the server has too many connections", "raise max_connections, or use a pooler"),
     "28": _REFUSED,
     "3D000": _REFUSED,
-    "25006": ("database_read_only", "the server may only be read", "give the address of the primary, not of a standby"),
+    "25006": ("database_read_only", "the server is read-only", "give the address of the primary, not of a standby"),
     "42501": (
         "database_refused",
-        "this user may not do that",
+        "the database user lacks a privilege",
         "make the user the owner of Lodger's tables and their schema",
     ),
 }

@@ -50,21 +50,21 @@ SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     -- The tenant and the key as text, from either side of a change.
     side text := format('SELECT DISTINCT %I::%s::text AS owner, %I::%s::text AS key', TG_ARGV[1], TG_ARGV[3], TG_ARGV[2], TG_ARGV[4]);
-    whose text := format('%I IS NOT NULL', TG_ARGV[1]);
-    olds text := side || ' FROM old_rows WHERE ' || whose;
-    news text := side || ' FROM new_rows WHERE ' || whose;
-    told text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us, made_by) '
-                 'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2 FROM (%s) c';
+    owned text := format('%I IS NOT NULL', TG_ARGV[1]);
+    olds text := side || ' FROM old_rows WHERE ' || owned;
+    news text := side || ' FROM new_rows WHERE ' || owned;
+    command text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us, made_by) '
+                    'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2 FROM (%s) c';
     maker text := NULLIF(current_setting('lodger.made_by', true), '');
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        EXECUTE format(told, 'insert', news) USING TG_ARGV[0], maker;
+        EXECUTE format(command, 'insert', news) USING TG_ARGV[0], maker;
     ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE format(told, 'delete', olds) USING TG_ARGV[0], maker;
+        EXECUTE format(command, 'delete', olds) USING TG_ARGV[0], maker;
     ELSE
-        EXECUTE format(told, 'delete', format('(%s) EXCEPT (%s)', olds, news)) USING TG_ARGV[0], maker;
-        EXECUTE format(told, 'insert', format('(%s) EXCEPT (%s)', news, olds)) USING TG_ARGV[0], maker;
-        EXECUTE format(told, 'update', format('(%s) INTERSECT (%s)', news, olds)) USING TG_ARGV[0], maker;
+        EXECUTE format(command, 'delete', format('(%s) EXCEPT (%s)', olds, news)) USING TG_ARGV[0], maker;
+        EXECUTE format(command, 'insert', format('(%s) EXCEPT (%s)', news, olds)) USING TG_ARGV[0], maker;
+        EXECUTE format(command, 'update', format('(%s) INTERSECT (%s)', news, olds)) USING TG_ARGV[0], maker;
     END IF;
     RETURN NULL;
 END $body$

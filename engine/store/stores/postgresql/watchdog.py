@@ -47,4 +47,4 @@ class WatchedConnection(psycopg.Connection[Any]):
     def _raise_if_late(self, heard_s: float, patience_s: float) -> None:
         if self._clock.elapsed_s() - heard_s >= patience_s:
             self.pgconn.finish()
-            raise psycopg.OperationalError(f"no answer for {patience_s:g} s, so the connection was given up")
+            raise psycopg.OperationalError(f"no answer for {patience_s:g} s, so the connection was closed")

@@ -91,9 +91,9 @@ class SqliteDriver(Driver):
         if url.database in {None, "", ":memory:"}:
             raise InputError(
                 "database_url",
-                "a database in memory cannot hold a ledger",
-                why="every connection would see a database of its own",
-                fix="give a path; a temporary folder will do",
+                "a ledger cannot be in a database in memory",
+                why="every connection would have its own database",
+                fix="give a path, for example in a temporary folder",
             )
         return url
 
@@ -256,7 +256,9 @@ class SqliteDriver(Driver):
     def decimal_value(self, value: Decimal) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return the nearest double, which is exact up to 15 digits."""
         if len(value.normalize(_WHOLE).as_tuple().digits) > EXACT_DIGITS:
-            raise CallRefused("too_many_digits", f"this database keeps decimals of {EXACT_DIGITS} digits exactly")
+            raise CallRefused(
+                "too_many_digits", f"this database stores decimals with at most {EXACT_DIGITS} digits exactly"
+            )
         return float(value)
 
     def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy

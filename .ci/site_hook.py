@@ -1,0 +1,60 @@
+"""Hooks of MkDocs: the navigation from docs/index.md, files beside docs/ that pages link to, and no request to another host."""
+
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Folders beside docs/ whose files pages link to; the site has copies.
+BESIDE = ("examples", "deploy")
+_SECTION = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.md)\)")
+_OUT = re.compile(rf"(\]\((?:\.\./)*)\.\./((?:{'|'.join(BESIDE)})/)")
+#: What a browser loads by itself. Links that a reader follows are no requests of the page.
+_LOADED = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=["']?(?:https?:)?//[^>]*>"""
+    r"""|<link\b(?![^>]*\brel=["']?canonical)[^>]*\bhref=["']?(?:https?:)?//[^>]*>""",
+    re.IGNORECASE,
+)
+
+
+def navigation(index: str) -> list[dict[str, object]]:
+    """Return the sections of the index with their pages, in order."""
+    pages = [(title, _LINK.findall(text)) for title, text in _SECTION.findall(index)]
+    return [{title: [{name: path} for name, path in links]} for title, links in pages if links]
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Set the navigation."""
+    index = (Path(config.docs_dir) / "index.md").read_text()
+    config.nav = [{"Lodger": "index.md"}, *navigation(index), {"Changes": "changelog.md"}]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the files beside docs/, and the changelog as a page."""
+    for folder in BESIDE:
+        for path in sorted((ROOT / folder).iterdir()):
+            if path.is_file():
+                name = f"{folder}/{path.name}" if path.suffix != ".md" else f"{folder}/{path.stem}.txt"
+                files.append(File.generated(config, name, abs_src_path=str(path)))
+    changes = (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
+    files.append(File.generated(config, "changelog.md", content=changes))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links to files beside docs/ lead to their copies."""
+    return re.sub(r"(\]\([^)]*(?:examples|deploy)/[^)]*)\.md\)", r"\1.txt)", _OUT.sub(r"\1\2", markdown))
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Refuse a page that makes a browser load something from another host."""
+    found = _LOADED.search(output)
+    if found:
+        raise PluginError(f"{page.file.src_uri} loads {found.group()[:200]}")
+    return output

@@ -1,0 +1,77 @@
+"""Each how-to guide and tutorial is carried out: its files, commands and Python in order, on a real ledger with real workers."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.guides import Guide, steps
+
+from lodger.engine.sync import Engine
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md")) + sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+#: Guides of other programs; their tests are named beside them.
+ELSEWHERE = {
+    "backup": "tests/store/test_backups.py",
+    "install-with-hashes": "tests/escape/test_native_libraries.py",
+    "reverse-proxy": "tests/deploy/test_reverse_proxy.py",
+    "upgrade": "tests/chaos/test_upgrades.py",
+}
+#: What guides begin with, besides an empty folder: docs/how-to/pause-with-a-note.md has the words.
+TENANT, SCRIPT = "acme", 'export default async ({ db }) => ({ open: await db.orders.count({ state: "open" }) });\n'
+
+
+@pytest.fixture
+def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guide]:
+    """A guide in a folder of its own, with the tenant and the script that guides begin with."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LODGER_PROFILES", str(tmp_path / "profiles.toml"))
+    monkeypatch.setenv("LODGER_SQLITE_SYNCHRONOUS", "NORMAL")
+    before = dict(os.environ)
+    (tmp_path / "report.js").write_text(SCRIPT)
+    with Engine.open("lodger.db") as engine:
+        engine.tenants.create(TENANT)
+        engine.scripts.put(TENANT, "report", SCRIPT)
+    yield Guide(tmp_path)
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_guide(page: Path, guide: Guide) -> None:
+    if page.stem in ELSEWHERE:
+        assert (ROOT / ELSEWHERE[page.stem]).exists()
+        return
+    guide.play(page.read_text())
+    assert guide.carried_out, "no block of this guide is carried out; name its test in ELSEWHERE"
+    assert guide.compared, "the guide shows no output"
+
+
+def test_a_wrong_output_is_found(guide: Guide) -> None:
+    page = "```sh\nlodger schedule list acme\n```\n```text\n{}\n```\n"
+    guide.play(page.format("none"))
+    with pytest.raises(AssertionError, match="the page shows"):
+        guide.play(page.format("two schedules"))
+
+
+def test_a_failing_command_is_found(guide: Guide) -> None:
+    guide.play("```sh\nlodger tenant show nobody  # exit code 1\n```\n")
+    with pytest.raises(AssertionError, match="ended with 1"):
+        guide.play("```sh\nlodger tenant show nobody\n```\n")
+
+
+def test_blocks_of_a_list_are_read() -> None:
+    (step,) = steps('1. Write it:\n\n   ```js title="a.js"\n   export default () => 1;\n   ```\n')
+    assert (step.language, step.title, step.text) == ("js", "a.js", "export default () => 1;\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_form_of_a_guide(page: Path) -> None:
+    """A guide is short, says when to use it, and leads on."""
+    text = page.read_text()
+    assert text.startswith("# ")
+    if page.parent.name == "how-to" and page.stem not in ELSEWHERE:
+        assert len(text.splitlines()) <= 120
+        assert "\n## See also\n" in text
