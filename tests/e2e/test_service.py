@@ -194,13 +194,20 @@ def test_an_untrusted_proxy_setting_is_refused_at_start(tmp_path: Path) -> None:
     assert of_api(tmp_path) == []
 
 
-def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
-    with up(tmp_path, "--role", "api") as api:
+def test_the_api_alone_and_the_node_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with up(tmp_path, "--role", "api", LODGER_METRICS_PORT="0") as api:
         token = api.kind("token")["text"]
         url = api.kind("listening")["url"]
+        own = api.kind("metrics")["url"]
+        assert _value(httpx2.get(own, trust_env=False).text, "process_resident_memory_bytes") > 0
+        assert httpx2.get(own.replace("/metrics", "/health/ready"), trust_env=False).json() == {"ok": True}
         _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
         assert resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE)[0] >= min(MAX_DESCRIPTORS, maximum)
-        with up(tmp_path, "--role", "node"):
+        # A heartbeat that cannot be sent is noted in the log.
+        with up(
+            tmp_path, "--role", "node", LODGER_LOG_FORMAT="json", LODGER_HEARTBEAT_URL="http://127.0.0.1:9/"
+        ) as node:
+            assert node.kind("fault")["service"] == "heartbeat"
             answer = httpx2.post(
                 f"{url}/api/v1/tenants",
                 json={"tenant_id": "x"},
@@ -209,6 +216,8 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
             )
             assert answer.status_code == 201
         assert api.end() == 0
+    noted = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+    assert ("error", "lodger.node") in {(line["level"], line["logger"]) for line in noted}
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])

@@ -286,6 +286,28 @@ def test_old_alerts_are_deleted_with_their_messages_and_a_deleted_rule_with_its_
     assert raised(acme) == []
 
 
+def test_a_deleted_schedule_closes_its_alerts_without_a_recovery(acme: Bench) -> None:
+    schedule = acme.schedule(retry=1)
+    rule(acme, kinds=("failed", "recovered"))
+    fail(acme)
+    evaluated(acme)
+    acme.engine.schedules.delete("acme", schedule.id)
+    assert evaluated(acme) == []
+    assert [each.closed_at is None for each in raised(acme)] == [False]
+
+
+def test_a_suspended_tenant_is_not_evaluated_and_its_failures_wait(acme: Bench) -> None:
+    acme.schedule(retry=1)
+    rule(acme, kinds=("failed", "late"), late_s=1)
+    fail(acme)
+    acme.engine.actions.run_in("acme", "job", 0)
+    acme.engine.tenants.suspend("acme")
+    acme.clock.advance(60)
+    assert evaluated(acme) == []
+    acme.engine.tenants.resume("acme")
+    assert sorted(evaluated(acme)) == ["failed", "late"]
+
+
 @pytest.mark.parametrize(
     ("values", "code"),
     [

@@ -67,9 +67,20 @@ def _shoot(link: str, folder: Path) -> None:
         for name, scheme, size in (("light", "light", WIDE), ("dark", "dark", WIDE), ("phone", "light", PHONE)):
             with opened(browser, color_scheme=scheme, viewport=size) as page:
                 page.context.add_cookies(cookies)
+                if name == "light":
+                    _stop_a_script(page, root)
                 for place, (path, follow) in PAGES.items():
                     _one(page, root + path, follow, folder / f"{place}-{name}.png")
         browser.close()
+
+
+def _stop_a_script(page: Page, root: str) -> None:
+    """Stop a script with a schedule that fires every two seconds, so that the overview has something to say."""
+    page.goto(root + "/t/harbor/scripts/confirm_orders")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Suspend").click()
+    page.goto(root + "/")
+    page.get_by_text("script_suspended").first.wait_for()
 
 
 def _one(page: Page, url: str, follow: str | None, file: Path) -> None:

@@ -1,6 +1,7 @@
 """Conditions that alerts report, found in the ledger: queued endings, waiting and running actions, silent schedules, budgets."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -48,11 +49,12 @@ class Condition:
 QueueKey = tuple[str, str, str]
 
 
-def queued(connection: Connection) -> tuple[list[QueueKey], list[Condition]]:
-    """Return the keys of the queue's first rows, and the conditions that they stand for, in order of time."""
+def queued(connection: Connection, tenant_ids: Collection[str]) -> tuple[list[QueueKey], list[Condition]]:
+    """Return the keys of these tenants' first rows in the queue, and the conditions that they stand for, in order of time."""
     rows = connection.execute(
         select(alert_queue, _a.schedule_id, _a.state, _a.reason, _a.outcome, _a.error, _a.slot, _a.slot_to, _a.due_at, _a.finished_us)
         .outerjoin(actions, (_a.tenant_id == _q.tenant_id) & (_a.id == _q.action_id))
+        .where(_q.tenant_id.in_(tenant_ids))
         .order_by(_q.action_id)
         .limit(MAX_ROWS)
     ).all()  # fmt: skip

@@ -50,12 +50,13 @@ class Changes:
 def find(context: StoreContext, connection: Connection, now_us: int) -> Changes:
     """Return what has to be done at this instant; reads only."""
     changes = Changes()
-    all_rules = rules.list_all(connection)
-    changes.consumed, queued = conditions.queued(connection)
+    active = rules.list_active(connection)
+    changes.consumed, queued = conditions.queued(connection, {each.tenant_id for each in active})
     rows = connection.execute(select(alerts).where(or_(_c.closed_us.is_(None), _c.sent_us.is_(None))).order_by(_c.id))
     known = [dict(row) for row in rows.mappings()]
     open_alerts = {_key(each): each for each in known if each["closed_us"] is None}
-    for rule in all_rules:
+    _close_deleted(connection, changes, open_alerts, now_us)
+    for rule in active:
         lasting = conditions.lasting(context, connection, rule, now_us)
         happened = [
             each for each in queued if each.tenant_id == rule.tenant_id and rules.covered(rule, each.schedule_id)
@@ -93,6 +94,19 @@ def _raise(
         row["closed_us"] = found.at_us
     else:
         open_alerts[key] = row
+
+
+def _close_deleted(
+    connection: Connection, changes: Changes, open_alerts: dict[_Key, dict[str, Any]], now_us: int
+) -> None:
+    """Close the alerts of deleted schedules, which no run can close."""
+    gone = rules.deleted_schedules(
+        connection, {row["schedule_id"] for row in open_alerts.values() if row["schedule_id"]}
+    )
+    for key, row in list(open_alerts.items()):
+        if row["schedule_id"] in gone:
+            changes.closed[row["id"]] = row["closed_us"] = now_us
+            del open_alerts[key]
 
 
 def _close(
@@ -169,7 +183,9 @@ def _update(connection: Connection, rows: list[dict[str, Any]], *columns: str) -
 
 def purge(connection: Connection, now_us: int) -> None:
     """Delete alerts that were raised long ago, with their messages."""
-    old = select(_c.tenant_id, _c.id, _c.message).where(_c.last_us < now_us - KEPT_US).limit(1000)
+    old = (
+        select(_c.tenant_id, _c.id, _c.message).where(_c.last_us < now_us - KEPT_US).order_by(_c.tenant_id).limit(1000)
+    )
     rows = connection.execute(old).all()
     sent = script_data.outbox.c
     for row in rows:

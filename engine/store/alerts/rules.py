@@ -18,6 +18,7 @@ from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schedules import schedule_rows
 from lodger.engine.store.schema.alerts import alert_queue, alert_rules, alerts
 from lodger.engine.store.schema.scheduling import schedules
+from lodger.engine.store.schema.scheduling import tenants as tenant_rows
 from lodger.engine.store.tenants import tenants, webhooks
 
 MAX_RULES = 50
@@ -141,9 +142,10 @@ def list_of(connection: Connection, tenant_id: str) -> list[AlertRule]:
     return _read(connection, _c.tenant_id == tenant_id)
 
 
-def list_all(connection: Connection) -> list[AlertRule]:
-    """Return the alert rules of all tenants."""
-    return _read(connection)
+def list_active(connection: Connection) -> list[AlertRule]:
+    """Return the alert rules of all active tenants."""
+    active = select(tenant_rows.c.id).where(tenant_rows.c.id == _c.tenant_id, tenant_rows.c.state == "active")
+    return _read(connection, active.exists())
 
 
 def any_exist(connection: Connection) -> bool:
@@ -188,6 +190,12 @@ def _rule(row: AnyRow) -> AlertRule:
 def covered(rule: AlertRule, schedule_id: str | None) -> bool:
     """Whether a rule is about a schedule; None is an action without one."""
     return rule.schedule_id in (None, schedule_id)
+
+
+def deleted_schedules(connection: Connection, ids: Iterable[str]) -> set[str]:
+    """Return those of these schedules that were deleted."""
+    found = select(schedules.c.id).where(schedules.c.id.in_(set(ids)), schedules.c.deleted_us.is_not(None))
+    return set(connection.scalars(found))
 
 
 def names_of(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
