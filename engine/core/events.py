@@ -18,7 +18,10 @@ class Event:
         kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``sealed`` (its effects are on
             their way into a platform's own database), ``finished``, ``feed_held`` (changes of a database cannot be
             read, because a transaction has been under way for long), ``lost`` (a commit that came too late),
-            ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``, ``lease_lost``, ``retimed`` (new
+            ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``,
+            ``lease_lost``, ``ledger_replaced`` (a standby
+            took over, or a backup was restored: ``before``, ``identity``, ``lost`` committed attempts of this node are missing),
+            ``retimed`` (new
             zone data moved a next slot), ``forgotten`` (history that
             retention let go), ``killed`` (logs and usage of a cancelled attempt were written), ``slow`` (a run takes longer than is
             usual for its schedule), ``slowed`` (runs of a schedule have become slower: ``onset`` jump or drift, ``from_ms``, ``to_ms``,

@@ -239,6 +239,11 @@ class Settings(BaseSettings):
         default="lodger.db",
         description="the ledger of the command line: a SQLite file's path or a database URL",
     )
+    read_database: str | None = Field(
+        default=None,
+        description="address of a PostgreSQL replica for reads of the API and the dashboard, which then may be some moments old; "
+        "none: they read LODGER_DATABASE",
+    )
     cache_dir: Path | None = Field(
         default=None,
         description="folder of compiled code; none: lodger in the user's cache folder",

@@ -62,6 +62,7 @@ class NodeIdentity:
 
     Attributes:
         lease: None while it has none: before it is registered, and after it was lost.
+        epoch: epoch of its last lease, 0 before the first.
         renewed_s: when the lease was taken or renewed last, on the clock of durations.
 
     Raises:
@@ -79,6 +80,7 @@ class NodeIdentity:
         self.id = node_id
         self.name = name
         self.lease: Lease | None = None
+        self.epoch = 0
         self.renewed_s = 0.0
 
 

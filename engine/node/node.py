@@ -28,6 +28,7 @@ from lodger.engine.node.services.commit_watch import OFF, CommitWatch, Listener
 from lodger.engine.node.services.committer import CancelledUsage, Committer
 from lodger.engine.node.services.dispatcher import Dispatcher, Reconciler, RunningAttempts
 from lodger.engine.node.services.lease_keeper import LeaseKeeper, LeaseWatchdog
+from lodger.engine.node.services.ledger_check import LedgerCheck
 from lodger.engine.node.services.log_streamer import LogStreamer
 from lodger.engine.node.services.monitor import Monitor
 from lodger.engine.node.services.recovery import Recovery
@@ -148,6 +149,7 @@ class Node:
             Retention(context), self.sealed_commits, self.cancelled_usage,
             Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed, self.adoption,
             Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
+            LedgerCheck(context),
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))

@@ -21,6 +21,7 @@ from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.problems import Refused, Stale
 from lodger.engine.server.rate_limits import Threads
 from lodger.engine.service.operations.route import Route
+from lodger.engine.store.connection.database import reads_from_replica
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.platform import idempotency
 from lodger.engine.store.platform.idempotency import Repeated, StoredResponse
@@ -76,7 +77,7 @@ class Calls:
                 return before
 
         def work() -> tuple[Any, Response]:
-            with use_audit_context(audit_context):
+            with use_audit_context(audit_context), nullcontext() if route.changes else reads_from_replica():
                 record = verb()
             # Encoded in the thread: a long page would hold up every other answer.
             return record, respond(route, record)

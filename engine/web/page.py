@@ -11,6 +11,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
 from lodger.engine.service.operations.table import ROUTES
+from lodger.engine.store.connection.database import reads_from_replica
 
 #: Entries of a list on one page.
 PAGE = 50
@@ -55,4 +56,5 @@ class Reader:
         route = next((each for each in routes if each.of_tenant == (tenant is not None)), routes[0])
         require(self.request, tenant, route.role)
         verb = partial(route.function, getattr(self._api.engine, route.noun), **arguments)
-        return await self._api.calls.run(authenticated(self.request).key, verb)
+        with reads_from_replica():
+            return await self._api.calls.run(authenticated(self.request).key, verb)

@@ -88,6 +88,8 @@ async def main(path: str, mode: str) -> None:
     def reported(event: Event) -> None:
         if mode in {"hold", "keep", "race"} and event.kind in {"lost", "lease_lost"}:
             tell(event.kind)
+        if event.kind == "ledger_replaced":
+            tell(f"ledger_replaced {event.details['lost']}")
 
     async with AsyncExitStack() as stack:
         for left in reversed(range(10)):

@@ -81,7 +81,14 @@ class Template:
 class Server:
     """One cluster. :meth:`database` gives fresh databases; :meth:`stop` and :meth:`start` may be called again and again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int | None = None, of: "Server | None" = None) -> None:
+        """Make a cluster.
+
+        Args:
+            port: TCP port on the loopback; None for the Unix socket alone.
+            of: the primary of which it is a standby.
+        """
+        self._port = port or 5432
         self._bin = binaries()
         assert self._bin is not None
         self.folder = folder
@@ -91,9 +98,24 @@ class Server:
         self._account = _account()
         self._templates: dict[Callable[[str], object], Template] = {}
         self._copies: dict[str, Template] = {}
-        self.settings = dict(SETTINGS)
+        self.settings = dict(SETTINGS) | ({"listen_addresses": "127.0.0.1", "port": str(port)} if port else {})
         if self._account is not None:
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
+        if of is not None:
+            self._run(
+                "pg_basebackup",
+                "-D",
+                str(self._data),
+                "-d",
+                of.conninfo("postgres"),
+                "-R",
+                "-X",
+                "stream",
+                "-c",
+                "fast",
+                "-N",
+            )
+            return
         self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 
     def _options(self) -> dict[str, object]:
@@ -160,15 +182,15 @@ class Server:
     @property
     def socket(self) -> str:
         """The Unix socket at which it answers."""
-        return str(self.folder / ".s.PGSQL.5432")
+        return str(self.folder / f".s.PGSQL.{self._port}")
 
     def conninfo(self, name: str, user: str = "postgres") -> str:
         """Return what psycopg connects with."""
-        return f"host={self.folder} dbname={name} user={user}"
+        return f"host={self.folder} port={self._port} dbname={name} user={user}"
 
     def url(self, name: str, user: str = "postgres") -> str:
         """Return what Lodger opens; a busy machine may take a while to start a backend."""
-        return f"postgresql://{user}@/{name}?host={self.folder}&connect_timeout=60"
+        return f"postgresql://{user}@/{name}?host={self.folder}&port={self._port}&connect_timeout=60"
 
     def _execute(self, statement: str, *names: str) -> None:
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:

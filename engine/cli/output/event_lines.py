@@ -10,7 +10,9 @@ from lodger.engine.core.execution import Finished
 from lodger.engine.service.humanize import humanize_duration
 
 #: Kinds that are written; a tick that found nothing due is not.
-KINDS = frozenset({"skipped", "finished", "lost", "rescued", "paused", "node_lost", "lease_lost", "retimed", "fault"})
+KINDS = frozenset({
+    "skipped", "finished", "lost", "rescued", "paused", "node_lost", "lease_lost", "ledger_replaced", "retimed", "fault",
+})  # fmt: skip
 
 
 def body(event: Event) -> dict[str, Any]:

@@ -39,10 +39,10 @@ class LeaseKeeper(Service):
         begun = self.clock.elapsed_s()
         take = partial(
             leases.register, context.store, node_id=identity.id, name=identity.name, now_us=self.clock.now_us(),
-            labels=self._labels(), slots=context.settings.slots,
+            labels=self._labels(), slots=context.settings.slots, after=identity.epoch,
         )  # fmt: skip
         identity.lease = await context.db.write(take)
-        identity.renewed_s = begun
+        identity.epoch, identity.renewed_s = identity.lease.epoch, begun
         context.db.timeouts.patience_s = context.settings.database_patience_s
         if context.store.database_time:
             asked = self.clock.own_us()

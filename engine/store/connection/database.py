@@ -7,8 +7,9 @@ writers wait for each other is described in :mod:`lodger.engine.store.queue.read
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
-from sqlalchemy import Connection, event, select
+from sqlalchemy import Connection, Engine, event, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -23,6 +24,17 @@ from lodger.engine.store.stores.features import CommitWatcher, ServerWatcher
 
 #: Durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
 SYNCHRONOUS = ("FULL", "NORMAL")
+_from_replica: ContextVar[bool] = ContextVar("from_replica", default=False)
+
+
+@contextmanager
+def reads_from_replica() -> Iterator[None]:
+    """Let reads of this context use the replica, if the database has one: for callers that accept a state of moments ago."""
+    token = _from_replica.set(True)
+    try:
+        yield
+    finally:
+        _from_replica.reset(token)
 
 
 class Database:
@@ -34,6 +46,7 @@ class Database:
         synchronous: see :data:`SYNCHRONOUS`; SQLite only.
         patience_s: maximum time to wait for an answer of the server; PostgreSQL only.
         progress: called before each migration.
+        replica: address of a replica for reads inside :func:`reads_from_replica`; None for this database.
         upgrade: bring an older schema to this version's; an empty database is always set up.
 
     Raises:
@@ -50,10 +63,10 @@ class Database:
         progress: Progress = ignore_progress,
         patience_s: float = patience.PATIENCE_S,
         upgrade: bool = False,
+        replica: str | None = None,
     ) -> None:
         self.driver, self.url = addresses.ledger_url(url)
         self.hints = Hints()
-        self._writer = self.driver.writer()
         self._closed = False
         self._patience_s = patience_s
         #: Number of write transactions that have ended in this process.
@@ -61,6 +74,12 @@ class Database:
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
+        self._begin = self.driver.writer(self.engine)
+        self._replica: Engine | None = None
+        if replica is not None:
+            driver, url_of_replica = addresses.ledger_url(replica)
+            self._replica = driver.open(url_of_replica, synchronous=synchronous, patience_s=patience_s)
+            event.listen(self._replica, "checkin", self._returned)
         try:
             with self.write() as connection:
                 self.driver.prepare_upgrade(connection)
@@ -89,7 +108,7 @@ class Database:
             counted: whether :attr:`written` counts it.
         """
         try:
-            with self._writer, _explained(self.driver, self.url), self.engine.begin() as connection:
+            with _explained(self.driver, self.url), self._begin() as connection:
                 yield connection
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.
@@ -100,7 +119,8 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a consistent read-only snapshot; it never waits for a writer."""
-        with _explained(self.driver, self.url), self.engine.connect() as connection:
+        engine = self._replica if self._replica is not None and _from_replica.get() else self.engine
+        with _explained(self.driver, engine.url), engine.connect() as connection:
             connection = connection.execution_options(**self.driver.read_options)
             with connection.begin():
                 yield connection
@@ -117,6 +137,8 @@ class Database:
         """Close every connection; one in use is closed when its thread returns it. Safe to call twice."""
         self._closed = True
         self.engine.dispose()
+        if self._replica is not None:
+            self._replica.dispose()
 
     def _returned(self, _raw: object, entry: ConnectionPoolEntry) -> None:
         # A disposed pool does not know the connections in use, and would keep them when they are returned.
@@ -149,4 +171,4 @@ def _unstorable(what: str) -> InputError:
     )
 
 
-__all__ = ["SYNCHRONOUS", "Database", "mask_password"]
+__all__ = ["SYNCHRONOUS", "Database", "mask_password", "reads_from_replica"]

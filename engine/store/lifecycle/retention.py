@@ -13,8 +13,8 @@ from lodger.engine.store.schema.script_data import fetches, kv, outbox, reservat
 from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
 
-#: Maximum number of rows that one transaction deletes, so that it never holds the writer for long.
-MAX_ROWS = 500
+#: Maximum number of rows that one transaction deletes: it holds the tenant's lock, and SQLite's writer, for some tens of milliseconds.
+MAX_ROWS = 100
 #: Number of actions measured in one query, oldest first: SQLite reads them whole, and one can have megabytes.
 MEASURED_ROWS = 16
 #: Days for which usage is kept for billing, whatever the tenant's retention.
@@ -124,6 +124,19 @@ def first_id(us: int) -> str:
     return f"{milliseconds[:8]}-{milliseconds[8:]}-7000-8000-000000000000"
 
 
+_deletes = [
+    delete(table).where(table.c.tenant_id == bindparam("tenant"), table.c[column].in_(bindparam("ids", expanding=True)))
+    for table, column in (
+        (outbox, "action_id"),
+        (fetches, "action_id"),
+        (reservations, "action_id"),
+        (attempt_logs, "action_id"),
+        (attempts, "action_id"),
+        (actions, "id"),
+    )
+]
+
+
 def delete_actions(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
     """Delete these actions with their attempts, logs and messages, and usage older than :data:`USAGE_DAYS`.
 
@@ -136,17 +149,9 @@ def delete_actions(connection: Connection, rows: Sequence[AnyRow], now_us: int) 
     for tenant in tenant_ids:
         sizes = storage_usage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
         storage_usage.add_history(connection, {tenant: -sizes.total()})
-    keys = [{"tenant": row.tenant_id, "action": row.id} for row in rows]
-    for table, column in (
-        (outbox, "action_id"),
-        (fetches, "action_id"),
-        (reservations, "action_id"),
-        (attempt_logs, "action_id"),
-        (attempts, "action_id"),
-        (actions, "id"),
-    ):
-        matching = (table.c.tenant_id == bindparam("tenant"), table.c[column] == bindparam("action"))
-        connection.execute(delete(table).where(*matching), keys)
+        values = {"tenant": tenant, "ids": [row.id for row in rows if row.tenant_id == tenant]}
+        for statement in _deletes:
+            connection.execute(statement, values)
     latest: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.schedule_id is not None and row.slot is not None:

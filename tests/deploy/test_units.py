@@ -1,0 +1,188 @@
+"""The files of deploy/ for containers, Kubernetes, systemd and Patroni: they parse, and name only commands and settings that exist."""
+
+import configparser
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests import reference_pages
+from tests.test_docs import blocks, parse
+
+from lodger.engine.core.settings import OF_THE_COMMAND_LINE, Settings
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+SETTINGS = {f"LODGER_{name.upper()}" for name in (*Settings.model_fields, *OF_THE_COMMAND_LINE)}
+
+
+def manifests() -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+
+
+def compose() -> dict[str, Any]:
+    return dict(yaml.safe_load((DEPLOY / "compose.yaml").read_text()))
+
+
+def unit(path: Path) -> configparser.ConfigParser:
+    found = configparser.ConfigParser(interpolation=None, strict=False)
+    found.optionxform = str  # type: ignore[assignment,method-assign]  # names as written
+    found.read(path)
+    return found
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    text = re.sub(r"\\\n", " ", (DEPLOY / "Dockerfile").read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(name, rest) for name, _, rest in (line.partition(" ") for line in lines)]
+
+
+def containers() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return (pod, container) of every Deployment."""
+    pods = [each["spec"]["template"]["spec"] for each in manifests() if each["kind"] == "Deployment"]
+    return [(pod, container) for pod in pods for container in pod["containers"]]
+
+
+def commands() -> list[list[str]]:
+    """Return every command line of Lodger in these files, without its name."""
+    given = dict(dockerfile())
+    found = [json.loads(given["CMD"])]
+    found += [service["command"] for service in compose()["services"].values() if service["image"] == "lodger"]
+    found += [container["args"] for _pod, container in containers()]
+    for path in UNITS:
+        words = shlex.split(unit(path)["Service"]["ExecStart"])
+        assert words[0] == "/opt/lodger/bin/lodger"
+        found.append(words[1:])
+    for block in blocks("sh", DEPLOY / "README.md"):
+        found += [shlex.split(line)[1:] for line in block.splitlines() if line.startswith("lodger ")]
+    return found
+
+
+def test_every_command_exists() -> None:
+    every = reference_pages.everything()
+    assert len(commands()) == 9
+    for words in commands():
+        parse(every, [str(word) for word in words])
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in sorted(DEPLOY.rglob("*")) if path.is_file()], ids=lambda path: path.name
+)
+def test_every_variable_is_a_setting(path: Path) -> None:
+    named = set(re.findall(r"\bLODGER_[A-Z_]+[A-Z]\b", path.read_text()))
+    assert named <= SETTINGS, named - SETTINGS
+
+
+def test_values_of_settings_are_accepted() -> None:
+    config = next(each for each in manifests() if each["kind"] == "ConfigMap")["data"]
+    assert {type(value) for value in config.values()} == {str}, "Kubernetes takes text alone"
+    for given in (config, compose()["services"]["node-a"]["environment"], compose()["services"]["api"]["environment"]):
+        Settings(**{name.removeprefix("LODGER_").lower(): value for name, value in given.items()})
+
+
+def test_the_image_runs_as_a_user_of_its_own() -> None:
+    given = dockerfile()
+    assert [name for name, _rest in given].count("FROM") == 2
+    assert dict(given)["USER"] == "10001:10001"
+    assert dict(given)["ENTRYPOINT"] == '["lodger"]'
+    copied = [word for name, rest in given if name == "COPY" and "--from" not in rest for word in rest.split()[:-1]]
+    assert all((DEPLOY.parent / each).exists() for each in copied)
+    packages = {"engine", "sandbox", "stdlib", "escape", "bench"}
+    assert packages <= set(copied)
+
+
+def test_containers_hold_no_privilege_and_drain_before_they_are_killed() -> None:
+    drain_s = int(next(each for each in manifests() if each["kind"] == "ConfigMap")["data"]["LODGER_DRAIN_S"])
+    for pod, container in containers():
+        security = pod["securityContext"] | container["securityContext"]
+        assert security["runAsNonRoot"]
+        assert security["readOnlyRootFilesystem"]
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not security["allowPrivilegeEscalation"]
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        ahead_s = int(
+            container.get("lifecycle", {"preStop": {"exec": {"command": ["sleep", "0"]}}})["preStop"]["exec"][
+                "command"
+            ][1]
+        )
+        assert pod["terminationGracePeriodSeconds"] >= ahead_s + drain_s + 5
+        mounted = {each["name"] for each in container["volumeMounts"]}
+        assert mounted == {each["name"] for each in pod["volumes"]}
+    for service in compose()["services"].values():
+        if service["image"] == "lodger":
+            assert service["cap_drop"] == ["ALL"]
+            assert service["read_only"]
+            assert (
+                int(service["stop_grace_period"].removesuffix("s")) >= int(service["environment"]["LODGER_DRAIN_S"]) + 5
+            )
+
+
+def test_selectors_find_their_pods() -> None:
+    labels = [each["spec"]["template"]["metadata"]["labels"] for each in manifests() if each["kind"] == "Deployment"]
+    for each in manifests():
+        selector = each.get("spec", {}).get("selector")
+        if selector is not None:
+            assert selector.get("matchLabels", selector) in labels
+
+
+def test_compose_accepts_its_file() -> None:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
+    ):
+        pytest.skip("NOT TESTED with docker compose: it is not installed")
+    done = subprocess.run(
+        ["docker", "compose", "-f", str(DEPLOY / "compose.yaml"), "config", "--quiet"],
+        capture_output=True, text=True, env={"PATH": "/usr/bin:/usr/local/bin:/bin", "POSTGRES_PASSWORD": "x"}, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_a_unit_is_hardened_and_drains(path: Path) -> None:
+    service = unit(path)["Service"]
+    drain_s = re.search(r"LODGER_DRAIN_S=(\d+)", service["Environment"])
+    assert drain_s is not None
+    assert int(service["TimeoutStopSec"]) >= int(drain_s[1]) + 5
+    assert "MemoryDenyWriteExecute" not in service, "WebAssembly is compiled to machine code"
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_systemd_accepts_a_unit(path: Path, tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("NOT TESTED with systemd: systemd-analyze is not installed")
+    # The program and the user of an installation are not on this machine.
+    copy = tmp_path / path.name
+    copy.write_text(
+        path.read_text().replace("/opt/lodger/bin/lodger", "/bin/true").replace("=lodger\n", "=daemon\n", 1)
+    )
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, timeout=60, check=False
+    )
+    newer = "Unknown key 'DelegateSubgroup'"  # of systemd 254
+    assert [line for line in verified.stderr.splitlines() if path.name in line and newer not in line] == []
+    rated = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", str(copy)], capture_output=True, text=True, timeout=60, check=False
+    )  # fmt: skip
+    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", rated.stdout)
+    assert exposure is not None, rated.stderr
+    assert float(exposure[1]) < 4.0
+
+
+def test_patroni_keeps_every_answered_commit() -> None:
+    given = yaml.safe_load((DEPLOY / "patroni.yml").read_text())
+    dcs = given["bootstrap"]["dcs"]
+    assert dcs["synchronous_mode"] is dcs["synchronous_mode_strict"] is True
+    assert dcs["postgresql"]["parameters"]["synchronous_commit"] == "on"
+    assert given["postgresql"]["connect_address"] == given["postgresql"]["listen"]
+
+
+def test_every_file_stands_in_the_readme() -> None:
+    text = (DEPLOY / "README.md").read_text()
+    for path in DEPLOY.iterdir():
+        assert path.name == "README.md" or f"({path.name})" in text, path.name

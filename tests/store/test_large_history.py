@@ -1,0 +1,59 @@
+"""Finished actions cost tick, claim and finish nothing: each of their statements finds its rows by an index, on both databases.
+
+``python bench/growth.py --rows 10000000`` measures it.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import event, text
+from tests.store.bench import Bench
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
+import growth
+
+HISTORY = ("lodger_actions", "lodger_attempts", "lodger_attempt_logs")
+#: A plan that reads one of them whole; an index of what is not finished is small.
+_ALL = "lodger_(?:actions|attempts|attempt_logs)"
+WHOLE = re.compile(
+    rf"Seq Scan on {_ALL}|\bSCAN {_ALL}\b(?! USING (?:COVERING )?INDEX ix_lodger_actions_(?:startable|running|leased|expiring))"
+)
+
+
+def test_no_statement_of_a_slot_reads_the_history(bench: Bench) -> None:
+    for tenant in range(2):
+        bench.tenant(f"t{tenant}")
+        for number in range(30):
+            bench.schedule("every 60s" if number < 3 else "every 1d", tenant_id=f"t{tenant}", name=f"s{number}")
+    database = bench.engine.context.database
+    growth.fill(bench, 6000)
+    bench.clock.advance(60)
+    whole: list[str] = []
+    asked: list[str] = []
+    explaining = "EXPLAIN " if database.driver.name == "postgresql" else "EXPLAIN QUERY PLAN "
+
+    def explain(_connection: Any, cursor: Any, statement: str, values: Any, _context: Any, many: bool) -> None:
+        name = statement.lstrip().split(" ", 1)[0]
+        if name not in {"SELECT", "WITH", "UPDATE", "DELETE", "INSERT"} or not any(
+            table in statement for table in HISTORY
+        ):
+            return
+        asked.append(statement)
+        other = cursor.connection.cursor()
+        other.execute(explaining + statement, values[0] if many else values)
+        plan = "\n".join(str(row[-1]) for row in other.fetchall())
+        other.close()
+        if WHOLE.search(plan):
+            whole.append(f"{statement}\n{plan}")
+
+    event.listen(database.engine, "before_cursor_execute", explain)
+    bench.tick()
+    claimed = bench.claim()
+    bench.commit(*claimed)
+    assert len(claimed) == 6
+    assert len(asked) > 6
+    assert whole == []
+    with database.read() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM lodger_actions WHERE state = 'done'")) == 6006
