@@ -18,7 +18,7 @@ ELSEWHERE = {
     "reverse-proxy": "tests/deploy/test_reverse_proxy.py",
     "upgrade": "tests/chaos/test_upgrades.py",
 }
-#: What guides begin with, besides an empty folder: docs/how-to/pause-with-a-note.md has the words.
+#: What guides begin with, besides an empty folder: docs/index.md names it.
 TENANT, SCRIPT = "acme", 'export default async ({ db }) => ({ open: await db.orders.count({ state: "open" }) });\n'
 
 
