@@ -5,6 +5,7 @@
 LONGEST_FIRST = (
     "escape/test_owned_worker.py", "e2e/test_service.py", "e2e/test_demo.py", "chaos/test_cuts.py", "sim/test_worlds.py",
     "limits/test_memory_peak.py", "sim/test_planted_bugs.py", "escape/test_suite_sees.py", "e2e/test_effects_killed.py",
+    "test_guides.py",
     "e2e/test_changes.py", "chaos/test_processes.py", "api/test_description.py", "e2e/test_bench.py", "test_language.py",
     "unit/data/test_isolation.py", "chaos/test_restarts.py", "unit/capabilities/test_attempt.py", "escape/test_cases.py",
     "e2e/test_examples.py", "chaos/test_havoc.py", "sim/test_shares.py", "escape/test_native_libraries.py",

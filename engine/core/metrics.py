@@ -211,10 +211,13 @@ class _Collected(Collector):
             yield family
 
 
-def prometheus_text(metrics: Iterable[Metric]) -> str:
-    """Write metrics in Prometheus' text format."""
+def prometheus_text(metrics: Iterable[Metric], *, process: bool = False) -> str:
+    """Write metrics in Prometheus' text format, with ``process`` also CPU time, memory and open files of this process."""
     found = list(metrics)
-    return generate_latest(_registry(lambda: found)).decode()
+    registry = _registry(lambda: found)
+    if process:
+        ProcessCollector(registry=registry)
+    return generate_latest(registry).decode()
 
 
 #: Returns the reasons why a process cannot do its work; none if it can.

@@ -42,9 +42,12 @@ def parse(text: str, *, depth: int = 64, nodes: int = MAX_NODES) -> Any:
     return value
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def dump(value: Any) -> str:
     """Write a value as compact JSON text. Raises ValueError for NaN and Infinity, which are bugs of the caller."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def instant_text(instant: datetime) -> str:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
@@ -22,7 +22,7 @@ from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running
@@ -51,15 +51,9 @@ class Committed:
     warned: tuple[Warned, ...] = ()
 
 
-_mine = (
-    select(
-        actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.attempt,
-        actions.c.node_id, actions.c.lease_epoch, actions.c.started_us, actions.c.due_at, actions.c.reason,
-        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.steps, actions.c.node_key,
-    )
-    .where(actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running)
-    .with_for_update()
-)  # fmt: skip
+_mine = unended.where(
+    actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running
+).with_for_update()
 
 
 def commit(

@@ -22,7 +22,7 @@ from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions
@@ -159,7 +159,7 @@ def settle_sealed(
     ready_queue.lock(connection, [one.tenant_id])
     mine = (_a.tenant_id == one.tenant_id, _a.id == one.action_id)
     fence = (_a.state == "sealed", _a.step == one.step, _a.attempt == one.attempt)
-    row = connection.execute(select(actions).where(*mine, *fence).with_for_update()).first()
+    row = connection.execute(unended.where(*mine, *fence).with_for_update()).first()
     kept = connection.execute(
         select(_s.own, _s.ended).where(
             _s.tenant_id == one.tenant_id, _s.action_id == one.action_id, _s.attempt == one.attempt

@@ -85,10 +85,11 @@ class Service:
         nap.add_done_callback(self._rung)
         try:
             await self._woken_up.wait()
-        finally:
-            if not nap.done():
-                nap.cancel()
-                await asyncio.gather(nap, return_exceptions=True)
+        except asyncio.CancelledError:
+            nap.cancel()
+            await asyncio.gather(nap, return_exceptions=True)
+            raise
+        nap.cancel()
 
     def _rung(self, nap: asyncio.Future[None]) -> None:
         if not nap.cancelled():

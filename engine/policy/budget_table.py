@@ -197,6 +197,11 @@ class Allowance:
     fetch_bytes_per_day: int | None = None
     storage_bytes: int = 1 << 30
 
+    @property
+    def limits_starts(self) -> bool:
+        """Whether a daily budget may keep actions from starting, see :func:`exhausted`."""
+        return self.runs_per_day is not None or self.cpu_s_per_day is not None
+
     def of_day(self, name: str) -> int | None:
         """Return the daily limit of a budget by its name; None for no limit."""
         limit: int | None = getattr(self, f"{name}_per_day")

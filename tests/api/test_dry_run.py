@@ -81,6 +81,19 @@ def test_a_dry_run_is_a_readable_diff_and_changes_nothing(lodge: House) -> None:
     assert state(lodge) == before
 
 
+def test_the_sets_that_scripts_may_read_are_listed_with_their_columns(lodge: House) -> None:
+    furnish(lodge)
+    lodge.engine.collections.index("acme", "notes", "at")
+    found = lodge.ask("GET", "/tenants/acme/sets", role="viewer", tenant="acme").json()
+    names = [each["name"] for each in found["items"]] if isinstance(found, dict) else [each["name"] for each in found]
+    assert names == ["customers", "notes", "orders"]
+    shown = {each.name: each for each in lodge.engine.scripts.sets("acme")}
+    assert (shown["orders"].kind, shown["orders"].key, shown["orders"].columns["total"]) == ("table", "id", "decimal")
+    assert (shown["notes"].kind, shown["notes"].columns) == ("collection", {})
+    lodge.engine.grants.keep("acme", ["kv"])
+    assert lodge.engine.scripts.sets("acme") == []
+
+
 def test_what_failed_shows_no_effects(lodge: House) -> None:
     furnish(lodge)
     asked = {"source": SCRIPT.replace("return made.id", "throw new Error('no')").replace('{ state: "open" }', "{}")}

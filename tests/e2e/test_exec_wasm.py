@@ -64,7 +64,7 @@ def test_a_module_is_stored_tried_and_refused(tmp_path: Path, module: Path) -> N
     made = ask("script", "put", "acme", "hello", module, "--json")
     assert (made.code, made.json["version"], made.json["wasm_bytes"]) == (0, 1, len(HELLO))
     assert "WebAssembly" in ask("script", "put", "acme", "hello", module).out
-    tried = ask("script", "dry-run", "acme", "hello", "--input", "[1]", "--json")
+    tried = ask("script", "dry-run", "acme", "hello", "--input", "[1]", "--now", "2027-01-01T00:00Z", "--json")
     assert (tried.code, tried.json["result"]) == (0, [1])
     module.write_bytes(HELLO[:-20])
     refused = ask("script", "put", "acme", "hello", module, "--json")

@@ -149,6 +149,7 @@ def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path:
                 raise AssertionError(answer.text)
             assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
             assert _value(answer.text, "lodger_nodes", state="alive") == 1
+            assert _value(answer.text, "process_resident_memory_bytes") > 0, "of the API's own process"
         assert httpx2.get(f"{url}/api/v1/metrics/text", trust_env=False).status_code == 401
         assert service.end() == 0
 

@@ -110,7 +110,7 @@ IN_THE_SQL = [
     PlantedBug(
         "turns are not refreshed", rf"({_REFRESH}.*WHERE lodger_turns.tenant_id = \?)$", r"\1 AND 0", 1, "turns are"
     ),
-    PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 1, "turns are"),
+    PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 2, "turns are", first=2),
     PlantedBug(
         "a turn ignores retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"
     ),

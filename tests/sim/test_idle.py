@@ -1,25 +1,36 @@
-"""Statements of an idle node: a few per second, for any number of schedules and tenants."""
+"""Statements of an idle node: a few per second, for any number of schedules and tenants; and of a run that comes alone."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.sim.simulator.plan import Plan, Shape, draw_plan
+from tests.sim.simulator.plan import Plan, PlannedEvent, Shape, draw_plan
 from tests.sim.simulator.world import World
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 #: Statements per virtual second, BEGIN included; 52 if each service polled by itself.
 MAX_STATEMENTS = 20
+#: Statements of a run that comes alone, from its slot to its committed outcome: three transactions with their BEGIN, one row
+#: of effects, and what the services look at after a commit.
+MAX_LONE_STATEMENTS = 37
+#: Seconds between the slots of that schedule.
+EVERY_S = 3
 
 
-def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> float:
-    """Return the statements per second of one node after its start."""
+def idle(
+    tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False, events: tuple[PlannedEvent, ...] = ()
+) -> float:
+    """Return the statements per second of one node after its start; attempts succeed quickly."""
     shape = Shape(seconds=120, schedules=0, tenants=tenants, nodes=1)
     drawn_one = draw_plan(1, replace(shape, schedules=1, trouble=0))
-    plan = Plan(1, shape, drawn_one.start_us, "UTC", drawn_one.settings | {"poll_s": 0.25, "lease_s": 6.0}, 0.001, ())
+    settings = drawn_one.settings | {"poll_s": 0.25, "lease_s": 6.0}
+    plan = Plan(1, shape, drawn_one.start_us, "UTC", settings, 0.001, events)
     if blind:
         monkeypatch.setattr("lodger.engine.store.connection.database.Database.file_watcher", lambda _self: None)
     with World(plan) as world:
         begun: list[int] = []
+        if events:
+            world.later(1.0, lambda: setattr(world, "calm", True))
         world.later(20.0, lambda: begun.append(world.figures["statements"]))
         world.later(119.0, lambda: begun.append(world.figures["statements"]))
         world.run()
@@ -27,10 +38,25 @@ def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) 
 
 
 def test_an_idle_node_asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    few, many = idle(1, monkeypatch), idle(120, monkeypatch)
+    # The second tenant requires a label, which costs a statement more whenever a node looks.
+    few, many = idle(2, monkeypatch), idle(120, monkeypatch)
     assert many < MAX_STATEMENTS
     assert many < few * 1.1, "tenants without history cost nothing"
 
 
 def test_the_bound_can_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert idle(1, monkeypatch, blind=True) > MAX_STATEMENTS * 1.5
+
+
+def test_a_run_that_comes_alone_costs_few_statements(
+    monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
+    asked = {
+        "tenant": "t0", "name": "s0", "rule": {"kind": "every", "s": EVERY_S}, "owed_s": None, "overlap": "skip", "missed": "latest",
+        "script": "job", "retry": None, "jitter_s": 0, "expires_s": 0, "priority": "normal", "pause_after": 0, "labels": "",
+        "fuse": None,
+    }  # fmt: skip
+    runs = idle(1, monkeypatch, events=(PlannedEvent(0.01, "create", asked),))
+    statements = (runs - idle(1, monkeypatch)) * EVERY_S
+    record_property("statements", statements)
+    assert 20 < statements < MAX_LONE_STATEMENTS

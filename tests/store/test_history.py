@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import Connection, event, text
 from tests.store.bench import Bench
 
 from lodger.engine.core.execution import Claim
@@ -18,10 +18,12 @@ class Steps:
 
     def __init__(self, bench: Bench) -> None:
         self._counted = 0
-        event.listen(bench.engine.context.database.engine, "checkout", self._watch)
+        event.listen(bench.engine.context.database.engine, "begin", self._watch)
 
-    def _watch(self, raw: object, _entry: object, _proxy: object) -> None:
-        raw.set_progress_handler(self._count, 10)  # type: ignore[attr-defined]  # a driver's connection
+    def _watch(self, connection: Connection) -> None:
+        raw = connection.connection.driver_connection
+        assert raw is not None
+        raw.set_progress_handler(self._count, 10)
 
     def _count(self) -> int:
         self._counted += 1
@@ -31,6 +33,7 @@ class Steps:
         """Count those of some work."""
         before = self._counted
         work()
+        assert self._counted > before
         return self._counted - before
 
 

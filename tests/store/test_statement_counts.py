@@ -10,8 +10,8 @@ from tests.store.bench import Bench
 #: Tenants that a batch's actions belong to.
 TENANTS = 10
 #: Most statements of a tick, a claim and a finish, once revisions and versions are known. The first batch reads each once more.
-MAX_TICK, MAX_CLAIM = 6, 8
-MAX_FINISH = {"sqlite": 9, "postgresql": 10}
+MAX_TICK, MAX_CLAIM = 5, 8
+MAX_FINISH = {"sqlite": 6, "postgresql": 7}
 
 
 def counted(bench: Bench, work: Callable[[], object]) -> int:

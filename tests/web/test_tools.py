@@ -145,9 +145,14 @@ def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
 
 def test_a_schedule_is_run_dry_with_its_input_at_a_pretended_time(lodge: House, page: Page, expect: Any) -> None:
     lodge.engine.scripts.put("acme", "twice", {"main.js": SOURCE, "two.js": "export const two = 2;"})
-    lodge.engine.schedules.create("acme", "twice", script="twice", rules="0 9 * * *", params={"times": 21})
+    lodge.engine.scripts.put("acme", "twice", "export default () => 'not this version'")
+    lodge.engine.schedules.create(
+        "acme", "twice", script=[{"script": "job"}, {"script": "twice", "version": 1}], rules="0 9 * * *",
+        params={"times": 21},
+    )  # fmt: skip
     page.goto(f"{lodge.url}/t/acme/schedules/twice")
     page.click("[data-opens=dry-run]")
+    page.select_option("#dry-run [name=step]", label="2: twice")
     page.fill("#dry-run [name=now]", "2027-02-03T04:05:06")
     page.click("#dry-run form button")
     expect(page.locator("[data-result]")).to_contain_text("42")

@@ -31,6 +31,9 @@ def dry_run(
     fetches: Annotated[
         bool, typer.Option("--fetches", help="Also send requests that change data elsewhere (POST, PUT, …).")
     ] = False,
+    now: Annotated[
+        str | None, typer.Option(metavar="INSTANT", help="Instant that the script sees as now and as its slot.")
+    ] = None,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,13 +46,16 @@ def dry_run(
 
     params = inputs.value("--input", input_json)
     source = None if file is None else inputs.script(Path(file))
+    pretended = None if now is None else inputs.instant("--now", now)
     prepare = named(expose) if expose else None
     local = "--expose calls a Python function in this process" if expose else None
     with opened(db, local=local) as engine:
         if prepare is not None:
             prepare(engine)
         shown = source if source is not None else engine.scripts.get(tenant, name, version).modules
-        ended = engine.scripts.dry_run(tenant, name, params, version=version, source=source, fetches=fetches)
+        ended = engine.scripts.dry_run(
+            tenant, name, params, version=version, source=source, fetches=fetches, now=pretended
+        )
     text = shown if isinstance(shown, str) else shown.get("main.js", "") if isinstance(shown, dict) else ""
     present(to_jsonable(ended) | {"walls": {}}, text, name, as_json=as_json)
 

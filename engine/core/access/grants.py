@@ -7,6 +7,7 @@ may each name grants; a run has those that all of them name.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from lodger.engine.core.access.origins import Origin, parse_origin
@@ -110,7 +111,7 @@ class Grants:
 
     def shown(self) -> tuple[str, ...]:
         """Return the grants of the first layer (the tenant's) as they are written, in the table's order."""
-        return tuple(sorted((written(grant) for grant in self.layers[0]), key=_rank))
+        return _shown(self.layers[0])
 
 
 def parse(texts: Iterable[str]) -> Grants:
@@ -154,6 +155,11 @@ def meaning(text: str) -> str:
     else:
         form = {"mail": "mail:ADDRESS", "fetch": "fetch:HOST"}.get(kind, text) if rest else text
     return next(spec.help for spec in GRANTS if spec.form == form)
+
+
+@lru_cache(maxsize=1024)
+def _shown(layer: frozenset[Grant]) -> tuple[str, ...]:
+    return tuple(sorted((written(grant) for grant in layer), key=_rank))
 
 
 def _rank(text: str) -> tuple[int, str]:

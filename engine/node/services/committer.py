@@ -18,6 +18,7 @@ from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, Cancel
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import cancelled_usage, endings
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.outcome import Outcome
 
@@ -74,6 +75,7 @@ class Committer(Service):
         batch = self._ready()[: 1 if self._alone else self.context.settings.commit_batch]
         if not batch:
             return
+        startable_us: int | None = None
         if lease is None:
             # The lease was lost: whatever was claimed under it is another's by now, but for what was written before.
             committed = Committed((), tuple(claim for claim, _finished in batch))
@@ -81,7 +83,7 @@ class Committer(Service):
                 committed = await self.context.db.read(partial(self._answered, committed=committed, batch=batch))
         else:
             try:
-                committed = await self.context.db.write(partial(self._commit, lease=lease, batch=batch))
+                committed, startable_us = await self.context.db.write(partial(self._commit, lease=lease, batch=batch))
             except Unavailable:
                 self._doubted.update(_key(claim) for claim, _finished in batch)
                 raise
@@ -101,7 +103,7 @@ class Committer(Service):
                         place = self._waiting.index(batch[0])
                         self._waiting[place] = (claim, outcome_commit.failed_commit(finished, error))
                 raise
-        self._written(batch, committed)
+        self._written(batch, committed, startable_us)
 
     def _refuse(self, gone: TransactionLost) -> None:
         """Let one that waits end as refused."""
@@ -109,7 +111,7 @@ class Committer(Service):
             if claim.action_id == gone.action_id:
                 self._waiting[place] = (claim, outcome_commit.failed_commit(finished, gone))
 
-    def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
+    def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed, startable_us: int | None) -> None:
         held_up = {_key(claim) for claim in committed.waiting}
         now = self.clock.elapsed_s()
         for key in held_up:
@@ -123,15 +125,18 @@ class Committer(Service):
         for key in gone:
             self._held_up.pop(key, None)
         self._alone = max(0, self._alone - len(batch))
-        self.context.bus.publish(BatchCommitted(tuple(over), committed))
+        self.context.bus.publish(BatchCommitted(tuple(over), committed, startable_us))
 
-    def _commit(self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]) -> Committed:
+    def _commit(
+        self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]
+    ) -> tuple[Committed, int | None]:
         now = self.clock.elapsed_s()
         waited_long = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
         committed = outcome_commit.commit(
             self.context.store, connection, lease, batch, self.clock.now_us(), waited_long=waited_long
         )
-        return self._answered(connection, committed, batch)
+        startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
+        return self._answered(connection, committed, batch), startable_us
 
     def _answered(self, connection: Connection, committed: Committed, batch: list[tuple[Claim, Finished]]) -> Committed:
         """Find among what seems lost those ends that were written, and only their answer was lost on the way."""

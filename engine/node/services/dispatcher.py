@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
+from sqlalchemy import Connection
+
 from lodger.engine.core.events import (
     ActionsReady,
     AttemptFinished,
@@ -31,8 +33,6 @@ from lodger.sandbox.outcome import Outcome
 
 _log = logging.getLogger("lodger.node")
 
-#: Later than anything is due.
-FOREVER_US = 2**62
 #: While more slots are due than one tick takes, naming them goes first: a claim comes no sooner than so long after the last one,
 #: and starts so many at most; but after so long it claims as ever, whatever is due. Seconds, attempts, seconds.
 GIVES_WAY_S, MAX_GIVES_WAY, PATIENCE_S = 0.05, 16, 2.0
@@ -130,11 +130,16 @@ class Dispatcher(Service):
         self.attempts = attempts
         self._executor = executor
         self._vain = 0
+        #: When the next action may start, as the last look, claim or commit of this node saw it, and whether to look again.
+        self._startable_us: int | None = None
+        self._stale = True
         self._slot_reduction = SlotReduction()
         self._behind_s: float | None = None
         self._claimed_s = float("-inf")
         bus = context.bus
-        self.wake_on(LedgerChanged, ChangeReported, ActionsReady)
+        bus.subscribe(LedgerChanged, self._changed)
+        bus.subscribe(ChangeReported, self._changed)
+        bus.subscribe(ActionsReady, self._ready)
         bus.subscribe(Backlog, self._backlog)
         bus.subscribe(BatchCommitted, self._committed)
         bus.subscribe(LeaseRenewed, self._renewed)
@@ -152,10 +157,9 @@ class Dispatcher(Service):
         behind = self._gives_way()
         if behind and (wait := self._claimed_s + GIVES_WAY_S - self.clock.elapsed_s()) > 0:
             return wait
-        # The answer stands until the next commit: it names the next instant, however far away that is.
-        ask = partial(ready_queue.next_startable, until_us=FOREVER_US, labels=lease.labels)
-        upcoming = await context.db.cached_read(("startable", lease.labels), ask)
-        now = self.clock.now_us()
+        if self._stale:
+            await self._look(lease)
+        upcoming, now = self._startable_us, self.clock.now_us()
         if upcoming is None:
             return context.idle_s
         if upcoming > now:
@@ -179,14 +183,31 @@ class Dispatcher(Service):
         self._vain = 0 if claimed else min(self._vain + 1, 10)
         return min(context.settings.poll_s, 0.005 * 2**self._vain) if self._vain else 0.0
 
+    async def _look(self, lease: Lease) -> None:
+        """Read when the next action may start: it stands until a commit of another process, however far away it is."""
+        self._stale, self._startable_us = False, None
+        ask = partial(ready_queue.next_startable, until_us=ready_queue.FOREVER_US, labels=lease.labels)
+        try:
+            found = await self.context.db.cached_read(("startable", lease.labels), ask)
+        except BaseException:
+            self._stale = True
+            raise
+        # A transaction of this node that ended meanwhile may have seen more, or less.
+        known = [each for each in (found, self._startable_us) if each is not None]
+        self._startable_us = min(known, default=None)
+
     async def claim(self, lease: Lease, room: Room) -> list[Claim]:
         """Claim for what is free, and publish what starts; none while this machine's clock is wrong."""
         if self.clock.skewed:
             return []
         context, now = self.context, self.clock.now_us()
         spent: dict[str, str] = {}
-        take = partial(claims.claim, context.store, lease=lease, free=room.slots, now_us=now, room=room, spent=spent)
-        claimed = await context.db.write(take)
+
+        def take(connection: Connection) -> tuple[list[Claim], int | None]:
+            claimed = claims.claim(context.store, connection, lease, room.slots, now, room, spent)
+            return claimed, ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
+
+        claimed, self._startable_us = await context.db.write(take)
         context.bus.publish(Claimed(tuple(claimed), now, spent))
         return claimed
 
@@ -234,10 +255,21 @@ class Dispatcher(Service):
 
     # ---- what the other services tell
 
+    def _changed(self, _event: LedgerChanged | ChangeReported) -> None:
+        """Look again."""
+        self._stale = True
+        self.wake()
+
+    def _ready(self, _event: ActionsReady) -> None:
+        """Claim without looking first."""
+        self._startable_us = 0
+        self.wake()
+
     def _backlog(self, event: Backlog) -> None:
         self._behind_s = event.since_s
 
     def _committed(self, event: BatchCommitted) -> None:
+        self._startable_us = event.startable_us
         for claim, _finished in event.batch:
             self._release(claim)
 
@@ -252,6 +284,7 @@ class Dispatcher(Service):
     def _lost(self, _event: LeaseLost) -> None:
         """Kill everything, and reduce the claim size under the next lease."""
         self.attempts.kill()
+        self._stale = True
         self._slot_reduction = self._slot_reduction.troubled(self.context.settings.slots)
 
 

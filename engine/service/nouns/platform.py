@@ -148,7 +148,7 @@ class Metrics(Noun[M]):
     @local("is not JSON: GET /metrics/text")
     def text(self) -> str:
         """Return the metrics in Prometheus' text format."""
-        return prometheus_text(self._all())
+        return prometheus_text(self._all(), process=True)
 
     @operation("GET", "/metrics/blocked", Role.OPERATOR)
     def blocked(self) -> list[Chain]:

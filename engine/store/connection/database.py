@@ -67,7 +67,6 @@ class Database:
     ) -> None:
         self.driver, self.url = addresses.ledger_url(url)
         self.hints = Hints()
-        self._writer = self.driver.writer()
         self._closed = False
         self._patience_s = patience_s
         #: Number of write transactions that have ended in this process.
@@ -75,6 +74,7 @@ class Database:
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
+        self._begin = self.driver.writer(self.engine)
         self._replica: Engine | None = None
         if replica is not None:
             driver, url_of_replica = addresses.ledger_url(replica)
@@ -108,7 +108,7 @@ class Database:
             counted: whether :attr:`written` counts it.
         """
         try:
-            with self._writer, _explained(self.driver, self.url), self.engine.begin() as connection:
+            with _explained(self.driver, self.url), self._begin() as connection:
                 yield connection
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, exists, literal_column, select, update
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.policy import budget_table
@@ -18,7 +18,7 @@ from lodger.engine.store.queue import ready_queue, schedule_concurrency, webhook
 from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
 from lodger.engine.store.schema.script_data import webhooks as webhook_rows
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -26,14 +26,29 @@ from lodger.sandbox.outcome import Blame, Outcome
 
 _FINISHED = {"done", "failed", "cancelled"}
 
+_c, _behind = actions.c, actions.alias("behind")
+#: Actions with what their end needs: limits and webhooks of their tenants, actions held behind them. Tenants are locked before.
+unended = select(
+    _c.tenant_id, _c.id, _c.schedule_id, _c.revision, _c.step, _c.attempt, _c.node_id, _c.lease_epoch, _c.started_us, _c.due_at,
+    _c.reason, _c.tenant_faults, _c.engine_faults, _c.conflicts, _c.steps, _c.node_key,
+    select(tenants.c.limits).where(tenants.c.id == _c.tenant_id).scalar_subquery().label("tenant_limits"),
+    exists().where(webhook_rows.c.tenant_id == _c.tenant_id, webhook_rows.c.state == "on").label("has_webhooks"),
+    # Literals, see ready_queue.
+    exists().where(
+        _behind.c.schedule_id == _c.schedule_id,
+        _behind.c.node_key == _c.node_key,
+        _behind.c.state == literal_column("'ready'"),
+        _behind.c.held == literal_column("1"),
+    ).label("has_held"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """A finished attempt.
 
     Attributes:
-        row: the running action: tenant_id, id, schedule_id, revision, step, attempt, node_id, lease_epoch, started_us,
-            tenant_faults, engine_faults, conflicts, steps, node_key.
+        row: the running action, a row of :data:`unended`.
         reason: reason for the action row, if the outcome does not imply it (suspended, superseded).
         spent: used amounts of its budgets, by name.
         has_reservation: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
@@ -113,7 +128,8 @@ def settle(
         connection.execute(_start_next_step, changes.stepped)
     insert_many(connection, attempts, changes.tried)
     insert_many(connection, attempt_logs, changes.logged)
-    newly_warned = usage.charge(context, connection, changes.used)
+    limits = {ending.row.tenant_id: ending.row.tenant_limits for ending in endings}
+    newly_warned = usage.charge(context, connection, changes.used, limits)
     if warned is not None:
         warned += newly_warned
     budget_reservations.release(connection, changes.held)
@@ -122,7 +138,8 @@ def settle(
     failed = schedule_concurrency.count_failures(connection, changes.counted)
     halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
-    _publish_ends(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
+    heard = [(each, end.error) for each, end in zip(settled, endings, strict=True) if end.row.has_webhooks]
+    _publish_ends(connection, heard, now_us)
     return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
 
 
@@ -153,7 +170,8 @@ def _settle_one(
     if ending.has_reservation or outcome is not Outcome.OK:
         changes.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
-        changes.finished.add((row.tenant_id, schedule, row.node_key))
+        if row.has_held:
+            changes.finished.add((row.tenant_id, schedule, row.node_key))
         counts = revision is not None and revision.conduct.pause_after and outcome.blames is not Blame.ENGINE
         if counts and state in {"done", "failed"}:
             changes.counted.append((row.tenant_id, schedule, state == "failed"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, case, select
+from sqlalchemy import Connection, bindparam, case, literal_column, select
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.on_changes import END
@@ -52,7 +52,8 @@ _by_schedule = (
                 == select(_done.c.id)
                 .where(
                     _done.c.schedule_id == schedule_clock.c.schedule_id,
-                    _done.c.state == "done",
+                    # A literal, see ready_queue.
+                    _done.c.state == literal_column("'done'"),
                     _done.c.slot.is_not(None),
                 )
                 .order_by(_done.c.slot.desc())

@@ -126,7 +126,8 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
         connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
     )
     unfinished_by_key = schedule_concurrency.unfinished(connection, [row.schedule_id for row in rows])
-    exhausted = day_budgets.exhausted_tenants(context, connection, (row.tenant_id for row in rows), now_us)
+    limits = {row.tenant_id: row.tenant_limits for row in rows}
+    exhausted = day_budgets.exhausted_tenants(context, connection, limits, now_us)
     living = (
         placements.living_nodes(context, connection, now_us)
         if any(each.everywhere for each in revisions.values())

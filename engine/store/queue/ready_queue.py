@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Select,
     and_,
@@ -42,6 +43,8 @@ from lodger.engine.store.stores import PerDriver, driver_of
 
 #: Maximum number of different sets of labels that a node considers.
 MAX_SETS = 1000
+#: Later than anything is due.
+FOREVER_US = 2**62
 #: An action is overdue if it has been due for longer than this, microseconds.
 GRACE_US = 10_000_000
 
@@ -157,11 +160,13 @@ class LabelSets:
         required: sets that actions require.
         bound: sets that tenants are bound to.
         expiring: whether any action has to expire.
+        startable_us: earliest instant at which an action of the two empty sets may start, or None.
     """
 
     required: list[str]
     bound: list[str]
     expiring: bool
+    startable_us: int | None
 
 
 def label_sets(connection: Connection, labels: Collection[str], now_us: int = 0) -> LabelSets:
@@ -169,7 +174,7 @@ def label_sets(connection: Connection, labels: Collection[str], now_us: int = 0)
     first = connection.execute(_first_sets, {"after": "", "now": now_us}).one()
     required = ["", *(each for each in _sets(connection, _next_required, first.required) if carries(labels, each))]
     bound = ["", *(each for each in _sets(connection, _next_bound, first.bound) if carries(labels, each))]
-    return LabelSets(required, bound, bool(first.expiring))
+    return LabelSets(required, bound, bool(first.expiring), first.startable)
 
 
 def _sets(connection: Connection, after: Select[Any], following: str | None) -> list[str]:
@@ -184,7 +189,9 @@ def _sets(connection: Connection, after: Select[Any], following: str | None) -> 
 _next_required = select(func.min(turns.c.requires)).where(
     turns.c.requires > bindparam("after"), turns.c.startable_at.is_not(None)
 )
-_next_bound = select(func.min(turns.c.bound)).where(turns.c.bound > bindparam("after"), turns.c.bound != "")
+# A literal: SQLite compares a bound value with the index's condition, and then plans the statement anew each time.
+_EMPTY: ColumnElement[str] = literal_column("''")
+_next_bound = select(func.min(turns.c.bound)).where(turns.c.bound > bindparam("after"), turns.c.bound != _EMPTY)
 _first_sets = select(
     _next_required.scalar_subquery().label("required"),
     _next_bound.scalar_subquery().label("bound"),
@@ -193,12 +200,20 @@ _first_sets = select(
     .limit(1)
     .exists()
     .label("expiring"),
+    select(turns.c.startable_at)
+    .where(turns.c.requires == _EMPTY, turns.c.bound == _EMPTY, turns.c.startable_at.is_not(None))
+    .order_by(turns.c.startable_at)
+    .limit(1)
+    .scalar_subquery()
+    .label("startable"),
 )
 
 
 def next_startable(connection: Connection, until_us: int, labels: Collection[str] = ()) -> int | None:
     """Return the earliest instant up to ``until_us`` at which a node with these labels may start an action, or None."""
     sets = label_sets(connection, labels)
+    if len(sets.required) == len(sets.bound) == 1:
+        return sets.startable_us if sets.startable_us is not None and sets.startable_us <= until_us else None
     found = [
         connection.scalar(_next_startable, {"until": until_us, "one": one, "bound": sets.bound})
         for one in sets.required

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, case, exists, func, select, text, update
+from sqlalchemy import Connection, bindparam, case, exists, func, literal_column, select, text, update
 
 from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
@@ -60,8 +60,9 @@ _with_held = (
     select(actions.c.schedule_id, actions.c.node_key)
     .where(
         actions.c.schedule_id.in_(bindparam("schedules", expanding=True)),
-        actions.c.state == "ready",
-        actions.c.held == 1,
+        # Literals, see ready_queue.
+        actions.c.state == literal_column("'ready'"),
+        actions.c.held == literal_column("1"),
     )
     .distinct()
 )

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
-from sqlalchemy import Connection, func, select, union_all
+from sqlalchemy import CompoundSelect, Connection, bindparam, func, literal_column, select, union_all
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
@@ -22,8 +23,8 @@ from lodger.sandbox.outcome import Outcome
 RAN = ("done", "failed")
 #: Maximum number of schedules of one query, and of runs of each. SQLite unites at most 500 queries.
 MAX_SCHEDULES, MAX_RUNS = 100, 50
-#: Maximum number of slots that are counted for the days to come, and of gaps that are read.
-MAX_SLOTS, MAX_GAPS = 50_000, 500
+#: Maximum number of slots that are counted for the days to come (five weeks of one a minute), and of gaps that are read.
+MAX_SLOTS, MAX_GAPS = 51_000, 500
 _DAY = timedelta(days=1)
 _a = tables.actions.c
 _shown = (_a.schedule_id, _a.id, _a.state, _a.outcome, _a.started_us, _a.finished_us)
@@ -89,29 +90,37 @@ def recent(connection: Connection, tenant_id: str | None, schedule_ids: Collecti
     wanted = sorted({each for each in schedule_ids if is_id(each)})[:MAX_SCHEDULES]
     if not wanted:
         return []
-    # Each query reads its rows from the end of an index; a rank over all rows would read the whole history.
-    newest = [
-        select(*_shown, _a.tenant_id)
-        .where(_a.schedule_id == each, _a.state == state, _a.slot.is_not(None))
-        .order_by(_a.slot.desc())
-        .limit(runs)
-        .subquery()
-        for each in wanted
-        for state in RAN
-    ]
-    slotted = union_all(*(select(each) for each in newest))
+    slotted = connection.execute(_slotted(len(wanted), runs), {f"s{at}": each for at, each in enumerate(wanted)})
     rank = func.row_number().over(partition_by=_a.schedule_id, order_by=_a.id.desc()).label("rank")
     requested = (
         select(*_shown, _a.tenant_id, rank)
         .where(_a.schedule_id.in_(wanted), _a.state.in_(RAN), _a.slot.is_(None))
         .subquery()
     )
-    rows = [*connection.execute(slotted), *connection.execute(select(requested).where(requested.c.rank <= runs))]
+    rows = [*slotted, *connection.execute(select(requested).where(requested.c.rank <= runs))]
     by_schedule: dict[str, list[AnyRow]] = {each: [] for each in wanted}
     for row in rows:
         if tenant_id in (None, row.tenant_id) and row.started_us is not None and row.finished_us is not None:
             by_schedule[row.schedule_id].append(row)
     return [RecentRuns(each, _newest(found, runs)) for each, found in by_schedule.items()]
+
+
+@lru_cache(maxsize=64)
+def _slotted(number: int, runs: int) -> CompoundSelect[Any]:
+    """Return the query of the latest runs of slots of so many schedules.
+
+    Each of its parts reads its rows from the end of an index; a rank over all rows would read the whole history.
+    """
+    parts = [
+        select(*_shown, _a.tenant_id)
+        .where(_a.schedule_id == bindparam(f"s{at}"), _a.state == literal_column(f"'{state}'"), _a.slot.is_not(None))
+        .order_by(_a.slot.desc())
+        .limit(runs)
+        .subquery()
+        for at in range(number)
+        for state in RAN
+    ]
+    return union_all(*(select(each) for each in parts))
 
 
 def _newest(rows: Sequence[AnyRow], runs: int) -> tuple[Run, ...]:

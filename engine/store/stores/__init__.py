@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -91,9 +91,9 @@ class Driver(ABC):
     def open_platform(self, url: URL) -> Engine:
         """Return a pool for one of the platform's databases."""
 
-    def writer(self) -> AbstractContextManager[object]:
-        """Return a lock that lets one thread of this process write at a time, if the database has one writer."""
-        return nullcontext()
+    def writer(self, pool: Engine) -> Callable[[], AbstractContextManager[Connection]]:
+        """Return what opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
+        return pool.begin
 
     @property
     @abstractmethod

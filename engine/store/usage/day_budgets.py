@@ -1,6 +1,6 @@
 """Exhausted budgets of a day: the tenants affected, and the end of their waiting actions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, select, update
@@ -8,32 +8,35 @@ from sqlalchemy import Connection, bindparam, case, select, update
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.candidates import running
-from lodger.engine.store.schema.scheduling import actions, is_startable, tenants, usage_days
+from lodger.engine.store.schema.scheduling import actions, is_startable, usage_days
 from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage.usage import DAY_US, usages_of_day
 
 #: Maximum number of waiting actions that one claim ends for a tenant.
 MAX_ROWS = 1000
 
-_of_day = (
-    select(tenants.c.id, tenants.c.limits, usage_days.c.runs, usage_days.c.cpu_us)
-    .join_from(tenants, usage_days, usage_days.c.tenant_id == tenants.c.id)
-    .where(usage_days.c.day == bindparam("day"))
+_of_day = select(usage_days.c.tenant_id, usage_days.c.runs, usage_days.c.cpu_us).where(
+    usage_days.c.day == bindparam("day")
 )
-_spent = PerDriver(lambda driver: _of_day.where(driver.among(tenants.c.id, "tenants")))
+_spent = PerDriver(lambda driver: _of_day.where(driver.among(usage_days.c.tenant_id, "tenants")))
 
 
 def exhausted_tenants(
-    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], now_us: int
+    context: StoreContext, connection: Connection, limits: Mapping[str, str], now_us: int
 ) -> dict[str, str]:
-    """Return the reason for each of these tenants that may start nothing more on this UTC day."""
-    wanted = sorted(set(tenant_ids))
+    """Return the reason for each of these tenants that may start nothing more on this UTC day.
+
+    Args:
+        limits: each tenant's limits as they are stored.
+    """
+    allowed = {tenant: context.content_cache.allowance(text) for tenant, text in limits.items()}
+    wanted = sorted(tenant for tenant, each in allowed.items() if each.limits_starts)
     if not wanted:
         return {}
     rows = connection.execute(_spent.of(connection), {"day": now_us // DAY_US, "tenants": wanted}).all()
     found = {}
-    for tenant, limits, runs, cpu_us in rows:
-        reason = exhausted(context.content_cache.allowance(limits), Used(runs, cpu_us))
+    for tenant, runs, cpu_us in rows:
+        reason = exhausted(allowed[tenant], Used(runs, cpu_us))
         if reason is not None:
             found[tenant] = reason
     return found

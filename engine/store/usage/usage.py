@@ -109,10 +109,15 @@ def day_usage(context: StoreContext, row: AnyRow) -> DayUsage:
     return DayUsage(context.content_cache.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
 
 
-def charge(context: StoreContext, connection: Connection, used: Charges) -> list[Warned]:
+def charge(
+    context: StoreContext, connection: Connection, used: Charges, limits: Mapping[str, str] | None = None
+) -> list[Warned]:
     """Add to the usage of tenants; return those that reached the warning level of a budget, each once a day.
 
     The caller holds the tenants' locks.
+
+    Args:
+        limits: the tenants' limits as they are stored, where the caller has read them.
     """
     rows = [
         {"tenant_id": tenant, "day": day} | {name: counts[name] for name in COLUMNS}
@@ -122,14 +127,15 @@ def charge(context: StoreContext, connection: Connection, used: Charges) -> list
     if not rows:
         return []
     add_many(connection, usage_days, ("tenant_id", "day"), rows)
-    return _warned(context, connection, used)
+    if limits is None:
+        known = select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_({tenant for tenant, _day in used}))
+        limits = {row.id: row.limits for row in connection.execute(known)}
+    allowed = {tenant: context.content_cache.allowance(text) for tenant, text in limits.items()}
+    return _warned(connection, used, allowed)
 
 
-def _warned(context: StoreContext, connection: Connection, used: Charges) -> list[Warned]:
-    """Return the warnings, with at most two queries for all tenants of a batch, usually one."""
-    tenant_ids = {tenant for tenant, _day in used}
-    limits = connection.execute(select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_(tenant_ids)))
-    allowed = {row.id: context.content_cache.allowance(row.limits) for row in limits}
+def _warned(connection: Connection, used: Charges, allowed: Mapping[str, Allowance]) -> list[Warned]:
+    """Return the warnings, with a query only if one of the charged budgets is limited."""
     watched = {
         (tenant, day): near
         for (tenant, day), counts in used.items()

@@ -135,7 +135,10 @@ async function dryRun(form) {
     const body = { params: jsonOf(form.elements.params), now: instantOf(form.elements.now), fetches: form.elements.fetches.checked };
     const source = window.editedSource && window.editedSource();
     if (source !== undefined) body.source = source;
-    output.replaceChildren(...resultOf(await call("POST", form.dataset.dryRunForm, body)));
+    const step = form.elements.step?.selectedOptions[0];
+    const version = (step || form).dataset.version;
+    if (version && source === undefined) body.version = Number(version);
+    output.replaceChildren(...resultOf(await call("POST", step ? step.value : form.dataset.dryRunForm, body)));
   } catch (error) {
     output.replaceChildren();
     problemAt(place, error.message);

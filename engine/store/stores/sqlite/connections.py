@@ -1,9 +1,12 @@
 """Connections to SQLite files: pragmas, transactions, the commit watcher, and the meaning of SQLite's errors."""
 
 import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine, event
 
 from lodger.engine.core.errors import Unavailable
 
@@ -38,6 +41,55 @@ def begin(connection: Connection) -> None:
     # A deferred transaction that turns into a writer fails at once with SQLITE_BUSY and ignores busy_timeout.
     deferred = connection.get_execution_options().get("lodger_read")
     connection.exec_driver_sql("BEGIN DEFERRED" if deferred else "BEGIN IMMEDIATE")
+
+
+class OneWriter:
+    """Keeps one connection for the write transactions of all threads, one at a time, until its pool is disposed of.
+
+    Its cached pages and prepared statements stay valid from one transaction to the next: a connection drops all its
+    pages after a commit of another one.
+    """
+
+    def __init__(self, pool: Engine) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._keeps = True
+        event.listen(pool, "engine_disposed", self._disposed)
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Open a write transaction; it commits at the end and rolls back on any exception."""
+        try:
+            with self._lock:
+                connection = self._connection = self._connection or self._pool.connect()
+                try:
+                    with connection.begin():
+                        yield connection
+                except BaseException:
+                    # The pool resets it: whatever the error left behind, the next transaction begins anew.
+                    self._give_back()
+                    raise
+        finally:
+            if not self._keeps:
+                self._drop()
+
+    def _disposed(self, _pool: Engine) -> None:
+        self._keeps = False
+        self._drop()
+
+    def _drop(self) -> None:
+        # A transaction that is open does the same at its end.
+        if self._lock.acquire(blocking=False):
+            try:
+                self._give_back()
+            finally:
+                self._lock.release()
+
+    def _give_back(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 class FileWatcher:

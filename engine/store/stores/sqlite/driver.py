@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from decimal import Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -39,6 +38,7 @@ from lodger.engine.store.stores.sqlite.rows import EachRow, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import Column
     from sqlalchemy.engine import URL
@@ -104,6 +104,8 @@ class SqliteDriver(Driver):
             connect_args={"check_same_thread": False},
             pool_size=8,
             max_overflow=8,
+            # The connection used last has the pages and statements of the next reader.
+            pool_use_lifo=True,
             execution_options={OPTION: self},
         )
         event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
@@ -116,9 +118,9 @@ class SqliteDriver(Driver):
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 
-    def writer(self) -> AbstractContextManager[object]:
-        """Return a lock; between processes ``BEGIN IMMEDIATE`` does the same."""
-        return threading.Lock()
+    def writer(self, pool: Engine) -> Callable[[], AbstractContextManager[Connection]]:
+        """Return the transactions of one connection; between processes ``BEGIN IMMEDIATE`` lets one write at a time."""
+        return connections.OneWriter(pool).begin
 
     @property
     def read_options(self) -> Mapping[str, Any]:
