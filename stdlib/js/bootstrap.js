@@ -155,7 +155,7 @@
     }
     if (json === undefined) json = "null";
     if (json.length > limits.result)
-      return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
+      return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes are allowed", "LimitExceeded"));
     answer = wellFormed(json);
     settled = true;
     pending();
@@ -185,7 +185,7 @@
   }
 
   function full() {
-    fail("memory_limit", fault("the script needs more memory than it may hold", "LimitExceeded"));
+    fail("memory_limit", fault("the script needs more memory than its limit", "LimitExceeded"));
   }
 
   function crash(error) {
@@ -239,10 +239,10 @@
   function entered(run) {
     if (typeof run !== "function") {
       const kind = run === null ? "null" : typeof run;
-      throw fault("the default export of " + job.entry + " is " + kind + "; export a function, it is called once per run", "TypeError");
+      throw fault("the default export of " + job.entry + " is " + kind + "; export a function, which is called once per run", "TypeError");
     }
     if (startsWith(functionText(run), "class"))
-      throw fault("the default export of " + job.entry + " is a class; export a function, it is called once per run", "TypeError");
+      throw fault("the default export of " + job.entry + " is a class; export a function, which is called once per run", "TypeError");
     return run(members());
   }
 
@@ -317,7 +317,7 @@
     } catch {
       return full();
     }
-    const why = fault("the script waits for a promise that nothing can settle", "NeverSettled");
+    const why = fault("the script waits for a promise that cannot settle", "NeverSettled");
     fail(load === undefined ? "null" : "script_error", why); // the guest's host knows whether there was none for a while
   }
 

@@ -13,7 +13,7 @@ const waiting = new Map();
 let last = 0;
 
 function encode(op, args) {
-  if (typeof op !== "string" || exec(NAME, op) === null) throw new TypeErrorClass("a call is named by 1 to 255 printable ASCII characters");
+  if (typeof op !== "string" || exec(NAME, op) === null) throw new TypeErrorClass("the name of a call must be 1 to 255 printable ASCII characters");
   const json = stringify(args === undefined ? null : args);
   if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
   if (indexOf(json, "{}") >= 0) stringify(args, $.transparent);

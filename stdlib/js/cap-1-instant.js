@@ -56,7 +56,7 @@ class Instant {
   #us;
 
   constructor(ms, us = 0) {
-    if (typeof ms !== "number" || trunc(ms) !== ms || ms < EARLIEST || ms > LATEST) throw new RangeError("an instant lies in the years 1 to 9999");
+    if (typeof ms !== "number" || trunc(ms) !== ms || ms < EARLIEST || ms > LATEST) throw new RangeError("an instant must be in the years 1 to 9999");
     this.#ms = ms;
     this.#us = us;
   }
@@ -67,11 +67,11 @@ class Instant {
     if (isDate(value)) return new Instant(getTime(value));
     if (typeof value === "number") return Instant.ofMicroseconds(floor(value * 1000));
     const found = typeof value === "string" ? exec(ISO, value) : null;
-    if (found === null) throw new TypeError("an instant is a Date, an Instant, or text like 2026-11-21T09:00:00Z with its offset");
+    if (found === null) throw new TypeError("an instant must be a Date, an Instant, or text with an offset, like 2026-11-21T09:00:00Z");
     const fraction = (found[7] === undefined ? "" : found[7]) + "000000";
     let ms = days(+found[1], +found[2] - 1, +found[3]) + +found[4] * 3600000 + +found[5] * 60000 + (found[6] === undefined ? 0 : +found[6] * 1000) + +fraction.slice(0, 3);
     const date = new DateClass(ms);
-    if (date.getUTCMonth() !== +found[2] - 1 || date.getUTCHours() !== +found[4] || date.getUTCMinutes() !== +found[5]) throw new RangeError("that date or time does not exist");
+    if (date.getUTCMonth() !== +found[2] - 1 || date.getUTCHours() !== +found[4] || date.getUTCMinutes() !== +found[5]) throw new RangeError("this date or time does not exist");
     if (found[8] !== "Z") ms -= (found[8][0] === "-" ? -1 : 1) * (+found[8].slice(1, 3) * 60 + +found[8].slice(4)) * 60000;
     return new Instant(ms, +fraction.slice(3, 6));
   }
@@ -97,7 +97,7 @@ class Instant {
   minus(amounts) { return this.#moved(amounts, -1); }
 
   #moved(amounts, sign) {
-    if (amounts === null || typeof amounts !== "object") throw new TypeError("an amount looks like { days: 1 }");
+    if (amounts === null || typeof amounts !== "object") throw new TypeError("an amount must be an object like { days: 1 }");
     let months = 0;
     let wholeDays = 0;
     let rest = 0;
@@ -110,7 +110,7 @@ class Instant {
       else if (name === "months") months += sign * amount;
       else if (name === "weeks") wholeDays += sign * amount * 7;
       else if (name === "days") wholeDays += sign * amount;
-      else throw new TypeError("an amount has years, months, weeks, days, hours, minutes, seconds, milliseconds, and no " + name);
+      else throw new TypeError("an amount can have years, months, weeks, days, hours, minutes, seconds and milliseconds, but not " + name);
     }
     let ms = this.#ms;
     if (months !== 0 || wholeDays !== 0) {
@@ -131,7 +131,7 @@ class Instant {
   // The beginning of the year, month, week (Monday), day, hour, minute or second that this instant lies in, by local time.
   startOf(part) {
     const rank = PARTS.indexOf(part);
-    if (rank < 0) throw new TypeError("startOf takes one of: " + PARTS.join(", "));
+    if (rank < 0) throw new TypeError("the unit of startOf must be one of: " + PARTS.join(", "));
     const local = this.#ms + offsetAt(this.#ms);
     const date = new DateClass(local);
     if (rank >= 4) {

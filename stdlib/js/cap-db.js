@@ -125,7 +125,7 @@ $.provide("db", (context, call) => {
   return new Proxy(Object.freeze(Object.create(null)), {
     get(_, name) {
       if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
-      if (!$.primordials.exec(NAME, name)) throw new TypeError("a set is named by letters, digits and _");
+      if (!$.primordials.exec(NAME, name)) throw new TypeError("the name of a set has only letters, digits and _");
       if (!(name in made)) {
         made[name] = Object.freeze(new Rows(name, call, datasets));
       }

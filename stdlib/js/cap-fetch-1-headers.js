@@ -9,7 +9,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 function nameOf(given) {
   const name = `${given}`;
-  if (exec(NAME, name) === null) throw new TypeError("a header's name is letters, digits and !#$%&'*+.^_`|~-");
+  if (exec(NAME, name) === null) throw new TypeError("the name of a header has only letters, digits and !#$%&'*+.^_`|~-");
   return lower(name);
 }
 
@@ -23,7 +23,7 @@ function valueOf(given) {
   while (to > from && blank(charCode(text, to - 1))) to--;
   for (let at = from; at < to; at++) {
     const code = charCode(text, at);
-    if (code === 0 || code === 0x0a || code === 0x0d || code > 0xff) throw new TypeError("a header's value is one line of Latin-1 text");
+    if (code === 0 || code === 0x0a || code === 0x0d || code > 0xff) throw new TypeError("the value of a header must be one line of Latin-1 text");
   }
   return slice(text, from, to);
 }

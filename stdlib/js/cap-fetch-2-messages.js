@@ -25,7 +25,7 @@ function bodyOf(given) {
   if (given instanceof ArrayBuffer) return { __proto__: null, type: null, bytes: new Bytes(given.slice(0)) };
   if (isView(given)) return { __proto__: null, type: null, bytes: new Bytes(new Bytes(given.buffer, given.byteOffset, given.byteLength)) };
   const text = `${given}`;
-  if (typeof given === "object" && (isArray(given) || slice(text, 0, 8) === "[object ")) throw new TypeError("a body is text, URLSearchParams or bytes; send an object as JSON.stringify(object)");
+  if (typeof given === "object" && (isArray(given) || slice(text, 0, 8) === "[object ")) throw new TypeError("a body must be text, URLSearchParams or bytes; send an object as JSON.stringify(object)");
   return { __proto__: null, type: "text/plain;charset=UTF-8", text: p.wellFormed(text) };
 }
 
@@ -37,7 +37,7 @@ class Message {
     message.#body = body;
   }
   static _peek(message) {
-    if (message.#used) throw new TypeError("the body has been read already");
+    if (message.#used) throw new TypeError("the body has already been read");
     return message.#body;
   }
 
@@ -46,7 +46,7 @@ class Message {
   }
 
   async #taken() {
-    if (this.#used) throw new TypeError("the body has been read already");
+    if (this.#used) throw new TypeError("the body has already been read");
     const body = this.#body;
     if (body === NOTHING) return body;
     this.#used = true;
@@ -92,7 +92,7 @@ class Request extends Message {
     const from = input instanceof Request ? input : null;
     if (from === null) {
       const place = new Place(input);
-      if (place.username !== "" || place.password !== "") throw new TypeError("a URL for fetch has no user's name and no password; send an authorization header");
+      if (place.username !== "" || place.password !== "") throw new TypeError("a URL for fetch must not have a user name or password; send an authorization header");
       place.hash = "";
       this.#url = place.href;
     } else this.#url = from.#url;
@@ -102,7 +102,7 @@ class Request extends Message {
     this.#headers = new Headers(given.headers !== undefined ? given.headers : from === null ? undefined : from.#headers);
     this.#redirect = given.redirect !== undefined ? redirectOf(given.redirect) : from === null ? "follow" : from.#redirect;
     this.#signal = given.signal !== undefined ? given.signal : from === null ? null : from.#signal;
-    if (this.#signal !== null && !(this.#signal instanceof Signal)) throw new TypeError("signal is an AbortSignal");
+    if (this.#signal !== null && !(this.#signal instanceof Signal)) throw new TypeError("signal must be an AbortSignal");
     const body = given.body !== undefined ? bodyOf(given.body) : from === null ? NOTHING : peek(from);
     if (body !== NOTHING && (this.#method === "GET" || this.#method === "HEAD")) throw new TypeError("a " + this.#method + " has no body");
     described(this, this.#headers, body);
@@ -134,15 +134,15 @@ class Request extends Message {
 
 function methodOf(given) {
   const text = `${given}`;
-  if (exec(METHOD, text) === null) throw new TypeError("that is no method");
+  if (exec(METHOD, text) === null) throw new TypeError("method must be a valid HTTP method");
   const known = upper(text);
   for (let index = 0; index < KNOWN.length; index++) if (KNOWN[index] === known) return known;
-  throw new TypeError("fetch knows the methods " + join(KNOWN, ", "));
+  throw new TypeError("fetch supports the methods " + join(KNOWN, ", "));
 }
 
 function redirectOf(given) {
   if (given === "follow" || given === "error" || given === "manual") return given;
-  throw new TypeError("redirect is follow, error or manual");
+  throw new TypeError("redirect must be follow, error or manual");
 }
 
 class Response extends Message {
@@ -156,12 +156,12 @@ class Response extends Message {
     super();
     const given = $.wire.options("Response", init, ["status", "statusText", "headers"]);
     if (given.status !== undefined) this.#status = +given.status;
-    if (!(this.#status >= 200 && this.#status <= 599) || this.#status % 1 !== 0) throw new RangeError("a status is a whole number from 200 to 599");
+    if (!(this.#status >= 200 && this.#status <= 599) || this.#status % 1 !== 0) throw new RangeError("a status must be a whole number from 200 to 599");
     if (given.statusText !== undefined) this.#statusText = `${given.statusText}`;
-    if (exec(REASON, this.#statusText) === null) throw new TypeError("a status text is one line");
+    if (exec(REASON, this.#statusText) === null) throw new TypeError("a status text must be one line");
     this.#headers = new Headers(given.headers);
     const kept = bodyOf(body);
-    if (kept !== NOTHING && (this.#status === 204 || this.#status === 205 || this.#status === 304)) throw new TypeError("a response of that status has no body");
+    if (kept !== NOTHING && (this.#status === 204 || this.#status === 205 || this.#status === 304)) throw new TypeError("a response with this status cannot have a body");
     described(this, this.#headers, kept);
   }
 

@@ -5,7 +5,7 @@ $.provide("mail", (context, call) =>
   Object.freeze({
     send(mail) {
       const line = $.wire.line();
-      if (mail === null || typeof mail !== "object") throw new TypeError("a mail looks like { to, subject, text }");
+      if (mail === null || typeof mail !== "object") throw new TypeError("a mail must be an object like { to, subject, text }");
       return call("mail.send", { ...$.wire.options("mail.send", mail, NAMES), line });
     },
   }),

@@ -3,7 +3,7 @@ const { exec } = $.primordials;
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 
 function named(name) {
-  if (typeof name !== "string" || exec(NAME, name) === null) throw new TypeError("a secret is named by letters, digits and _");
+  if (typeof name !== "string" || exec(NAME, name) === null) throw new TypeError("the name of a secret has only letters, digits and _");
   return name;
 }
 
@@ -12,7 +12,7 @@ $.provide("secrets", (context, call) => {
     __proto__: null,
     basic(user, name) {
       const text = `${user}`;
-      if (exec(/^[\x20-\x7e\xa0-\xff]{0,128}$/, text) === null || exec(/[{}:]/, text) !== null) throw new TypeError("a user's name is one line without { } and :");
+      if (exec(/^[\x20-\x7e\xa0-\xff]{0,128}$/, text) === null || exec(/[{}:]/, text) !== null) throw new TypeError("a user name must be one line without { } and :");
       return "Basic {{basic:" + text + ":" + named(name) + "}}";
     },
     read: (name) => call("secrets.read", { name: named(name) }),

@@ -77,7 +77,7 @@ class EventTarget {
   #listeners = [];
   addEventListener(type, callback, options) {
     if (callback === null || callback === undefined) return;
-    if (typeof callback !== "function" && typeof callback !== "object") throw new TypeError("a listener is a function or an object with handleEvent");
+    if (typeof callback !== "function" && typeof callback !== "object") throw new TypeError("a listener must be a function or an object with handleEvent");
     const name = `${type}`;
     const { once = false, signal } = typeof options === "object" && options !== null ? options : {};
     if (signal !== undefined && signal.aborted) return;

@@ -116,7 +116,7 @@ const compare = String.prototype.localeCompare;
 const EMPTY = [];
 replace(String.prototype, {
   localeCompare(other, locales, options) {
-    if (locales !== undefined || options !== undefined) refuse("localeCompare", "text is compared by code point here, by no locale's order");
+    if (locales !== undefined || options !== undefined) refuse("localeCompare", "text is compared by code point; other orders are not supported");
     return apply(compare, this, [other]);
   },
 });

@@ -1,28 +1,28 @@
-// action: what this run is, and why now.
+// action: the run: its schedule, slot, attempt and input.
 
 interface Action {
   readonly id: string;
   readonly scheduleId: string | null;
-  /** The instant that the schedule names; null for a run without one. */
+  /** The slot: the instant of the schedule that this run is for; null for a run without a slot. */
   readonly slot: Instant | null;
-  /** The slot on the schedule's clock, like 2026-11-21T09:00:00. */
+  /** The slot as local time of the schedule's time zone, such as 2026-11-21T09:00:00. */
   readonly localTime: string;
   readonly timezone: string;
   readonly previousSlot: Instant | null;
   readonly upcoming: Instant[];
-  /** 1 for the first try, of this step when there are several. */
+  /** Number of the attempt, from 1; counted for each step. */
   readonly attempt: number;
-  /** What the last run that succeeded returned. */
+  /** Result of the last successful run. */
   readonly lastResult: any;
-  /** When the last run that succeeded was to start, when it did, and on which node; null before the first. */
+  /** Due time, start and node of the last successful run; null if there is none. */
   readonly lastRun: { readonly slot: Instant; readonly startedAt: Instant; readonly node: string | null } | null;
-  /** The schedule's or the request's parameters; in a later step what the step before returned. */
+  /** Params of the schedule or the request; in a later step, the result of the previous step. */
   readonly input: any;
 }
 
 declare const action: Action;
 
-/** What a script's default export is called with. */
+/** Argument of a script's default export. */
 interface Run {
   readonly action: Action;
   readonly now: Instant;

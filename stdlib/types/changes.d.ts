@@ -1,19 +1,19 @@
-// changes: what has changed of an exposed table or of a collection.
+// changes: changes of an exposed table or a collection.
 
 interface Change {
-  /** The row's id; the row itself is db[set].get(id), null when it was deleted since. */
+  /** Id of the row. `db[set].get(id)` returns the row, or null if it has been deleted since. */
   readonly id: string | number;
   readonly kind: "insert" | "update" | "delete";
   readonly at: Instant;
 }
 
 interface Changes extends Array<Change> {
-  /** Further ones wait: when the run has succeeded, the schedule runs again at once. */
+  /** True if there are more changes: the schedule then runs again as soon as this run has succeeded. */
   readonly more: boolean;
 }
 
 /**
- * The next changes since this schedule's last run that succeeded: each once, in order; 100 unless told, at most 10 000.
- * The place moves on only when the run succeeds. `from: "now"` leaves out what came before, `from: "start"` begins anew.
+ * Returns the next changes since this schedule's last successful run, each once, in order; by default 100, at most 10 000.
+ * The position advances only when the run succeeds. `from: "now"` skips earlier changes, `from: "start"` starts over.
  */
 declare function changes(set: string, options?: { limit?: number; from?: "start" | "now" }): Promise<Changes>;

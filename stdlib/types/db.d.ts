@@ -1,8 +1,8 @@
-// db: the tenant's rows. Nothing is written before the run has succeeded; its own reads see what it wrote.
+// db: the tenant's rows. Changes are written when the run has succeeded; reads of the same run see them before.
 
 type Scalar = string | number | boolean | bigint | null | Date | Instant | Uint8Array;
 
-/** Text compares by code point and case; comparisons with a missing value are false, `null` asks for missing ones. */
+/** Text is compared by code point, with case. Comparisons with a missing value are false; `null` matches missing values. */
 interface Condition<T = any> {
   eq?: T | null;
   ne?: T | null;
@@ -16,20 +16,20 @@ interface Condition<T = any> {
 }
 
 /**
- * A foreign key to another exposed set is followed by its name without `_id`: `{ "customer.state": "gold" }` in a filter,
- * `include: "customer"` to be given the row there with each row.
+ * A filter can follow a foreign key to another exposed set by the key's name without `_id`: `{ "customer.state": "gold" }`.
+ * `include: "customer"` adds the referenced row to each row.
  *
  * `{ state: "open", total: { gte: "10.00" }, or: [{ paid: true }, { not: { items: 0 } }] }` */
 type Filter = { and?: Filter[]; or?: Filter[]; not?: Filter } & { [field: string]: Scalar | Condition | Filter | Filter[] };
 
-/** `"modified"`, `"-modified"`, `{ modified: "desc" }`, or a list of those. Nulls are smallest. */
+/** `"modified"`, `"-modified"`, `{ modified: "desc" }`, or a list of these. Null is less than all other values. */
 type Order = string | { [field: string]: "asc" | "desc" } | (string | { [field: string]: "asc" | "desc" })[];
 
 /** A row by column name. Decimals and 64-bit numbers are text, instants are Instants, bytes are Uint8Arrays. */
 type Row = { [column: string]: any };
 
 interface Page<R = Row> extends Array<R> {
-  /** Where the next page begins, null after the last. */
+  /** Cursor of the next page; null on the last page. */
   readonly cursor: string | null;
 }
 
@@ -42,15 +42,15 @@ interface Group {
   max: { [field: string]: any };
 }
 
-/** A set: `R` is what its rows are, `V` what may be written. */
+/** A set: `R` is the type of its rows, `V` the type of values that can be written. */
 interface Rows<R = Row, V = Row> {
-  /** 100 rows unless told, at most 10 000. */
+  /** Returns a page of rows: by default 100, at most 10 000. */
   find(
     filter?: Filter,
     options?: { order?: Order; limit?: number; cursor?: string | null; include?: string | string[] },
   ): Promise<Page<R>>;
   first(filter?: Filter, options?: { order?: Order; include?: string | string[] }): Promise<R | null>;
-  /** The row, or null; with `check` the run is tried again when the row changes before it is committed. */
+  /** Returns the row, or null. With `check`, the run is repeated if the row changes before the commit. */
   get(id: string | number, options?: { check?: boolean; include?: string | string[] }): Promise<R | null>;
   count(filter?: Filter): Promise<number>;
   aggregate(
@@ -61,24 +61,24 @@ interface Rows<R = Row, V = Row> {
   avg(column: string, filter?: Filter): Promise<any>;
   min(column: string, filter?: Filter): Promise<any>;
   max(column: string, filter?: Filter): Promise<any>;
-  /** The new row with its id. */
+  /** Returns the new row with its id. */
   insert(values: V): Promise<R>;
-  /** At most 500 rows, all of them or none; with their ids. */
+  /** Inserts at most 500 rows, all of them or none; returns them with their ids. */
   insertMany(rows: V[]): Promise<R[]>;
-  /** How many rows it was; each must still hold what the filter saw when the run is committed. `all` lets a filter choose every row. */
+  /** Returns the number of rows. The rows must be unchanged at the commit. With `all`, the filter may match every row. */
   updateMany(filter: Filter, changes: Partial<V>, options?: { all?: boolean }): Promise<number>;
-  /** How many rows it was. `all` lets a filter choose every row. */
+  /** Returns the number of rows. With `all`, the filter may match every row. */
   deleteMany(filter: Filter, options?: { all?: boolean }): Promise<number>;
   /**
-   * Changes the row that has the same id, or the same values in the columns of `on`, else adds one. `on` names columns that
-   * are unique together; documents go by their id.
+   * Changes the row that has the same id, or the same values in the columns of `on`, or inserts one. `on` names columns that
+   * are unique together; documents are matched by their id.
    */
   upsert(values: V, options?: { on?: string | string[] }): Promise<R>;
-  /** Fails with code `not_found` when there is no such row. */
+  /** Fails with code `not_found` if there is no such row. */
   update(id: string | number, changes: Partial<V>): Promise<null>;
-  /** Adds to whatever the row holds when the run is committed. */
+  /** Adds to the values that the row has at the commit. */
   increment(id: string | number, amounts: { [column: string]: number | string }): Promise<null>;
-  /** Whether there was such a row. */
+  /** Returns whether the row existed. */
   delete(id: string | number): Promise<boolean>;
 }
 

@@ -1,4 +1,4 @@
-// fetch: requests to hosts that the run was granted (fetch:HOST). They leave at once, not when the run has succeeded.
+// fetch: requests to granted hosts (fetch:HOST). They are sent immediately, not when the run has succeeded.
 
 type HeadersInit = Headers | Iterable<[string, string]> | Record<string, string>;
 type BodyInit = string | URLSearchParams | ArrayBuffer | ArrayBufferView;
@@ -22,7 +22,7 @@ interface RequestInit {
   method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" | string;
   headers?: HeadersInit;
   body?: BodyInit | null;
-  /** At most five redirects are followed; nothing that could be a credential goes along to another origin. */
+  /** At most five redirects are followed; credentials are not sent to another origin. */
   redirect?: "follow" | "error" | "manual";
   signal?: AbortSignal | null;
 }
@@ -70,7 +70,7 @@ declare class Response implements Body {
 }
 
 /**
- * Makes a request. What fails is an Error with `code`: `fetch_refused` (host or address not allowed), `fetch_failed`, `fetch_timeout`,
- * `response_too_large`, `bad_header`, `budget_exceeded`. A run that is repeated after a conflict is given the answers of the run before.
+ * Sends a request. Failures are errors with a `code`: `fetch_refused` (host or address not allowed), `fetch_failed`, `fetch_timeout`,
+ * `response_too_large`, `bad_header`, `budget_exceeded`. A run that is repeated after a conflict gets the responses of the previous run.
  */
 declare function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;

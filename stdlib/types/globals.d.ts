@@ -1,4 +1,4 @@
-// The globals of a Lodger script, besides ECMAScript's own. Capabilities have their own files.
+// Globals of a script in addition to those of ECMAScript. Capabilities have their own files.
 
 interface Console {
   debug(...values: unknown[]): void;
@@ -22,14 +22,14 @@ interface Console {
 }
 declare const console: Console;
 
-/** Runs while the script's own promise is open, within the run's wall limit. */
+/** Timers run while the script's promise is pending, within the run's wall time limit. */
 declare function setTimeout<A extends unknown[]>(callback: (...values: A) => unknown, milliseconds?: number, ...values: A): number;
 declare function setInterval<A extends unknown[]>(callback: (...values: A) => unknown, milliseconds?: number, ...values: A): number;
 declare function clearTimeout(id?: number): void;
 declare function clearInterval(id?: number): void;
 declare function queueMicrotask(callback: () => void): void;
 
-/** A deep copy of plain data, dates, expressions, maps, sets, buffers and errors; cycles are kept, functions refused. */
+/** A deep copy of plain data, dates, expressions, maps, sets, buffers and errors; with cycles, but without functions. */
 declare function structuredClone<T>(value: T): T;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
@@ -40,7 +40,7 @@ declare class TextEncoder {
   encodeInto(text: string, bytes: Uint8Array): { read: number; written: number };
 }
 declare class TextDecoder {
-  /** Only UTF-8 is known. */
+  /** Only UTF-8 is supported. */
   constructor(label?: "utf-8" | "utf8", options?: { fatal?: boolean; ignoreBOM?: boolean });
   readonly encoding: "utf-8";
   readonly fatal: boolean;
@@ -129,7 +129,7 @@ declare class DOMException extends Error {
 
 type DigestName = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
 declare const crypto: {
-  /** Fills an array of integers from the kernel's randomness, at most 65536 bytes. */
+  /** Fills an array of integers with random values of the kernel, at most 65536 bytes. */
   getRandomValues<T extends ArrayBufferView>(array: T): T;
   randomUUID(): string;
   subtle: { digest(algorithm: DigestName | { name: DigestName }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer> };

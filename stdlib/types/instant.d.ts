@@ -1,6 +1,6 @@
-// Instant: a moment to the microsecond, with the calendar of the schedule's time zone.
+// Instant: an instant in microseconds, with the calendar of the schedule's time zone.
 
-/** How far to move. Days and longer go by the local clock. */
+/** A length of time. Days and longer units are counted in local time. */
 interface Amount {
   years?: number;
   months?: number;
@@ -13,7 +13,7 @@ interface Amount {
 }
 
 declare class Instant {
-  /** Of an Instant, a Date, ISO text with its offset, or milliseconds since 1970. */
+  /** Converts an Instant, a Date, ISO 8601 text with an offset, or milliseconds since 1970. */
   static from(value: Instant | Date | string | number): Instant;
   readonly epochMilliseconds: number;
   readonly epochMicroseconds: bigint;
@@ -25,19 +25,19 @@ declare class Instant {
   readonly hour: number;
   readonly minute: number;
   readonly second: number;
-  /** 1 Monday to 7 Sunday. */
+  /** 1 (Monday) to 7 (Sunday). */
   readonly weekday: number;
   plus(amount: Amount): Instant;
   minus(amount: Amount): Instant;
-  /** Where the part began that this instant lies in, by local time; weeks begin on Monday. */
+  /** Start of the unit that contains this instant, in local time; weeks begin on Monday. */
   startOf(part: "year" | "month" | "week" | "day" | "hour" | "minute" | "second"): Instant;
-  /** Milliseconds from another instant to this one. */
+  /** Milliseconds from the other instant to this one. */
   since(other: Instant | Date | string): number;
   equals(other: Instant | Date | string): boolean;
   toDate(): Date;
-  /** UTC, as short as it is exact. */
+  /** UTC, without trailing zeros. */
   toISO(): string;
-  /** UTC, milliseconds always, microseconds when there are any. */
+  /** UTC, with milliseconds, and with microseconds if they are not zero. */
   toISOString(): string;
   /** Local date and time, without an offset. */
   toLocal(): string;
@@ -48,5 +48,5 @@ declare class Instant {
   valueOf(): number;
 }
 
-/** The instant at which this run began. */
+/** Instant at which this run started. */
 declare const now: Instant;

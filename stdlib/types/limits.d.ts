@@ -1,5 +1,5 @@
-// limits(): what this run may use, has used and has left. A call that would pass a budget fails with the code `budget_exceeded`, and its
-// `details` are the row that says so: { budget, per, limit, used, asked }.
+// limits(): limits, use and remainder of this run's budgets. A call that would exceed a budget fails with the code `budget_exceeded`; its
+// `details` are the row of that budget: { budget, per, limit, used, asked }.
 
 interface Budget {
   limit: number;
@@ -8,14 +8,14 @@ interface Budget {
 }
 
 interface Limits {
-  /** Of this attempt. */
+  /** Budgets of this attempt. */
   attempt: Record<
     "host_calls" | "queries" | "rows_read" | "rows_written" | "bytes_written" | "mails" | "events" | "fetches" | "fetch_bytes",
     Budget
   >;
-  /** Of the tenant's UTC day, where the operator has set one: as of the start of this run, and what this run has used since. */
+  /** Budgets of the tenant's UTC day, if the operator has set them: use at the start of this run plus use of this run. */
   day: Partial<Record<"calls" | keyof Limits["attempt"], Budget>>;
-  /** What the tenant may store, as of the start of this run. */
+  /** The tenant's storage, at the start of this run. */
   tenant: { storage_bytes?: Budget };
   /** Limits of the process, by name: cpu_ms, wall_ms, memory_bytes, host_calls and so on. */
   process: Record<string, number>;

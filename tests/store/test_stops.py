@@ -67,3 +67,13 @@ def test_a_paused_node_claims_nothing_and_another_does(bench: Bench) -> None:
     assert len(bench.claim(node="a")) == 1
     (entry,) = bench.engine.audit.list(verb="nodes.pause")
     assert (entry.before, entry.after) == ({"name": "a", "state": "alive"}, {"name": "a", "state": "paused"})
+
+
+def test_a_suspended_script_stays_suspended_in_an_archive(bench: Bench) -> None:
+    bench.tenant()
+    bench.engine.scripts.suspend("acme", "job")
+    bench.engine.tenants.suspend("acme")
+    archive = bench.engine.tenants.export("acme")
+    bench.engine.tenants.delete("acme")
+    bench.engine.tenants.restore("acme", archive)
+    assert bench.engine.scripts.get("acme", "job").state == "suspended"

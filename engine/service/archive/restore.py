@@ -203,7 +203,8 @@ class TenantImport:
                 fix="first store and offer a script of that name here",
             )
         self._bound[row["id"]] = (found.id, found.version)
-        row["id"], row["version"] = found.id, found.version
+        # Only the platform suspends its own scripts.
+        row["id"], row["version"], row["suspended_us"] = found.id, found.version, None
 
     def _rebind(self, table: Table, row: dict[str, Any]) -> None:
         """Replace references to platform scripts by those of this ledger."""

@@ -353,7 +353,8 @@ _suspended = (
     select(literal_column("1"))
     .where(
         scripts.c.id == actions.c.script_id,
-        scripts.c.tenant_id.in_((actions.c.tenant_id, literal_column(f"'{PLATFORM}'"))),
+        # An expression, or SQLite would take the primary key instead of the index of suspended scripts.
+        scripts.c.tenant_id.concat(literal_column("''")).in_((actions.c.tenant_id, literal_column(f"'{PLATFORM}'"))),
         scripts.c.suspended_us.is_not(None),
     )
     .limit(literal_column("1"))
