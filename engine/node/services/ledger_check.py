@@ -1,6 +1,6 @@
 """Detects that the ledger is not the one of before: a standby took over, or a backup was restored. Nothing is lost silently."""
 
-from collections import deque
+from collections import Counter, deque
 from functools import partial
 from typing import ClassVar
 
@@ -51,8 +51,10 @@ class LedgerCheck(Service):
         found = await context.db.read(partial(ledger_identity.read, context.store))
         before, self._identity = self._identity, found
         if before is not None and found.differs(before):
-            recent = {key for _at_s, key in self._recent}
-            missing = await context.db.read(partial(ledger_identity.find_missing, keys=recent))
+            recent = Counter(key for _at_s, key in self._recent)
+            missing = set(await context.db.read(partial(ledger_identity.find_missing, keys=recent)))
+            # Committed twice: the first one was lost, and the attempt has run again already.
+            missing |= {key for key, times in recent.items() if times > 1}
             self._recent.clear()
             context.bus.publish(
                 context.event(
