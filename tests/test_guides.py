@@ -1,6 +1,7 @@
 """Each how-to guide and tutorial is carried out: its files, commands and Python in order, on a real ledger with real workers."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,15 +12,13 @@ from lodger.engine.sync import Engine
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md")) + sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-#: Guides of other programs; their tests are named beside them.
-ELSEWHERE = {
-    "backup": "tests/store/test_backups.py",
-    "install-with-hashes": "tests/escape/test_native_libraries.py",
-    "reverse-proxy": "tests/deploy/test_reverse_proxy.py",
-    "upgrade": "tests/chaos/test_upgrades.py",
-}
 #: What guides begin with, besides an empty folder: docs/index.md names it.
 TENANT, SCRIPT = "acme", 'export default async ({ db }) => ({ open: await db.orders.count({ state: "open" }) });\n'
+
+
+def own_tests(page: Path) -> list[str]:
+    """Return the tests that a guide names as its own: it needs other programs, and is not carried out here."""
+    return re.findall(r"`(tests/[\w/.]+)`", page.read_text())
 
 
 @pytest.fixture
@@ -41,11 +40,11 @@ def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guide]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_guide(page: Path, guide: Guide) -> None:
-    if page.stem in ELSEWHERE:
-        assert (ROOT / ELSEWHERE[page.stem]).exists()
+    if names := own_tests(page):
+        assert [name for name in names if not (ROOT / name).exists()] == []
         return
     guide.play(page.read_text())
-    assert guide.carried_out, "no block of this guide is carried out; name its test in ELSEWHERE"
+    assert guide.carried_out, "no block of this guide is carried out; let it name its test (`tests/…`)"
     assert guide.compared, "the guide shows no output"
 
 
@@ -72,6 +71,6 @@ def test_form_of_a_guide(page: Path) -> None:
     """A guide is short, says when to use it, and leads on."""
     text = page.read_text()
     assert text.startswith("# ")
-    if page.parent.name == "how-to" and page.stem not in ELSEWHERE:
+    if page.parent.name == "how-to" and not own_tests(page):
         assert len(text.splitlines()) <= 120
         assert "\n## See also\n" in text

@@ -198,25 +198,41 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
     assert (checked["verdict"], checked["damages"], checked["broken"]) == ("current", [], [])
 
 
-def test_what_running_nodes_need_is_not_taken_away_and_a_node_that_is_too_old_waits(
+def waits(node: "subprocess.Popen[str]", code: str) -> None:
+    """Check that a node says why it waits, again and again."""
+    assert node.stdout is not None
+    for _ in range(2):
+        line = json.loads(node.stdout.readline())
+        assert (line["kind"], line["code"], line["left_s"]) == ("waiting", code, None)
+
+
+@contextmanager
+def up(tree: Path, url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
+    node = subprocess.Popen(
+        leash.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", name, "--db", url, "--json"),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=tree, env=env(tree),
+    )  # fmt: skip
+    try:
+        yield node
+    finally:
+        node.send_signal(signal.SIGTERM)
+        node.communicate(timeout=60)
+
+
+def test_what_running_nodes_need_is_not_taken_away_and_a_node_on_another_schema_waits(
     url: str, ledger: Ledger, tmp_path: Path
 ) -> None:
     newer = following(tmp_path, compatible_with="9001")
     assert python(ROOT, "-c", FURNISH, url).returncode == 0
-    with nodes(ROOT, url, "living") as living:
-        refused = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
-        assert (refused["code"], refused["error"]["code"]) == (1, "database_in_use"), refused
-        assert "living" in refused["error"]["message"]
-        stop(living)
-    assert len(lodger(newer, "db", "upgrade", "--without-backup", "--db", url)["applied"]) == 1
-    node = subprocess.Popen(
-        leash.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", "old", "--db", url, "--json"),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=env(ROOT),
-    )  # fmt: skip
-    assert node.stdout is not None
-    for _ in range(3):
-        line = json.loads(node.stdout.readline())
-        assert (line["kind"], line["code"], line["left_s"]) == ("waiting", "database_newer", None)
+    with up(newer, url, "new") as early:
+        waits(early, "database_behind")
+        with nodes(ROOT, url, "living") as living:
+            refused = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
+            assert (refused["code"], refused["error"]["code"]) == (1, "database_in_use"), refused
+            assert "living" in refused["error"]["message"]
+            stop(living)
+        assert len(lodger(newer, "db", "upgrade", "--without-backup", "--db", url)["applied"]) == 1
+        until(lambda: ledger.rows("SELECT count(*) FROM lodger_nodes WHERE name = 'new'") == [(1,)], 60)
+    with up(ROOT, url, "old") as late:
+        waits(late, "database_newer")
     assert ledger.rows("SELECT count(*) FROM lodger_nodes WHERE name = 'old'") == [(0,)]
-    node.send_signal(signal.SIGTERM)
-    node.communicate(timeout=60)

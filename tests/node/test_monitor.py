@@ -111,8 +111,9 @@ def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
 
     asyncio.run(scenario())
     assert len(hooked) == 1
-    (line,) = [record.getMessage() for record in caplog.records if "has become slower" in record.getMessage()]
-    assert "took 112 ms before and take 2525 ms now" in line
+    (record,) = [record for record in caplog.records if "has become slower" in record.getMessage()]
+    assert "took 112 ms before and take 2525 ms now" in record.getMessage()
+    assert vars(record)["tenant_id"] == "acme"
 
 
 def test_a_node_without_a_free_slot_is_saturated(tmp_path: Path) -> None:

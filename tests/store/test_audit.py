@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from tests.store.bench import Bench
+from tests.store.bench import Bench, node_id
 from tests.store.virtual_clock import EPOCH
 
 from lodger.engine.core.access.audit_context import audit_as
@@ -15,10 +15,17 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.service.async_engine import Engine as AsyncEngine
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.store import audit
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.sync import Engine
 
 
-#: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
+def living(engine: Engine) -> str:
+    """Register a node; return its name."""
+    with engine.context.database.write() as connection:
+        leases.register(engine.context, connection, node_id("n1"), "n1", engine.context.clock.now_us())
+    return "n1"
+
+
 def paged(engine: Engine) -> object:
     """Create an alert rule."""
     engine.grants.people("acme", ["a@acme.example"])
@@ -32,6 +39,7 @@ def failed(engine: Engine) -> str:
     return asked.id
 
 
+#: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
 CHANGES: dict[str, Callable[[Engine], object]] = {
     "tenants.create": lambda engine: engine.tenants.create("new"),
     "tenants.edit": lambda engine: engine.tenants.edit("acme", name="Acme"),
@@ -55,6 +63,10 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.scripts.put("acme", "job", "export default () => 2"),
         engine.scripts.rollback("acme", "job", 1),
     ),
+    "scripts.suspend": lambda engine: engine.scripts.suspend("acme", "job"),
+    "scripts.resume": lambda engine: (engine.scripts.suspend("acme", "job"), engine.scripts.resume("acme", "job")),
+    "nodes.pause": lambda engine: engine.nodes.pause(living(engine)),
+    "nodes.resume": lambda engine: (engine.nodes.pause(living(engine)), engine.nodes.resume("n1")),
     "schedules.create": lambda engine: engine.schedules.create("acme", "t", script="job", rules="every 60s"),
     "schedules.edit": lambda engine: engine.schedules.edit("acme", "s", rules="every 120s"),
     "schedules.rollback": lambda engine: (
@@ -108,11 +120,13 @@ LOGGED = {"tokens.first": "tokens.create"}
 UNLOGGED = {"locks.free", "locks.take"}
 #: Verbs that only read.
 READS = {
+    "actions.activity",
     "actions.attempts",
     "actions.backfill_preview",
     "actions.compared",
     "actions.deliveries",
     "actions.get",
+    "actions.limits",
     "actions.list",
     "actions.logs",
     "actions.overdue",
@@ -132,6 +146,7 @@ READS = {
     "schedules.calendar",
     "schedules.counters",
     "schedules.diff",
+    "schedules.durations",
     "schedules.get",
     "schedules.last_run",
     "schedules.list",

@@ -1,5 +1,6 @@
 """A house with hostile text wherever a tenant can put text, and the paths of every page of the dashboard in it."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +60,7 @@ def _furnish(made: House, tenant: str) -> None:
         error = ScriptError(NAME, TEXT, stack=TEXT, file="main.js", line=2) if outcome is not Outcome.OK else None
         effects = ({"effect": "insert", "collection": NAME, "id": TEXT, "values": {NAME: TEXT}},)
         finished = Finished(
-            outcome, None if error else f'{{"text": "{quote(TEXT)}"}}', error, (LogLine("warn", TEXT),), effects=effects
+            outcome, None if error else json.dumps({NAME: TEXT}), error, (LogLine("warn", TEXT),), effects=effects
         )
         bench.commit(*bench.claim(node=NAME), finished=finished, node=NAME)
     engine.actions.run_now(tenant, NAME)

@@ -145,6 +145,7 @@ def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: Hous
     with opened(browser) as page:
         page.on("dialog", lambda dialog: dialog.accept("holidays"))
         page.goto(lodge.url + "/")
+        expect(page.get_by_label("Token")).to_be_focused()
         page.keyboard.type(lodge.token("editor", "typed"))
         page.keyboard.press("Enter")
         page.wait_for_url(lodge.url + "/")

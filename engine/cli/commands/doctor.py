@@ -157,7 +157,7 @@ def _ledger(db: str | None) -> dict[str, Any]:
         place = chosen(db)
         if place.server is None:
             found = inspect_database(load(database=place.database).database)
-            if found.verdict != "current":
+            if found.verdict not in {"current", "ahead"}:
                 return {"place": found.place, "verdict": found.verdict, "nodes": [], "blocked": []}
         with opened(db) as engine:
             return {
