@@ -109,7 +109,7 @@ def test_a_hook_that_raises_stops_no_other(caplog: pytest.LogCaptureFixture) -> 
     assert called.acquire(timeout=120)
     made.close()
     made.close()
-    assert [record.message for record in caplog.records] == ["a hook on started raised"] * 2
+    assert [record.message for record in caplog.records] == ["a hook for started raised an error"] * 2
     with pytest.raises(InputError, match="no hook 'finnished'"):
         made.add("finnished", wrong)
 

@@ -65,7 +65,7 @@ def test_who_breaks_a_late_rule_is_refused_and_nobody_else(url: str, kind: str) 
             refused = await engine.actions.get(None, bad.id)
             assert refused.outcome is Outcome.EFFECT_REFUSED
             assert refused.error is not None
-            assert "a rule of the table" in refused.error.message
+            assert "a constraint of the table" in refused.error.message
             assert refused.error.line == (3 if kind == "postgresql" else None), "SQLite says only that there was one"
             assert refused.attempt == 1, "a fault of ours would be tried again"
             assert [(await engine.actions.get(None, each.id)).state for each in good] == ["done"] * 3

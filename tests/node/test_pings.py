@@ -97,7 +97,7 @@ def test_what_was_answered_is_the_result(tmp_path: Path, peer: Peer, path: str, 
 @pytest.mark.parametrize(
     ("path", "outcome", "said"),
     [
-        ("/down", "script_error", "answered 503 Service Unavailable, not 2xx"),
+        ("/down", "script_error", "answered 503 Service Unavailable; expected 2xx"),
         ("/gone", "script_error", "answered 404"),
         ("/torn", "script_error", "not HTTP"),
         ("/away", "denied", "must be granted"),

@@ -28,7 +28,7 @@ def upgrade(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Upgrade the database to this version's schema; create it if it does not exist. Nodes of the previous version go on meanwhile."""
+    """Upgrade the database to this version's schema; create it if it does not exist. Nodes of the previous version continue to run."""
     from lodger.engine.core.settings import load
     from lodger.engine.store.connection import backups
     from lodger.engine.store.connection.inspection import inspect_database

@@ -135,7 +135,7 @@ class Actions(Noun[M]):
         params: Json = None,
         request_key: str | None = None,
     ) -> Action:
-        """Run a script once at an instant, however far away; one in the past is due at once.
+        """Run a script once at an instant; an instant in the past is due at once.
 
         ``request_key``: a second request with the same key (per tenant) returns the action of the first one.
         """

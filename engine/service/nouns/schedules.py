@@ -239,7 +239,7 @@ class Schedules(Previews[M]):
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, schedule: str, revision: int, *, why: str | None = None) -> Schedule:
-        """Make an earlier revision the present one again, as a new revision; the revisions between stay readable.
+        """Restore an earlier revision as a new revision; the revisions in between stay readable.
 
         Raises:
             NotFound: revision_unknown, or a missing script or version.
@@ -275,7 +275,7 @@ class Schedules(Previews[M]):
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
-        """Compare two revisions of a schedule; ``newer`` is the present one if left out."""
+        """Compare two revisions of a schedule; ``newer`` is the current one by default."""
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             before = revisions.get(connection, tenant_id, found.id, older)
@@ -290,7 +290,7 @@ class Schedules(Previews[M]):
     def pause(
         self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
     ) -> Schedule:
-        """Pause a schedule at once, for ever or until an instant; its slots become one gap row with reason paused.
+        """Pause a schedule at once, until it is resumed or until an instant; its slots become one gap row with reason paused.
 
         Args:
             note: reason of the pause, which is shown with the schedule.
@@ -306,7 +306,7 @@ class Schedules(Previews[M]):
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/resume", Role.EDITOR, tagged=True)
     def resume(self, tenant_id: str, schedule: str) -> Schedule:
-        """Arm a paused schedule again."""
+        """Resume a paused schedule."""
         with self._changing("schedules.resume", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.resume(self.context, change.connection, tenant_id, before.id, self._now_us))
@@ -319,7 +319,7 @@ class Schedules(Previews[M]):
         confirm="delete schedule {schedule} of {tenant_id}",
     )
     def delete(self, tenant_id: str, schedule: str) -> Schedule:
-        """Delete a schedule at once; waiting actions are cancelled, running ones may end, history stays."""
+        """Delete a schedule at once; waiting actions are cancelled, running ones can end, and its history is kept."""
         with self._changing("schedules.delete", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.erase(self.context, change.connection, tenant_id, before.id, self._now_us))

@@ -71,7 +71,7 @@ class Scripts(Noun[M]):
         after_version: int | None = None,
         force: bool = False,
     ) -> ScriptVersion:
-        """Store a version of a script; the same source and grants again create no new one.
+        """Store a version of a script; an unchanged source with unchanged grants creates no new version.
 
         The runtime parses a source first, in the sandbox; one that cannot run is refused with its line. If no worker
         can be started it is stored unchecked, and the result's ``unchecked`` gives the reason.
@@ -309,7 +309,7 @@ class Scripts(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/scripts/{name}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
-        """Store an earlier version's source again, as a new version; the versions between stay readable."""
+        """Store an earlier version's source again, as a new version; the versions in between stay readable."""
         with self._changing("scripts.rollback", tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))

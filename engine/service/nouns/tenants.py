@@ -189,7 +189,7 @@ class Tenants(Noun[M]):
         confirm="delete tenant {tenant_id} and all its data permanently",
     )
     def delete(self, tenant_id: str) -> None:
-        """Delete a tenant with all its data, for ever; the deletion stays in the platform's audit log."""
+        """Delete a tenant and all its data permanently; the platform's audit log keeps a record of the deletion."""
         with self._changing("tenants.delete", None, tenant_id) as change:
             ready_queue.lock(change.connection, [tenant_id])
             change.before(tenants.get(change.connection, tenant_id))

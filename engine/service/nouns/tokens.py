@@ -23,7 +23,7 @@ class Tokens(Noun[M]):
     def create(
         self, name: str, role: str, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
-        """Create a token. Its text is in the result only: a hash of it is stored.
+        """Create a token. Its text is only in this result; the ledger stores a hash.
 
         Args:
             role: role of the token: admin or operator of the platform, editor or viewer of one tenant
@@ -62,7 +62,7 @@ class Tokens(Noun[M]):
         confirm="revoke token {token}, and end the sessions started with it",
     )
     def revoke(self, token: str) -> Token:
-        """Revoke a token at once, by id or prefix, with every session that was begun with it."""
+        """Revoke a token at once, by id or prefix, with every session that was started with it."""
         with self.context.database.read() as connection:
             found = tokens.get(connection, token)
         with self._changing("tokens.revoke", found.tenant_id, found.id) as change:

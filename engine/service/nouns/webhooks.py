@@ -24,7 +24,7 @@ class Webhooks(Noun[M]):
     def put(
         self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",), style: str = "standard"
     ) -> NewWebhook | Webhook:
-        """Create a webhook, or change its URL, events and style; one that is off is switched on again.
+        """Create a webhook, or change its URL, events and style; a webhook that is off is switched on again.
 
         The result of a creation contains the secret for the receiver's signature checks, only once.
 
@@ -47,7 +47,7 @@ class Webhooks(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
     def renew(self, tenant_id: str, name: str) -> NewWebhook:
-        """Create a new secret of a webhook; for a day messages are signed with the old one too.
+        """Create a new secret of a webhook; for a day, messages are also signed with the old one.
 
         Raises:
             NotFound: webhook_unknown.
@@ -87,7 +87,7 @@ class Webhooks(Noun[M]):
         confirm="delete webhook {name} of {tenant_id}",
     )
     def delete(self, tenant_id: str, name: str) -> None:
-        """Delete a webhook; messages that wait for it are not sent any more.
+        """Delete a webhook; its waiting messages are not sent.
 
         Raises:
             NotFound: webhook_unknown.
