@@ -35,7 +35,7 @@ def test_a_parent_that_still_calls_after_its_verdict_is_seen(monkeypatch: pytest
             self._host.asked.append(("late", "1"))  # type: ignore[attr-defined]  # the suite's own host
 
     monkeypatch.setattr(frames, "Attempt", Late)
-    assert any("judged" in fault for fault in fuzz(500).faults)
+    assert any("already had a verdict" in fault for fault in fuzz(500).faults)
 
 
 def test_the_verb() -> None:
@@ -45,5 +45,3 @@ def test_the_verb() -> None:
     assert body["holds"]
     assert body["frames"] >= 2000
     assert body["faults"] == []
-    again = lodger("bench", "frames", "--frames", "2000", "--seed", "7")
-    assert "holds" in again.out

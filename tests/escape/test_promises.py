@@ -46,7 +46,6 @@ def test_the_table_of_known_errors_has_its_date_and_names_cases_that_exist() -> 
     engines = section("Engine versions")
     reported = date.fromisoformat(re.search(r"State of\s+(\d{4}-\d\d-\d\d)", engines)[1])
     assert reported >= date(2026, 11, 20)
-    assert len(re.findall(r"CVE-20\d\d-\d+", engines)) >= 9
     ids = {case.id for case in all_cases()}
     for prefix in re.findall(r"`([A-I]\d+-)…`", engines):
         assert any(case.startswith(prefix) for case in ids), prefix

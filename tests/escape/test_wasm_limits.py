@@ -98,7 +98,7 @@ def test_a_flood_of_lines_keeps_the_first(wasm: Commands) -> None:
     assert report.outcome is Outcome.CPU_LIMIT
     *kept, mark = [line.text for line in report.logs]
     assert kept == ["x"] * 10
-    assert "log full: at most 10 lines" in mark
+    assert "limit is 10 lines" in mark
 
 
 def test_logs_before_a_limit_are_kept(wasm: Commands) -> None:

@@ -13,7 +13,7 @@ from lodger.engine.store.connection.database import Database
 SHAPE = Shape(seconds=20, trouble=4, draws=True)
 #: Worlds in which nodes die with cancelled attempts.
 CANCELLING = Shape(seconds=10, trouble=10, focus="cancel", draws=True)
-LAW = "a share of a day is held by what runs"
+LAW = "a share of a day is held by an unfinished action"
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 

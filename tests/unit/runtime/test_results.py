@@ -49,7 +49,7 @@ def test_lone_surrogates_stay_escaped(run) -> None:
         ("export default 5", "is number"),
         ("export default null", "is null"),
         ("export default class {}", "is a class"),
-        ("await new Promise(() => {})", "nothing can settle"),
+        ("await new Promise(() => {})", "cannot settle"),
     ],
 )
 def test_no_value(run, source: str, words: str) -> None:
