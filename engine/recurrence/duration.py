@@ -143,16 +143,3 @@ def duration_in_words(us: int) -> str:
     if us or not parts:
         parts.append(f"{us} microsecond{'' if us == 1 else 's'}")
     return " ".join(parts)
-
-
-def format_duration(us: int) -> str:
-    """Shortest text that :func:`parse_duration` reads back exactly: ``1d2h30m``, ``0.000001s``, ``0s``."""
-    parts = []
-    for unit, name in ((DAY_US, "d"), (HOUR_US, "h"), (MINUTE_US, "m")):
-        count, us = divmod(us, unit)
-        if count:
-            parts.append(f"{count}{name}")
-    if us or not parts:
-        seconds, fraction = divmod(us, SECOND_US)
-        parts.append(f"{seconds}" + (f".{fraction:06d}".rstrip("0") if fraction else "") + "s")
-    return "".join(parts)

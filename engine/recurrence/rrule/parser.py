@@ -67,10 +67,6 @@ class RuleSet:
     without: frozenset[int] = frozenset()
     duration: Length | None = None
 
-    def without_dates(self) -> "RuleSet":
-        """The same set with its rules and exceptions only."""
-        return replace(self, rdates=(), also=())
-
 
 @dataclass(frozen=True, slots=True)
 class _Line:
