@@ -14,17 +14,18 @@ LONGEST = 500
 SCRIPTS = sorted((ROOT / "stdlib").rglob("*.js"))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_file_is_kept(path: Path) -> None:
-    text = path.read_text()
-    lines = text.splitlines()
-    assert len(lines) <= LONGEST, "split it: a file holds one thing"
-    assert path.stem not in {"utils", "common", "helpers", "manager", "misc"}, "name the thing in it"
-    for number, line in enumerate(lines, 1):
-        if re.search(r"# (noqa|type: ignore)", line) and path.name != "test_tidy.py":
-            reasoned = re.search(r"# noqa: [A-Z0-9, ]+ - \w|# type: ignore\[[\w, -]+\]  # \w", line)
-            assert reasoned, f"line {number}: an exception without its reason"
-        assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line) or "re.search" in line, f"line {number}: a leftover"
+def test_files_are_tidy() -> None:
+    for path in SOURCES:
+        where = path.relative_to(ROOT)
+        lines = path.read_text().splitlines()
+        assert len(lines) <= LONGEST, f"{where}: split it: a file holds one thing"
+        assert path.stem not in {"utils", "common", "helpers", "manager", "misc"}, f"{where}: name the thing in it"
+        for number, line in enumerate(lines, 1):
+            if re.search(r"# (noqa|type: ignore)", line) and path.name != "test_tidy.py":
+                reasoned = re.search(r"# noqa: [A-Z0-9, ]+ - \w|# type: ignore\[[\w, -]+\]  # \w", line)
+                assert reasoned, f"{where}:{number}: an exception without its reason"
+            leftover = re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line) and "re.search" not in line
+            assert not leftover, f"{where}:{number}: a leftover"
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
@@ -90,13 +91,10 @@ STANDARD_LIBRARY = {
 }
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in SOURCES if path.is_relative_to(ROOT / "tests")],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_tests_use_the_public_interface(path: Path) -> None:
-    assert private_accesses(path.read_text()) == []
+def test_tests_use_the_public_interface() -> None:
+    tests = [path for path in SOURCES if path.is_relative_to(ROOT / "tests")]
+    found = {str(path.relative_to(ROOT)): uses for path in tests if (uses := private_accesses(path.read_text()))}
+    assert found == {}
 
 
 def test_a_private_access_is_found() -> None:

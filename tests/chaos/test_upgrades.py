@@ -160,8 +160,8 @@ def following(folder: Path, compatible_with: str | None = None) -> Path:
 def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
     release: str, kind: str, url: str, ledger: Ledger, tmp_path: Path
 ) -> None:
-    if (release, kind) == ("after", "postgresql"):
-        pytest.skip("as with the release before")
+    if (release == "after") is (kind == "postgresql"):
+        pytest.skip("with the release before on PostgreSQL, with the one after on SQLite")
     other = tmp_path / "other"
     other.mkdir()
     older, newer = (previous(other), ROOT) if release == "before" else (ROOT, following(other))

@@ -18,7 +18,7 @@ _INSTALLED = {"_libwasmtime.so": find_library, "_quickjs.abi3.so": find_binding}
 def beside(folder: Path, *arguments: str, stdin: str = "", **env: str) -> Said:
     """Run a command with packages of this folder in front of the installed ones."""
     path = f"{folder}:{ROOT / '.dev'}"
-    return lodger(*arguments, stdin=stdin, PYTHONPATH=path, XDG_CACHE_HOME=str(folder / "cache"), **env)
+    return lodger(*arguments, stdin=stdin, PYTHONPATH=path, **env)
 
 
 def copied(folder: Path, library: str) -> Path:

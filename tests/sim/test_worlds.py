@@ -92,7 +92,7 @@ def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -
 def test_it_is_told_the_same_with_any_number_of_processes() -> None:
     def reported(jobs: int) -> list[tuple[int, dict[str, int]]]:
         worlds: list[tuple[int, dict[str, int]]] = []
-        proof = prove(range(1, 3), Shape(seconds=2), lambda each: worlds.append((each.seed, each.figures)), jobs=jobs)
+        proof = prove(range(1, 3), Shape(seconds=1), lambda each: worlds.append((each.seed, each.figures)), jobs=jobs)
         assert proof.cpu_s > 0
         return worlds
 

@@ -37,11 +37,9 @@ Answer = Callable[[str, Any], tuple[bool, Any]]
 
 @functools.cache
 def prepared() -> Runtime:
-    """Return a runtime with one example capability, baked once per test run."""
-    folder = Path(tempfile.mkdtemp(prefix="lodger-realm-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    """Return a runtime with one example capability; its realm is in the cache, as that of any engine is."""
     runtime = Runtime()
-    runtime.prepare(ensure(folder, fuel=True, capabilities={"cap-echo.js": CAPABILITY}).settings())
+    runtime.prepare(ensure(fuel=True, capabilities={"cap-echo.js": CAPABILITY}).settings())
     return runtime
 
 
