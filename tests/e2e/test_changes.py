@@ -24,7 +24,7 @@ from lodger.sandbox.pool import Pool
 
 __all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.02, drain_s=0.1)
-BURST = 100_000
+BURST = 30_000
 platform = sa.MetaData()
 parcels = sa.Table(
     "parcels",
@@ -167,7 +167,7 @@ def test_changes_in_a_database_of_the_platforms(url: str, place: str) -> None:
 
 @pytest.mark.slow
 def test_a_burst_is_read_in_bounded_batches_until_it_is_caught_up(url: str, kind: str) -> None:
-    """100 000 changes: no run reads more than its budget, each change is read once, and the runs follow one another."""
+    """30 000 changes: no run reads more than its budget, each change is read once, and the runs follow one another."""
 
     async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
         await follow(engine)

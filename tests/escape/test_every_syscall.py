@@ -76,8 +76,10 @@ def verdicts(runtime: str, program: str, numbers: Iterable[int] = NUMBERS) -> di
 @pytest.mark.parametrize("program", GATES)
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_every_number_ends_as_the_golden_table_says(runtime: str, program: str) -> None:
-    found = verdicts(runtime, program)
-    assert len(found) == len(NUMBERS)
+    # The filter compares the calling convention before the number: of the two that are always killed a sample is enough.
+    numbers = NUMBERS if program == "x86_64" else NUMBERS[::8]
+    found = verdicts(runtime, program, numbers)
+    assert len(found) == len(numbers)
     survived = {number: seen for number, seen in found.items() if seen != KILLED}
     assert survived == (golden(runtime) if program == "x86_64" else {})
 
