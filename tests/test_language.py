@@ -51,6 +51,7 @@ BANNED_IN_TEXTS = re.compile(
 #: Sources with texts for users: messages, help, descriptions.
 TEXTS = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in {"engine", "sandbox", "stdlib"}]
 BANNED_OPENINGS = re.compile(r"^(Give|Gives|Hear|Tell|Say|Ask whether|Who|Whose)\b(?! up)")
+_COMMENT_OPENINGS = re.compile(r"# *(Give|Hear|Tell|Say|Ask|Who)")
 
 
 def test_no_banned_words() -> None:
@@ -91,9 +92,15 @@ def test_banned_words_are_found() -> None:
     )
 
 
+#: What every banned name contains: most files contain none, and need not be parsed.
+_NAME_PARTS = re.compile("|".join(sorted(BANNED_IN_NAMES)), re.IGNORECASE)
+
+
 def banned_names(source: str, stem: str) -> list[str]:
     """Names that a module declares (itself, classes, functions, parameters, variables) and that hold a banned part."""
     found = [f"file: {stem}"] if _is_banned(stem) else []
+    if not _NAME_PARTS.search(source):
+        return found
     return found + [f"line {line}: {name}" for line, name in _declared(_parsed(source)) if _is_banned(name)]
 
 
@@ -119,7 +126,8 @@ def _is_banned(name: str) -> bool:
 def banned_prose(source: str) -> list[str]:
     """Banned words in docstrings and comments, each with its line."""
     found = []
-    for line, text in [*_docstrings(_parsed(source)), *_comments(source)]:
+    comments = _comments(source) if BANNED_IN_PROSE.search(source) or _COMMENT_OPENINGS.search(source) else ()
+    for line, text in [*_docstrings(_parsed(source)), *comments]:
         opening = BANNED_OPENINGS.match(text)
         words = [opening.group()] if opening else []
         words += [match.group() for match in BANNED_IN_PROSE.finditer(text)]

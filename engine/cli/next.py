@@ -11,7 +11,9 @@ from lodger.engine.cli.output.result_output import AsJson, say, visible, write_j
 
 Kind = Annotated[
     str | None,
-    typer.Option(help="Language of the rule: rrule, cron, schyntax, every or once. Default: detected from the text."),
+    typer.Option(
+        help="Language of the rule: rrule, cron, schyntax, english, every or once. Default: detected from the text."
+    ),
 ]
 _MAX_SLOTS = 1000
 

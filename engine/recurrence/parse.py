@@ -4,9 +4,10 @@ A zone named in the text comes first, then the one of the spec, then the caller'
 """
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from lodger.engine.recurrence import cron, rrule, schyntax
+from lodger.engine.recurrence import cron, english, rrule, schyntax
 from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.every import parse_every
@@ -17,7 +18,7 @@ from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSeque
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: Languages that ``dtstart`` anchors; for the others it must be a time all the same and changes nothing.
-ANCHORED = (Kind.RRULE, Kind.EVERY)
+ANCHORED = (Kind.RRULE, Kind.EVERY, Kind.ENGLISH)
 #: Longest text of a rule in characters; an RRULE set with its dates has the limits of its own parser on top.
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
@@ -46,10 +47,12 @@ def recognise(text: str) -> Kind:
         sign == "=" and name and name.upper() not in _CRON_SETTINGS
     ):
         return Kind.RRULE
-    if re.match(_EVERY, body):
-        return Kind.EVERY
     if re.match(_CHANGES, body):
         return Kind.CHANGES
+    if english.begins(body):
+        return Kind.ENGLISH
+    if re.match(_EVERY, body):
+        return Kind.EVERY
     if re.match(_ONCE, body) or looks_like_time(body):
         return Kind.ONCE
     if "(" in body or "{" in body:
@@ -59,8 +62,8 @@ def recognise(text: str) -> Kind:
     raise RuleInvalid(
         "rule_unrecognised",
         f"{body[:60]!r} is not a rule in any known language" if body else "the rule is empty",
-        why="A rule is an RRULE set, a cron expression, Schyntax, an interval or a point in time.",
-        fix="Write for example FREQ=DAILY;BYHOUR=9, 0 9 * * 1-5, min(*%5), every 90s or at 2027-01-01T09:00.",
+        why="A rule is an RRULE set, a cron expression, Schyntax, English, an interval or a point in time.",
+        fix="Write for example FREQ=DAILY;BYHOUR=9, 0 9 * * 1-5, min(*%5), every weekday at 9, every 90s or at 2027-01-01T09:00.",
         index=len(text) - len(body) if body else 0,
     )
 
@@ -164,6 +167,10 @@ def parse_rule(
     text, kind = _checked(spec)
     dst = dst or DstPolicy()
     tz = spec.tz if spec.tz is not None else default_tz
+    if kind is Kind.ENGLISH:
+        meant = english.translate(text)
+        spec = replace(meant, dtstart=meant.dtstart or spec.dtstart, tz=meant.tz or tz)
+        return parse_rule(spec, dst=dst, now=now)
     if kind is Kind.RRULE:
         return rrule.parse(text, dtstart=spec.dtstart, tz=tz, dst=dst)
     anchor = None if spec.dtstart is None else _anchor(spec.dtstart)

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     RRULE = "rrule"
     CRON = "cron"
     SCHYNTAX = "schyntax"
+    ENGLISH = "english"
     EVERY = "every"
     ONCE = "once"
     CHANGES = "changes"

@@ -145,8 +145,7 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to put a filter on what it starts")
-@pytest.mark.parametrize("call", ["close_range", "pidfd_open"])
-@pytest.mark.parametrize("answer", [errno.ENOSYS, errno.EPERM], ids=errno.errorcode.get)
+@pytest.mark.parametrize(("call", "answer"), [("close_range", errno.ENOSYS), ("pidfd_open", errno.EPERM)])
 def test_a_kernel_without_a_call_is_named_as_the_cause(call: str, answer: int) -> None:
     """An old kernel returns ENOSYS, an old container engine's filter EPERM."""
     older = [sys.executable, str(OLDER_KERNEL), str(ROOT / ".dev"), call, str(answer)]

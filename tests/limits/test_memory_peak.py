@@ -50,7 +50,7 @@ def test_peak_of_a_worker(js: Machine, mib: int, hogs: list[str]) -> None:
     assert ended["objects"] is ended["buffers"] is Outcome.MEMORY_LIMIT
 
 
-@pytest.mark.parametrize("mib", [16, 64])
+@pytest.mark.parametrize("mib", [32])
 def test_peak_of_a_module(mib: int) -> None:
     wasm = Machine("wasm")
     try:
