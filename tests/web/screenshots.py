@@ -25,6 +25,7 @@ PAGES: dict[str, tuple[str, str | None]] = {
     "actions": ("/actions", None),
     "failed-action": ("/t/bluebird/actions?state=failed", "tbody a"),
     "action": ("/t/bluebird/actions?state=done", "tbody a"),
+    "durations": ("/durations", None),
     "scripts": ("/t/bluebird/scripts", None),
     "script": ("/t/bluebird/scripts/monthly_sales", None),
     "settings": ("/t/bluebird/settings", None),

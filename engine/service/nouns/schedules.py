@@ -421,9 +421,9 @@ class Schedules(Previews[M]):
         now = from_us(self._now_us)
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            past = run_history.past_days(connection, found.id, now, back)
             cache = self.context.revision_cache
             recurrence = cache.revision(connection, found.tenant_id, found.id, found.revision).recurrence
+            past = run_history.past_days(connection, found.id, now, back, recurrence)
         if found.state != "armed":
             return Calendar(found.id, past, (), complete=True)
         return Calendar(found.id, past, *run_history.coming_days(recurrence, now.date(), ahead))

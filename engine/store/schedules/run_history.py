@@ -136,8 +136,13 @@ def _newest(rows: Sequence[AnyRow], runs: int) -> tuple[Run, ...]:
     )
 
 
-def past_days(connection: Connection, schedule_id: str, now: datetime, days: int) -> tuple[PastDay, ...]:
-    """Return the outcomes of the last days up to today, by the slot of each action, or by its due time if it has none."""
+def past_days(
+    connection: Connection, schedule_id: str, now: datetime, days: int, recurrence: CompiledSchedule
+) -> tuple[PastDay, ...]:
+    """Return the outcomes of the last days up to today, by the slot of each action, or by its due time if it has none.
+
+    Of a gap the first and the last day count, and between them those on which ``recurrence`` has slots.
+    """
     first = _midnight(now) - (days - 1) * _DAY
     since_us = to_us(first)
     of_schedule = (_a.schedule_id == schedule_id, _a.state.in_(("done", "failed", "skipped", "expired", "cancelled")))
@@ -156,10 +161,18 @@ def past_days(connection: Connection, schedule_id: str, now: datetime, days: int
         .order_by(_a.slot.desc())
         .limit(MAX_GAPS)
     ).all()
+    counted = coming_days(recurrence, first.date(), days)[0] if gaps else ()
     found = []
     for number in range(days):
         day_us = since_us + number * DAY_US
-        reasons = {row.reason for row in gaps if row.slot < day_us + DAY_US and row.slot_to >= day_us}
+        fires = number >= len(counted) or counted[number].slots > 0
+        reasons = {
+            row.reason
+            for row in gaps
+            if row.slot < day_us + DAY_US
+            and row.slot_to >= day_us
+            and (fires or row.slot >= day_us or row.slot_to < day_us + DAY_US)
+        }
         of_day = counts.get(day_us // DAY_US, {})
         found.append(PastDay((first + number * _DAY).date(), dict(sorted(of_day.items())), tuple(sorted(reasons))))
     return tuple(found)
