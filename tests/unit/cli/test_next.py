@@ -100,7 +100,7 @@ def test_what_it_shows(words: list[str], shown: list[str], capsys: pytest.Captur
         ("FREQ=DAILY;BYMONTH=13", 19),
         ("min(*%5) hours(25)", 15),
         ("every 3 fortnights", 8),
-        ("at noon", 3),
+        ("at 2027-13-01", 3),
     ],
 )
 def test_a_mistake_is_shown_where_it_stands(rule: str, place: int, capsys: pytest.CaptureFixture[str]) -> None:
