@@ -101,7 +101,8 @@ _CALLS = (
     _call("kv.delete", "key:key own?:flag", "null", "kv", "rows_written", "Removes a key.", effect=True),
     _call("kv.add", "key:key amount:number own?:flag", "number", "kv", "queries rows_written",
           "Adds to the number under a key, based on its value when the run is committed.", effect=True),
-    _call("mail.send", "to:addresses subject:text text?:text html?:text replyTo?:text", "{messageId: string}", "mail", "mails",
+    _call("mail.send", "to:addresses cc?:addresses bcc?:addresses subject:text text?:text html?:text replyTo?:text senderName?:text "
+          "attachments?:rows", "{messageId: string}", "mail", "mails",
           "Sends a mail when the run has succeeded.", effect=True),
     _call("events.emit", "name:text data:value", "null", "events", "events", "Emits an event to webhooks when the run has succeeded.",
           effect=True),

@@ -259,7 +259,7 @@ def test_same_code_ignores_prose_and_nothing_else() -> None:
 def test_prose_commits_change_prose_only() -> None:
     """The newest; ``python -m tests.same_code`` looks at all."""
     try:
-        commits = prose_commits(newest=8)
+        commits = prose_commits(newest=4)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no git history here")
     if not commits:

@@ -12,7 +12,7 @@ from lodger.engine.recurrence.rule import RuleSpec
 
 _NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
 #: A question to another library is asked until this much time is gone, at least once.
-_PATIENCE_S = 0.3
+_PATIENCE_S = 0.1
 _QUESTIONS = 300
 
 RULES = (

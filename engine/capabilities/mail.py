@@ -1,14 +1,21 @@
 """Host side of ``mail``: a mail is validated at the call, enters the journal, and is sent after the commit."""
 
 import re
+from base64 import b64encode
 from typing import Any
 
+from lodger.engine.capabilities.arguments import MAX_ADDRESSES
 from lodger.engine.capabilities.session import Session
+from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request, denied
-from lodger.engine.effects.effect import Mail
+from lodger.engine.effects.effect import Attachment, Mail
 
 MAX_SUBJECT = 500
 MAX_BODY = 256 * 1024
+MAX_NAME = 100
+MAX_ATTACHMENTS = 10
+#: Bytes of all attachments of a mail.
+MAX_ATTACHED = 512 * 1024
 #: An address in its plain form: no display name, no comment, no space, one @, a domain of plain labels.
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
@@ -17,6 +24,10 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _ENCODED = re.compile(r"=\?[^?\s]*\?[^?\s]*\?")
 #: Control characters that end a header line: C0, C1, and separators that some software treats as line ends.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+#: A file name that no system takes for a path, and no mail program for several parameters.
+_FILE = re.compile(r'(?!\.)[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\/:*?<>|;]{1,100}')
+_TYPE = re.compile(r"(?:application|audio|font|image|text|video)/[a-z0-9][a-z0-9.+-]{0,60}", re.ASCII)
 
 
 def checked_address(text: str) -> str:
@@ -37,25 +48,57 @@ def checked_address(text: str) -> str:
     return text
 
 
+def _one_line(text: str, what: str, limit: int) -> str:
+    """Return a text that can be part of a header."""
+    if _CONTROL.search(text) or len(text) > limit:
+        raise bad_request(f"{what} must be one line of at most {limit} characters")
+    if _ENCODED.search(text):
+        raise bad_request(f"{what} must be plain text without encoded words (=?…?=)")
+    return text
+
+
+def _attachment(given: dict[str, Any]) -> Attachment:
+    unknown = sorted(given.keys() - {"name", "content", "type"})
+    if unknown:
+        raise bad_request(f"an attachment has name, content and type, and no {unknown[0][:40]!r}")
+    name, content, kind = given.get("name"), given.get("content"), given.get("type")
+    if not isinstance(name, str) or not _FILE.fullmatch(name) or _ENCODED.search(name):
+        raise bad_request("the name of an attachment must be a file name of at most 100 characters, without a path")
+    data = content.encode() if isinstance(content, str) else strict_json.read_bytes(content)
+    if kind is None:
+        kind = "text/plain" if isinstance(content, str) else "application/octet-stream"
+    if not isinstance(kind, str) or not _TYPE.fullmatch(kind):
+        raise bad_request("the type of an attachment must be a media type such as text/csv")
+    return Attachment(name, kind, b64encode(data).decode())
+
+
 async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
     """Handle mail.send."""
-    to = tuple(dict.fromkeys(checked_address(item) for item in given["to"]))
+    to, cc, bcc = (
+        tuple(dict.fromkeys(checked_address(item) for item in given[name] or ())) for name in ("to", "cc", "bcc")
+    )
+    recipients = tuple(dict.fromkeys((*to, *cc, *bcc)))
     reply_to = None if given["replyTo"] is None else checked_address(given["replyTo"])
-    subject = given["subject"]
-    if _CONTROL.search(subject) or len(subject) > MAX_SUBJECT:
-        raise bad_request(f"a subject must be one line of at most {MAX_SUBJECT} characters")
-    if _ENCODED.search(subject):
-        raise bad_request("a subject must be plain text without encoded words (=?…?=)")
+    subject = _one_line(given["subject"], "a subject", MAX_SUBJECT)
+    name = None if given["senderName"] is None else _one_line(given["senderName"], "senderName", MAX_NAME)
+    if len(recipients) > MAX_ADDRESSES:
+        raise bad_request(f"a mail has at most {MAX_ADDRESSES} recipients, those of cc and bcc included")
+    attachments = tuple(_attachment(each) for each in given["attachments"] or ())
+    if len(attachments) > MAX_ATTACHMENTS or sum(len(each.base64) for each in attachments) > MAX_ATTACHED * 4 // 3 + 40:
+        raise bad_request(f"a mail has at most {MAX_ATTACHMENTS} attachments, with {MAX_ATTACHED} bytes in all")
     if given["text"] is None and given["html"] is None:
         raise bad_request("a mail needs text or html")
     if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MAX_BODY:
         raise bad_request(f"a mail has at most {MAX_BODY} bytes")
-    await _allowed(session, (*to, *(() if reply_to is None else (reply_to,))))
-    session.budgets.spend("mails", len(to))
+    await _allowed(session, (*recipients, *(() if reply_to is None else (reply_to,))))
+    session.budgets.spend("mails", len(recipients))
     message_id = session.journal.message_id()
     session.journal.send(
-        Mail(to, subject, given["text"], given["html"], reply_to, message_id=message_id, line=given["line"])
-    )
+        Mail(
+            to, subject, given["text"], given["html"], reply_to, cc, bcc, name, attachments,
+            message_id=message_id, line=given["line"],
+        )
+    )  # fmt: skip
     return {"messageId": message_id}
 
 

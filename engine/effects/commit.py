@@ -7,6 +7,7 @@ PostgreSQL rows are locked here), so that rows cannot change between comparison 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
@@ -372,6 +373,13 @@ class _Commit:
             "html": mail.html,
             "replyTo": mail.reply_to,
         }
+        more: dict[str, Any] = {
+            "cc": mail.cc,
+            "bcc": mail.bcc,
+            "senderName": mail.sender_name,
+            "attachments": [asdict(file) for file in mail.attachments],
+        }
+        payload |= {name: value for name, value in more.items() if value}
         row = {
             "tenant_id": write_set.tenant_id,
             "id": mail.message_id.strip("<>"),

@@ -87,6 +87,15 @@ class KvAdd(Requested):
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file of a mail: its name, its media type, and its content in base64."""
+
+    name: str
+    type: str
+    base64: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mail(Requested):
     """A mail with validated addresses."""
 
@@ -95,6 +104,10 @@ class Mail(Requested):
     text: str | None = None
     html: str | None = None
     reply_to: str | None = None
+    cc: tuple[str, ...] = ()
+    bcc: tuple[str, ...] = ()
+    sender_name: str | None = None
+    attachments: tuple[Attachment, ...] = ()
     message_id: str = field(default="")
 
 
@@ -215,6 +228,9 @@ def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         about = {"effect": "mail", "to": list(effect.to), "subject": effect.subject, "text": effect.text}
         about |= {"html": effect.html} if effect.html is not None else {}
         about |= {"replyTo": effect.reply_to} if effect.reply_to is not None else {}
+        about |= {name: list(found) for name, found in (("cc", effect.cc), ("bcc", effect.bcc)) if found}
+        about |= {"senderName": effect.sender_name} if effect.sender_name is not None else {}
+        about |= {"attachments": [file.name for file in effect.attachments]} if effect.attachments else {}
     if effect.line:
         about["line"] = effect.line
     return about

@@ -109,7 +109,9 @@ def _one(effect: dict[str, Any]) -> list[str]:
             return [f"~ kv {effect.get('key')}", f"    {_signed(effect.get('amount'))}"]
         case "mail":
             body = str(effect.get("text") or effect.get("html") or "")
-            head = f"@ mail to {', '.join(effect.get('to', ()))}: {effect.get('subject', '')}"
+            copies = "".join(f", {kind} {', '.join(effect[kind])}" for kind in ("cc", "bcc") if kind in effect)
+            files = f" (with {', '.join(effect['attachments'])})" if "attachments" in effect else ""
+            head = f"@ mail to {', '.join(effect.get('to', ()))}{copies}: {effect.get('subject', '')}{files}"
             return [head, *(f"    {line}" for line in body.splitlines()[:6])]
         case "event":
             return [f"@ event {effect.get('name')}", f"    {_value(effect.get('data'))}"]

@@ -92,7 +92,7 @@ def test_options_that_no_call_has_are_refused_with_the_right_name(shop: Shop) ->
         "kv.add('a', 1, { ttl: 1 })": "own",
         "kv.delete('a', { x: 1 })": "own",
         "mail.send({ to: 'a@one.example', subject: 'x', body: 'y' })": "text",
-        "mail.send({ to: 'a@one.example', subject: 'x', text: 'y', cc: 'b@one.example' })": "replyTo",
+        "mail.send({ to: 'a@one.example', subject: 'x', text: 'y', from: 'b@one.example' })": "senderName",
         "fetch('https://example.com/', { timeout: 5 })": "signal",
         "fetch('https://example.com/', { method: 'POST', json: {} })": "body",
         "fetch('https://example.com/', { header: {} })": "headers",

@@ -17,7 +17,7 @@ LAW = "a share of a day is held by an unfinished action"
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_no_share_outlives_its_attempt(seed: int) -> None:
     with World(draw_plan(seed, SHAPE)) as world:
         figures = world.run()

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from email import message_from_bytes
 from email.header import decode_header, make_header
+from email.policy import default as email_policy
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from lodger.engine.effects import commit
-from lodger.engine.effects.effect import Mail
+from lodger.engine.effects.effect import Attachment, Mail
 from lodger.engine.effects.journal import Journal
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.store.connection.database import Database
@@ -132,6 +133,36 @@ def test_a_mail_arrives_as_written_once(url: str) -> None:
         assert max(len(line) for line in raw.split(b"\r\n")) <= 998
         (row,) = post.rows()
         assert (row.state, row.attempts, row.message_id) == ("sent", 1, message["Message-ID"])
+
+    posted(url, work)
+
+
+def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
+    async def work(post: Post) -> None:
+        post.queue(
+            html="<p>ü</p>",
+            cc=("c@example.com", "x@example.com"),
+            bcc=("b@example.com",),
+            sender_name='Müller "Sales" <a@b.example>',
+            attachments=(
+                Attachment("Bericht März.csv", "text/csv", "YSxiDQoNCi5cclw="),
+                Attachment("x.bin", "image/png", "AP8="),
+            ),
+        )
+        assert await post.mailer.round() == 1
+        ((recipients, raw),) = post.box.got
+        assert recipients == ["x@example.com", "c@example.com", "b@example.com"]
+        assert b"b@example.com" not in raw, "a blind copy is in no header"
+        message = message_from_bytes(raw, policy=email_policy)
+        assert message["Cc"] == "c@example.com, x@example.com"
+        (sender,) = message["From"].addresses
+        assert (sender.display_name, sender.addr_spec) == ('Müller "Sales" <a@b.example>', "shop@example.com")
+        assert message.get_body(("plain",)).get_content().strip() == "t"
+        assert message.get_body(("html",)).get_content().strip() == "<p>ü</p>"
+        first, second = message.iter_attachments()
+        assert (first.get_filename(), first.get_content_type()) == ("Bericht März.csv", "text/csv")
+        assert first.get_payload(decode=True) == b"a,b\r\n\r\n.\\r\\"
+        assert (second.get_filename(), second.get_payload(decode=True)) == ("x.bin", b"\x00\xff")
 
     posted(url, work)
 

@@ -6,10 +6,12 @@ fail it, with the server's words, which the action shows.
 
 import json
 import re
+from base64 import b64decode
 from dataclasses import dataclass, field
+from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
-from email.utils import format_datetime
+from email.utils import format_datetime, parseaddr
 from typing import Any, ClassVar, Unpack
 
 import aiosmtplib
@@ -22,7 +24,7 @@ from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 #: What a mail's head holds, and what else it may hold: whatever a text makes of itself there, the mail fails.
 _HEAD = frozenset({"from", "to", "subject", "date", "message-id", "auto-submitted", "mime-version", "content-type"})
-_PERHAPS = frozenset({"reply-to", "content-transfer-encoding"})
+_PERHAPS = frozenset({"reply-to", "cc", "content-transfer-encoding"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Mailer(Sender):
         try:
             if not client.is_connected:
                 await client.connect()
-            refused, _ = await client.send_message(message, recipients=json.loads(mail.payload)["to"])
+            refused, _ = await client.send_message(message, recipients=recipients(json.loads(mail.payload)))
         except aiosmtplib.SMTPRecipientsRefused as error:
             codes = [refusal.code for refusal in error.recipients]
             return Failure(_words(error.recipients[0]), final=all(code >= 500 for code in codes))
@@ -129,8 +131,11 @@ class Mailer(Sender):
         """
         payload = json.loads(mail.payload)
         made = EmailMessage(policy=WIRE)
-        made["From"] = self._server.sender
+        name = payload.get("senderName")
+        made["From"] = Address(name, addr_spec=parseaddr(self._server.sender)[1]) if name else self._server.sender
         made["To"] = ", ".join(payload["to"])
+        if payload.get("cc"):
+            made["Cc"] = ", ".join(payload["cc"])
         made["Subject"] = payload["subject"]
         made["Date"] = format_datetime(from_us(mail.created_us))
         made["Message-ID"] = mail.message_id
@@ -143,8 +148,16 @@ class Mailer(Sender):
         if payload["html"] is not None:
             add = made.set_content if payload["text"] is None else made.add_alternative
             add(payload["html"], subtype="html", cte="quoted-printable")
+        for file in payload.get("attachments", ()):
+            kind, _, subtype = file["type"].partition("/")
+            made.add_attachment(b64decode(file["base64"]), kind, subtype, cte="base64", filename=file["name"])
         _require_plain(made)
         return made
+
+
+def recipients(payload: dict[str, Any]) -> list[str]:
+    """Return each address that a stored mail goes to, those of cc and bcc included, once."""
+    return list(dict.fromkeys([*payload["to"], *payload.get("cc", ()), *payload.get("bcc", ())]))
 
 
 def _require_plain(message: EmailMessage) -> None:

@@ -133,7 +133,7 @@ def _delivery(row: Row[Any]) -> Delivery:
     return Delivery(
         id=row.message_id,
         kind=row.kind,
-        to=tuple(payload["to"]) if mail else (row.target,),
+        to=tuple(each for name in ("to", "cc", "bcc") for each in payload.get(name, ())) if mail else (row.target,),
         about=payload["subject"] if mail else payload["type"],
         state=row.state,
         attempts=row.attempts,

@@ -117,6 +117,8 @@ def test_a_script_knows_only_the_sets_that_it_may_read(shop: Shop) -> None:
         ({"to": "eve@sub.evil.example"}, ["mail:*@evil.example"], "denied"),
         ({"to": "eve@evil.example.shop.example.evil"}, ["mail"], "denied"),
         ({"replyTo": "eve@evil.example"}, ["mail"], "denied"),
+        ({"cc": "eve@evil.example"}, ["mail"], "denied"),
+        ({"bcc": ["eve@evil.example"]}, ["mail"], "denied"),
         ({"replyTo": "bob@shop.example"}, ["mail"], "ok"),
         ({}, ["mail:other@shop.example"], "denied"),
     ],
