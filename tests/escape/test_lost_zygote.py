@@ -55,7 +55,8 @@ def test_no_descriptor_left_for_the_next_worker_costs_nobody_who_runs(room: int)
                     taken.append(os.dup(0))
             for _ in range(room):
                 os.close(taken.pop())
-            second = asyncio.create_task(pool.run(probe_job('done("2")'), Echo()))  # its worker is to be replaced
+            # Its worker is to be replaced; while it waits, it keeps its own descriptors.
+            second = asyncio.create_task(pool.run(probe_job('ask(1, "hold", "[]"); hear(); done("2")'), signals))
             async with asyncio.timeout(20):
                 await refused.wait()
         finally:
