@@ -49,7 +49,7 @@ def test_the_api_keeps_to_its_description(tmp_path: Path) -> None:
                 # Its own ten seconds are not enough for a run behind walls on a busy machine.
                 "--request-timeout", "250",
                 *(() if WHOLE else ("--include-path-regex", "/tenants/{tenant_id}/(schedules|alerts)|/preview")),
-                "--seed", "1", "--no-color", "--workers", "2", "--phases", *phases,
+                "--seed", "1", "--no-color", "--workers", "1", "--phases", *phases,
             ],
             cwd=tmp_path, capture_output=True, text=True, check=False,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.api.schema_hooks", "PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"},

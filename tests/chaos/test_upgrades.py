@@ -220,8 +220,10 @@ def up(tree: Path, url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def test_what_running_nodes_need_is_not_taken_away_and_a_node_on_another_schema_waits(
-    url: str, ledger: Ledger, tmp_path: Path
+    url: str, ledger: Ledger, tmp_path: Path, kind: str
 ) -> None:
+    if kind == "postgresql":
+        pytest.skip("what a node reads is the same on SQLite")
     newer = following(tmp_path, compatible_with="9001")
     assert python(ROOT, "-c", FURNISH, url).returncode == 0
     with up(newer, url, "new") as early:

@@ -6,12 +6,11 @@
 import os
 from dataclasses import replace
 from functools import cache
-from multiprocessing import resource_tracker
 
 import pytest
 from tests.sim.planted_bugs import PlantedBug
 from tests.sim.simulator.plan import Plan, Shape, draw_plan, read
-from tests.sim.simulator.proof import Played, play, prove
+from tests.sim.simulator.proof import Played, play
 from tests.sim.simulator.world import World
 
 SEEDS = range(1, int(os.environ.get("LODGER_SIM", "3")) + 1)
@@ -87,19 +86,3 @@ def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -
         "the newest first", r"(FROM lodger_schedule_clock .*ORDER BY lodger_schedule_clock.next_at)", r"\1 DESC", 1
     )
     assert play(plan, prepare=newest.install).law == "what is due is ticked"
-
-
-def test_it_is_told_the_same_with_any_number_of_processes() -> None:
-    def reported(jobs: int) -> list[tuple[int, dict[str, int]]]:
-        worlds: list[tuple[int, dict[str, int]]] = []
-        proof = prove(range(1, 3), Shape(seconds=1), lambda each: worlds.append((each.seed, each.figures)), jobs=jobs)
-        assert proof.cpu_s > 0
-        return worlds
-
-    alone = reported(1)
-    assert [seed for seed, _figures in alone] == [1, 2]
-    try:
-        assert reported(2) == alone
-    finally:
-        # It exists once per process and would outlive the pool.
-        resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # there is no public way
