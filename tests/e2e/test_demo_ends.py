@@ -17,7 +17,7 @@ def _children(pid: int) -> list[int]:
     return [each for child in map(int, found) for each in (child, *_children(child))]
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])  # SIGINT: test_demo.py
+@pytest.mark.parametrize("number", [signal.SIGHUP])  # SIGINT: test_demo.py; SIGTERM: test_service.py
 def test_no_process_and_no_folder_is_left(number: signal.Signals, tmp_path: Path) -> None:
     env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     env |= {"PYTHONPATH": str(ROOT / ".dev"), "TMPDIR": str(tmp_path)}

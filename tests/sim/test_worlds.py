@@ -13,7 +13,7 @@ from tests.sim.simulator.plan import Plan, Shape, draw_plan, read
 from tests.sim.simulator.proof import Played, play
 from tests.sim.simulator.world import World
 
-SEEDS = range(1, int(os.environ.get("LODGER_SIM", "3")) + 1)
+SEEDS = range(1, int(os.environ.get("LODGER_SIM", "2")) + 1)
 SHAPE = Shape(seconds=20)
 # Takes seconds; the timeout is for busy machines.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]

@@ -59,7 +59,7 @@ RRULES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.builds("{} {}".format, CRON_TIMES, CRON_DAYS) | RRULES, st.sampled_from(["UTC", "Europe/Berlin"]))
 def test_a_sentence_of_one_pattern_reads_back_as_the_same_rule(text: str, tz: str) -> None:
     rule = parse_rule(RuleSpec(text, tz=tz))

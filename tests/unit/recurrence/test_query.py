@@ -210,7 +210,7 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(PARTS, JSON) | JSON)
 def test_no_question_breaks_it(question: Any) -> None:
     if isinstance(question, dict):

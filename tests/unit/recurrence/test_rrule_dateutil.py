@@ -132,7 +132,7 @@ def _walked(kwargs: dict[str, Any], at_most: int) -> tuple[Any, list[datetime], 
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(SEEDS)
 def test_slots_are_dateutils(seed: int) -> None:
     dice = Random(seed)

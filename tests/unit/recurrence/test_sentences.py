@@ -101,7 +101,7 @@ def _assert_distinguished(one: str, other: str, zone: str) -> None:
 ZONES = st.sampled_from(["UTC", "Europe/Berlin"])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CRON, CRON, st.integers(0, 6), ZONES)
 def test_one_changed_cron_field_changes_the_sentence(
     parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
@@ -110,7 +110,7 @@ def test_one_changed_cron_field_changes_the_sentence(
     _assert_distinguished(cron_text(parts), cron_text(changed), zone)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SCHYNTAX, SCHYNTAX, st.integers(0, 4), ZONES)
 def test_one_changed_schyntax_unit_changes_the_sentence(
     parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
@@ -131,7 +131,7 @@ def test_rules_with_different_slots_never_share_a_sentence(texts: list[str]) -> 
             _assert_distinguished(one, other, "UTC")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.integers(1, 10**14),
     st.integers(1, 10**14),
@@ -237,7 +237,7 @@ def test_the_wildcard_changes_the_sentence_where_only_dst_differs() -> None:
         assert first.text() != second.text()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     CRON.map(cron_text) | SCHYNTAX.map(schyntax_text),
     st.datetimes(datetime(2, 1, 1), datetime(9990, 1, 1)),
