@@ -56,7 +56,7 @@ def execute(
         raise Usage("runtime_unknown", f"there is no runtime {runtime!r}", fix="--runtime " + " or ".join(RUNTIMES))
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
-    files = inputs.folder(file) if (file / inputs.MAIN).is_file() else {}
+    files = inputs.folder(file) if inputs.is_script(file) else {}
     raw = b"" if files else inputs.source(file)
     wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(inputs.WASM)))
     refused = None if wasm or files else _refused(raw, limits.source_bytes)

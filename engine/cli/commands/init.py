@@ -1,12 +1,12 @@
 """``lodger init``: a folder of scripts that an editor understands, without any extension."""
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
+from lodger.stdlib import declarations
 
 TYPES = "lodger-types"
 JSCONFIG = """{
@@ -41,10 +41,10 @@ def init(
     place = folder / TYPES
     place.mkdir(parents=True, exist_ok=True)
     written = []
-    for source in sorted((files("lodger.stdlib") / "types").iterdir(), key=lambda each: each.name):
-        if source.name.endswith(".d.ts"):
-            (place / source.name).write_text(source.read_text())
-            written.append(source.name)
+    for part in declarations.parts():  # earlier releases wrote each part
+        (place / part).unlink(missing_ok=True)
+    (place / declarations.FILE).write_text(declarations.text())
+    written.append(declarations.FILE)
     if expose is not None:
         (place / "sets.d.ts").write_text(_sets(expose, db))
         written.append("sets.d.ts")
@@ -55,7 +55,7 @@ def init(
     if as_json:
         write_json({"folder": str(folder), "types": written, "jsconfig": fresh})
         return
-    say(f"{place}: {len(written)} files of types")
+    say(f"{place}: {', '.join(written)}")
     say(f"{config}: written" if fresh else f"{config}: unchanged")
 
 

@@ -11,6 +11,7 @@ from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Checked, DryRun, Json
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import ScriptInput, read
+from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
@@ -49,7 +50,8 @@ class DryRuns:
         with self._engine.context.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
             if source is not None:
-                content, found = read(source, scripts.limits_of(self._engine.context, connection, tenant_id)), None
+                limits = scripts.limits_of(self._engine.context, connection, tenant_id)
+                content, found = link(connection, tenant_id, name, read(source, limits), limits), None
             else:
                 found, content = read_version(connection, tenant_id, name, version)
         self._budget.require(tenant_id)
@@ -87,7 +89,7 @@ class DryRuns:
         engine = self._engine
         with engine.context.database.read() as connection:
             limits = scripts.limits_of(engine.context, connection, tenant_id)
-        content = read(source, limits)
+            content = link(connection, tenant_id, "", read(source, limits), limits)
         self._budget.require(tenant_id)
         if content.wasm is not None:
             try:
