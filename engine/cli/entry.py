@@ -59,6 +59,7 @@ COMMANDS = {
     "exec": ("commands.exec", "execute"),
     "next": ("next", "next_slots"),
     "init": ("commands.init", "init"),
+    "check": ("folder.check", "check"),
     "doctor": ("commands.doctor", "doctor"),
     "escape": ("escape", "escape"),
     "errors": ("commands.errors", "errors"),

@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,7 @@ class _Reader:
         body = self._body
         for key in body:
             if key not in TOP:
-                self._note((key,), "key_unknown", f"there is no key {key!r}", nearest(key, TOP))
+                self._note((key,), "toml_key_unknown", f"there is no key {key!r}", nearest(key, TOP))
         name = body.get("name", default_name)
         if not isinstance(name, str) or not names.NAME_LENGTH >= len(name.strip()) > 0 or not name.isprintable():
             self._note(("name",), "name_invalid", "the name is not a printable text", 'name = "shop"')
@@ -133,12 +133,12 @@ class _Reader:
         if len(schedules) > MAX_SCHEDULES:
             self._note(("schedules",), "schedules_full", f"there are more than {MAX_SCHEDULES} schedules")
             schedules = {}
-        for schedule, fields in list(schedules.items()):
-            self._check_schedule(schedule, fields)
+        for schedule, table in list(schedules.items()):
+            self._check_schedule(schedule, table)
         scripts = self._tables("scripts", "scripts.put")
-        for script, fields in scripts.items():
-            self._try(("scripts", script, "params"), read_fields, fields.get("params"))
-            self._try(("scripts", script, "grants"), grants.parse, fields.get("grants") or ())
+        for script, table in scripts.items():
+            self._try(("scripts", script, "params"), read_fields, table.get("params"))
+            self._try(("scripts", script, "grants"), grants.parse, table.get("grants") or ())
         dev = self._dev()
         return SchedulesFile(name, schedules, scripts, dev, self._places, tuple(self._findings))
 
@@ -153,39 +153,49 @@ class _Reader:
     def _tables(self, kind: str, operation: str) -> dict[str, dict[str, Any]]:
         tables = self._body.get(kind, {})
         if not isinstance(tables, dict):
-            self._note((kind,), "key_invalid", f"{kind} is not a table", f"write [{kind}.NAME]")
+            self._note((kind,), "toml_key_invalid", f"{kind} is not a table", f"write [{kind}.NAME]")
             return {}
         found = {}
-        for name, fields in tables.items():
+        for name, table in tables.items():
             path = (kind, name)
-            if not isinstance(fields, dict):
-                self._note(path, "key_invalid", f"{kind}.{name} is not a table", f"write [{kind}.NAME]")
+            if not isinstance(table, dict):
+                self._note(path, "toml_key_invalid", f"{kind}.{name} is not a table", f"write [{kind}.NAME]")
             elif self._try(path, names.check, name, "name_invalid", "a " + kind.removesuffix("s"), "use another name"):
-                found[name] = self._fields(path, fields, keys(operation))
+                found[name] = self._fields(path, table, keys(operation))
         return found
 
-    def _fields(
-        self, path: tuple[str, ...], given: dict[str, Any], known: Mapping[str, Parameter]
-    ) -> dict[str, Any]:
+    def _fields(self, path: tuple[str, ...], given: dict[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
         """Return the arguments of an operation: each key is known, and its value of the operation's type."""
         found: dict[str, Any] = {}
         given = self._with_params(path, given, known)
         for key, value in given.items():
             parameter = known.get(key)
             if parameter is None:
-                self._note((*path, key), "key_unknown", f"there is no key {key!r}", nearest(key, known))
+                self._note((*path, key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, known))
                 continue
             try:
-                found[key] = from_jsonable(parameter.kind, toml_places.as_json(value))
+                given_json = toml_places.as_json(value)
+                found[key] = from_jsonable(parameter.kind, given_json)
+                self._check_members((*path, key), found[key], given_json)
             except ValidationError as error:
                 said = error.errors(include_url=False, include_input=False)[0]["msg"]
-                self._note((*path, key), "key_invalid", f"{key} has a wrong value: {said}")
+                self._note((*path, key), "toml_key_invalid", f"{key} has a wrong value: {said}")
             except (ValueError, RecursionError) as error:
-                self._note((*path, key), "key_invalid", f"{key} has a wrong value: {error}")
+                self._note((*path, key), "toml_key_invalid", f"{key} has a wrong value: {error}")
         for key, parameter in known.items():
             if parameter.needed and key not in given:
-                self._note(path, "key_missing", f"{'.'.join(path)} has no {key}", f'write {key} = "…"')
+                self._note(path, "toml_key_missing", f"{'.'.join(path)} has no {key}", f'write {key} = "…"')
         return found
+
+    def _check_members(self, path: tuple[str, ...], value: Any, given: Any) -> None:  # noqa: ANN401 - any argument
+        """Note the members of objects that their type does not have."""
+        if isinstance(given, list) and isinstance(value, list):
+            for each, of in zip(value, given, strict=True):
+                self._check_members(path, each, of)
+        elif is_dataclass(value) and isinstance(given, dict):
+            known = [each.name for each in fields(value)]
+            for key in given.keys() - set(known):
+                self._note(path, "toml_key_unknown", f"{path[-1]} has no key {key!r}", nearest(key, known))
 
     def _with_params(
         self, path: tuple[str, ...], given: dict[str, Any], known: Mapping[str, Parameter]
@@ -197,24 +207,24 @@ class _Reader:
         try:
             return left | {"params": json.loads(given[PARAMS_JSON])}
         except (ValueError, TypeError, RecursionError) as error:
-            self._note((*path, PARAMS_JSON), "key_invalid", f"{PARAMS_JSON} is not JSON text: {error}")
+            self._note((*path, PARAMS_JSON), "toml_key_invalid", f"{PARAMS_JSON} is not JSON text: {error}")
             return left
 
-    def _check_schedule(self, name: str, fields: dict[str, Any]) -> None:
+    def _check_schedule(self, name: str, table: dict[str, Any]) -> None:
         """Check what the operation checks beyond the types: policies, limits, grants, rules."""
         path = ("schedules", name)
         for key in _PARTS:
-            if key in fields:
-                self._try((*path, key), normal_part, key, fields[key])
-        if "rules" in fields:
+            if key in table:
+                self._try((*path, key), normal_part, key, table[key])
+        if "rules" in table:
             try:
-                compile_schedule(rules_of(fields))
+                compile_schedule(rules_of(table))
             except InputError as error:
                 position = error.details.get("rule", 0)
-                excluded = isinstance(position, int) and position >= len(specs(fields["rules"]))
+                excluded = isinstance(position, int) and position >= len(specs(table["rules"]))
                 fix = error.fix or error.why
                 self._note((*path, "exclusions" if excluded else "rules"), error.code, _said(error), fix)
-                del fields["rules"]
+                del table["rules"]
 
     def _try(self, path: tuple[str, ...], check: Any, *arguments: Any) -> bool:  # noqa: ANN401 - any check
         """Call a check; note what it refuses at a place, and return whether it did not."""
@@ -224,28 +234,31 @@ class _Reader:
             self._note(path, error.code, _said(error), error.fix or error.why)
             return False
         except (ValueError, TypeError, AttributeError) as error:
-            self._note(path, "key_invalid", str(error))
+            self._note(path, "toml_key_invalid", str(error))
             return False
         return True
 
     def _dev(self) -> Dev:
         given = self._body.get("dev", {})
         if not isinstance(given, dict):
-            self._note(("dev",), "key_invalid", "dev is not a table", "write [dev]")
+            self._note(("dev",), "toml_key_invalid", "dev is not a table", "write [dev]")
             return Dev()
         found: dict[str, Any] = {}
         for key, value in given.items():
             if key not in DEV:
-                self._note(("dev", key), "key_unknown", f"there is no key {key!r}", nearest(key, DEV))
+                self._note(("dev", key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, DEV))
                 continue
             try:
                 found[key] = from_jsonable(DEV[key], toml_places.as_json(value))
             except (ValidationError, ValueError, RecursionError):
-                self._note(("dev", key), "key_invalid", f"{key} has a wrong value", _DEV_FORMS[key])
+                self._note(("dev", key), "toml_key_invalid", f"{key} has a wrong value", _DEV_FORMS[key])
         if not self._try(("dev", "grants"), grants.parse, found.get("grants", ())):
             found.pop("grants")
         return Dev(
-            tuple(found.get("grants", ())), tuple(found.get("people", ())), found.get("collections", {}), found.get("kv", {})
+            tuple(found.get("grants", ())),
+            tuple(found.get("people", ())),
+            found.get("collections", {}),
+            found.get("kv", {}),
         )
 
 
@@ -297,7 +310,8 @@ def normal_part(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON values
     if key == "grants":
         return None if value is None else list(grants.parse(value).shown())
     if key in {"labels", "placement", "priority"}:
-        return Conduct(**{key: parse_placement(value) if key == "placement" else value}).as_dict()[key]
+        given: dict[str, Any] = {key: parse_placement(value) if key == "placement" else value}
+        return Conduct(**given).as_dict()[key]
     if key == "limits":
         from lodger.sandbox.errors import LimitInvalid
         from lodger.sandbox.limits import Limits
