@@ -366,5 +366,5 @@ _NAME_CHARACTERS = re.compile(r"[^\w.-]+")
 
 
 def default_name(folder: Path) -> str:
-    """Return the name of a deployment whose file gives none: the folder's."""
+    """Return the name of a deployment if the file gives none: the folder's."""
     return _NAME_CHARACTERS.sub("-", folder.resolve().name) or "lodger"

@@ -27,7 +27,7 @@ _SECRET = re.compile(r"""\bsecrets\s{0,20}\.\s{0,20}(?:use|get|read)\s{0,20}\(\s
 
 
 def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script: FolderScript) -> list[Finding]:
-    """Store one script; return why it was refused, nothing if it was stored."""
+    """Store one script; return why it was refused."""
     settings = folder.file.scripts.get(script.name, {})
     try:
         engine.scripts.put(tenant_id, script.name, script.source, **settings)
@@ -90,7 +90,7 @@ def finding_of(folder: ScriptFolder, name: str, error: InputError) -> Finding:
 def store_schedules(
     engine: "Engine", tenant_id: str, folder: ScriptFolder, refused: Iterable[str] = ()
 ) -> list[Finding]:
-    """Store every schedule that could be read and whose scripts are in the folder and were not refused."""
+    """Store every readable schedule if its scripts are in the folder and were not refused."""
     found, left_out = [], set(refused)
     for name, fields in folder.file.schedules.items():
         unknown = absent_scripts(folder, fields)
