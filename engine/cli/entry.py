@@ -63,6 +63,7 @@ COMMANDS = {
     "doctor": ("commands.doctor", "doctor"),
     "escape": ("escape", "escape"),
     "errors": ("commands.errors", "errors"),
+    "mcp": ("assistants.command", "mcp"),
     "version": ("commands.doctor", "version"),
 }
 #: Groups of commands that are all made by hand, by module.
