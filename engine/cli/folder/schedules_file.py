@@ -29,6 +29,7 @@ from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.base import specs
 from lodger.engine.service.operations.route import Parameter
 from lodger.engine.service.operations.table import OPERATIONS, routes_of
+from lodger.engine.store.records import Schedule
 
 NAME = "schedules.toml"
 #: Maximum size of the file and number of its schedules; a larger folder is more than one.
@@ -359,6 +360,21 @@ def normal(fields: Mapping[str, Any]) -> dict[str, Any]:
         "params": fields.get("params"),
         "grants": normal_part("grants", fields.get("grants")),
         **conduct.as_dict(),
+    }
+
+
+def normal_record(schedule: Schedule) -> dict[str, Any]:
+    """Return the state of a stored schedule in the form of :func:`normal`."""
+    return {
+        "script": normal_steps(schedule.steps),
+        "rules": to_jsonable(schedule.rules),
+        "missed": schedule.missed,
+        "overlap": schedule.overlap,
+        "retry": schedule.retry,
+        "limits": schedule.limits,
+        "params": schedule.params,
+        "grants": None if schedule.grants is None else list(schedule.grants),
+        **schedule.conduct,
     }
 
 
