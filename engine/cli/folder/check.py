@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from lodger.engine.cli.output.result_output import AsJson, say, visible, write_j
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
+    from lodger.engine.store.records import Schedule
 
 #: The tenant of a throw-away ledger.
 TENANT = "dev"
@@ -91,7 +92,7 @@ def examine(engine: "Engine", folder: ScriptFolder) -> tuple[list[Finding], list
     # A script that was refused has its own finding already.
     findings += stocking.store_schedules(engine, TENANT, folder, broken)
     planned = [
-        Planned(each.name, each.script, each.text, _next(engine, each))
+        Planned(each.name, each.script, each.text, next_slots(engine, each))
         for each in engine.schedules.list(TENANT, limit=1000)
     ]
     return findings, planned
@@ -102,9 +103,10 @@ def _is_of(folder: ScriptFolder, script: str, finding: Finding) -> bool:
     return finding.file == path or finding.file.startswith(path + "/")
 
 
-def _next(engine: "Engine", schedule: Any) -> tuple[datetime, ...]:  # noqa: ANN401 - a Schedule
+def next_slots(engine: "Engine", schedule: "Schedule", after: datetime | None = None) -> tuple[datetime, ...]:
+    """Return the next slots of a schedule, after now by default."""
     rules = schedule.rules
-    shown = engine.schedules.preview(
-        rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst, start=rules.start, end=rules.end, n=SLOTS
-    )
-    return shown.slots
+    return engine.schedules.preview(
+        rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst, start=rules.start, end=rules.end, after=after,
+        n=SLOTS,
+    ).slots  # fmt: skip
