@@ -1,7 +1,7 @@
 """TypeScript to JavaScript: Node.js replaces types by spaces, so that a line and a column mean the same in both.
 
-A process per script, started by :mod:`lodger.sandbox.child.node_starter`. The tenant's text is data to a parser in WebAssembly there and is never
-executed. Before Node.js is given the text, it loses the right to open files and sockets and to start threads and processes.
+Each script has a process, started by :mod:`lodger.sandbox.child.node_starter`. The tenant's text is data to a parser in WebAssembly in it
+and is never executed. Before Node.js is given the text, it loses the right to open files and sockets and to start threads and processes.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """The start of Node.js for a parser that reads tenants' text: own user and network, no privileges, limits, then exec.
 
-Executed by absolute path as ``python -I -S -E node_starter.py SANDBOX_FOLDER NODE UID CPU_S DATA_BYTES ARGUMENT…`` with an empty environment.
-Node.js opens files and starts threads until it writes R to descriptor 3; this process then forbids it both, and passes the R on to standard
-output. It ends with the exit code of Node.js, or with 128 and the number of the signal.
+Executed by absolute path with an empty environment: ``python -I -S -E node_starter.py SANDBOX_FOLDER NODE UID CPU_S DATA_BYTES ARGUMENT…``.
+Node.js opens files and starts threads until it writes R to descriptor 3; this process then forbids it both, and passes the R on to
+standard output. It ends with the exit code of Node.js, or with 128 and the number of the signal.
 """
 
 import sys
