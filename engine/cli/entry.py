@@ -59,6 +59,8 @@ COMMANDS = {
     "exec": ("commands.exec", "execute"),
     "next": ("next", "next_slots"),
     "init": ("commands.init", "init"),
+    "check": ("folder.check", "check"),
+    "test": ("folder.run_tests", "run"),
     "doctor": ("commands.doctor", "doctor"),
     "escape": ("escape", "escape"),
     "errors": ("commands.errors", "errors"),

@@ -10,6 +10,8 @@ from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.events import Fault
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.host import Host
 from lodger.engine.node.node import Node
 from lodger.engine.store.lifecycle import tick
@@ -54,8 +56,9 @@ class Pretender:
 class InlineNode(Node):
     """Ticks, claims, runs, commits when :meth:`settle` is called. A fault of the engine is raised."""
 
-    def __init__(self, host: Host, clock: FakeClock, pretend: Pretend | None) -> None:
-        super().__init__(host, None if pretend is None else Pretender(pretend), "stage", deliver=False)
+    def __init__(self, host: Host, clock: FakeClock, pretend: Pretend | None, way_out: WayOut | None) -> None:
+        executor = SandboxExecutor.of(host, way_out=way_out) if pretend is None else Pretender(pretend)
+        super().__init__(host, executor, "stage", deliver=False)
         self._fake = clock
         self._faults: list[Exception] = []
 

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
+from lodger.engine.egress.way_out import WayOut
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.engine import Engine
 from lodger.engine.service.nouns.base import aware
@@ -67,6 +68,8 @@ class Stage:
         database: a path or URL of a ledger; a fresh one that goes with the stage when left out.
         pretend: Python functions in place of scripts, by the scripts' names; each is given the params and gives the result. No
             walls are needed then.
+        way_out: sends the requests of scripts in place of the network's client, such as
+            :class:`lodger.engine.testing.recordings.Recordings`.
         settings: those of :class:`lodger.engine.core.settings.Settings`, by name.
 
     Raises:
@@ -74,11 +77,18 @@ class Stage:
     """
 
     def __init__(
-        self, *, at: datetime = BEGIN, database: str | None = None, pretend: Pretend | None = None, **settings: Any
+        self,
+        *,
+        at: datetime = BEGIN,
+        database: str | None = None,
+        pretend: Pretend | None = None,
+        way_out: WayOut | None = None,
+        **settings: Any,
     ) -> None:
         self.clock = FakeClock(at)
         self._database = database
         self._pretend = pretend
+        self._way_out = way_out
         wanted = Settings(**{**SETTINGS, "check_scripts": pretend is None, **settings})
         self._settings = wanted.model_copy(update={"lease_s": LEASE_S, "renew_s": LEASE_S / 5, "surrender_s": 0.0})
         self.events: list[Event] = []
@@ -97,7 +107,7 @@ class Stage:
             thread = threading.Thread(target=self._loop.run_forever, name="lodger-stage", daemon=True)
             thread.start()
             stack.callback(self._end, thread)
-            self._node = InlineNode(self.engine.host, self.clock, self._pretend)
+            self._node = InlineNode(self.engine.host, self.clock, self._pretend, self._way_out)
             stack.callback(lambda: self._do(self._node.stop()))
             self._do(self._node.start())
             self._stack = stack.pop_all()
