@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.store.stored_modules import ENTRIES, entry_of, is_authored, is_library, runnable
+from lodger.engine.store.stored_modules import ENTRIES, STRIPPED, entry_of, is_authored, is_library, runnable
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
@@ -17,6 +17,7 @@ from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
 if TYPE_CHECKING:
     from lodger.engine.service.checks.trial_budget import TrialBudget
+    from lodger.engine.store.scripts.content import Content
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.syntax_check import SyntaxChecker
 
@@ -75,6 +76,41 @@ class SourceCheck:
             profile=settings.profile,
             minimum=settings.walls_minimum,
         )
+
+    def strip(self, tenant_id: str, content: "Content") -> "tuple[Content, ScriptError | None]":
+        """Return content with the JavaScript of its TypeScript files beside them, or the first error in them. Blocks.
+
+        Raises:
+            Conflict: budget_used_up.
+            Unavailable: package_missing (extra ``typescript``), no_worker.
+        """
+        from lodger.sandbox import type_stripping
+
+        files = {file: text for file, text in content.modules.items() if is_authored(file)}
+        if not any(map(type_stripping.is_typescript, files)):
+            return content, None
+        if self._budget is not None:
+            self._budget.require(tenant_id)
+        try:
+            stripped = type_stripping.strip(tenant_id, files)
+        except SandboxError as problem:
+            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+        if self._budget is not None:
+            self._budget.charge(tenant_id, stripped.cpu_ms)
+        modules = content.modules | {STRIPPED + file: text for file, text in stripped.files.items()}
+        return replace(content, modules=modules), stripped.error
+
+    def require_stripped(self, tenant_id: str, name: str, content: "Content") -> "Content":
+        """Return content as :meth:`strip`.
+
+        Raises:
+            InputError: source_refused, source_too_costly.
+            Conflict, Unavailable: as :meth:`strip`.
+        """
+        content, problem = self.strip(tenant_id, content)
+        if problem is not None:
+            raise refused(name, content.modules, problem)
+        return content
 
     def require(self, tenant_id: str, name: str, modules: dict[str, str], limits: Limits) -> str | None:
         """Refuse a source that cannot be parsed; return the reason if it was not checked although it should be. Blocks meanwhile.
@@ -226,7 +262,7 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
             "source_too_costly",
             f"script {name!r} takes too much memory or time to check",
             why=problem.message,
-            fix="make the script smaller and less nested, or store it as it is with force",
+            fix="make the script smaller and less nested, or store it as it is with force (not TypeScript)",
         )
     lines = modules.get(problem.file or "", "").split("\n")
     line = problem.line if problem.line and problem.line <= len(lines) else None
@@ -241,7 +277,7 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
         "source_refused",
         f"script {name!r} cannot run: {place}{': ' if place else ''}{problem.name}: {problem.message[:MAX_CHARACTERS]}",
         why=f"the line is {shown.strip()!r}" if shown.strip() else "the runtime cannot parse it",
-        fix="correct the script and store it again, or store it as it is with force",
+        fix="correct the script and store it again, or store it as it is with force (not TypeScript)",
         file=problem.file,
         line=line,
         column=column,

@@ -102,7 +102,7 @@ class Scripts(Noun[M]):
                 source_refused, source_too_costly, not_webassembly, module_refused, module_too_costly, grant_unknown,
                 why_invalid, fields_invalid, not_offerable.
             Conflict: scripts_full, versions_full, changed_meanwhile.
-            Unavailable: a module cannot be compiled on this host.
+            Unavailable: a module cannot be compiled on this host, or package_missing: TypeScript cannot be stripped on it.
         """
         fields = read_fields(params)
         content, unchecked = self._read_checked(tenant_id, name, source, force=force)
@@ -202,6 +202,7 @@ class Scripts(Noun[M]):
         if content.wasm is not None:
             self.module_check.require(tenant_id, content.wasm, limits)
             return content, None
+        content = self.source_check.require_stripped(tenant_id, name, content)
         if force:
             return content, "the check was skipped with force"
         return content, self.source_check.require(tenant_id, name, content.modules, limits)
