@@ -61,7 +61,7 @@ def dev(
         if as_json:
             write_json({name: value for name, value in given.items() if name != "frame"})
         else:
-            for line in told(given):
+            for line in report_lines(given):
                 say(line)
         sys.stdout.flush()
 
@@ -105,7 +105,7 @@ def _is_failure(given: "Report") -> bool:
     return bool(given["kind"] == "finding" and given["level"] == "error")
 
 
-def told(given: "Report") -> list[str]:
+def report_lines(given: "Report") -> list[str]:
     """Return a report as lines for people."""
     match given["kind"]:
         case "log":
@@ -129,10 +129,10 @@ def told(given: "Report") -> list[str]:
                 *(f"    next: {_time(each['at'])}  {each['schedule']}" for each in given["next"][:SHOWN]),
             ]
         case _:
-            return _told_run(given)
+            return _run_lines(given)
 
 
-def _told_run(given: "Report") -> list[str]:
+def _run_lines(given: "Report") -> list[str]:
     name = f"{given['schedule']} ({given['script']})" if given["schedule"] else given["script"]
     said = [f"{_time(given['at'])}  {given['outcome']:7} {name}, {given['took_ms']} ms"]
     if given["error"]:
