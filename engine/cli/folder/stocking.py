@@ -1,7 +1,7 @@
 """Stores a folder's scripts and schedules in a ledger through the operations, and returns what they refuse as findings."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.cli.folder import schedules_file
@@ -44,9 +44,11 @@ def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script:
     return []
 
 
-def store_scripts(engine: "Engine", tenant_id: str, folder: ScriptFolder) -> list[Finding]:
-    """Store every script; those that import others of the folder come after them."""
-    waiting = list(folder.scripts.values())
+def store_scripts(
+    engine: "Engine", tenant_id: str, folder: ScriptFolder, wanted: Mapping[str, FolderScript] | None = None
+) -> list[Finding]:
+    """Store every script, or the wanted ones; those that import others of the folder come after them."""
+    waiting = list((folder.scripts if wanted is None else wanted).values())
     while waiting:
         refused = [(script, found) for script in waiting if (found := store_script(engine, tenant_id, folder, script))]
         again = [script for script, found in refused if found[0].code == "import_unknown"]
@@ -94,13 +96,17 @@ def store_schedules(
     found, left_out = [], set(refused)
     for name, fields in folder.file.schedules.items():
         unknown = absent_scripts(folder, fields)
-        for script in unknown:
-            line, column = place_of(folder.file.places, ("schedules", name, "script"))
-            what, fix = f"schedule {name}: the folder has no script {script!r}", nearest(script, folder.scripts)
-            found.append(Finding("error", schedules_file.NAME, line, column, "script_unknown", what, fix))
+        found += [absent_script(folder, name, each) for each in unknown]
         if not unknown and readable(fields) and not left_out.intersection(script_names(fields)):
             found += store_schedule(engine, tenant_id, folder, name, fields)
     return found
+
+
+def absent_script(folder: ScriptFolder, schedule: str, script: str) -> Finding:
+    """Return the finding about a schedule's script that the folder does not have."""
+    line, column = place_of(folder.file.places, ("schedules", schedule, "script"))
+    what, fix = f"schedule {schedule}: the folder has no script {script!r}", nearest(script, folder.scripts)
+    return Finding("error", schedules_file.NAME, line, column, "script_unknown", what, fix)
 
 
 def absent_scripts(folder: ScriptFolder, fields: dict[str, Any]) -> list[str]:
