@@ -1,9 +1,10 @@
 """What a large history costs: tick, claim and finish of 1000 slots on an empty ledger and beside so many finished actions.
 
-``python bench/growth.py [--rows 1000 100000 1000000] [--database sqlite|postgresql|URL] [--rounds 5] [--json FILE]``. The history is written
-by SQL, with an attempt of each action. For each number of rows it prints what the database did (:class:`Work`), which no other process
-changes, and the ratio of times: the two ledgers take turns, and the median of the rounds counts. Then retention deletes old actions,
-and each of its transactions is timed.
+``python bench/growth.py [--rows 1000 100000 1000000] [--database sqlite|postgresql|URL] [--rounds 5] [--json FILE]``
+
+The history is written by SQL, with an attempt of each action. For each number of rows it prints what the database did
+(:class:`Work`), which no other process changes, and the ratio of times: the two ledgers take turns, and the median of
+the rounds counts. Then retention deletes old actions, and each of its transactions is timed.
 """
 
 import argparse
