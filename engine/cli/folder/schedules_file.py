@@ -98,6 +98,11 @@ def read(path: Path, default_name: str) -> SchedulesFile:
         return SchedulesFile(default_name)
     except (OSError, UnicodeDecodeError) as error:
         return SchedulesFile(default_name, findings=(_whole(f"the file cannot be read: {error}"),))
+    return read_text(text, default_name)
+
+
+def read_text(text: str, default_name: str) -> SchedulesFile:
+    """Read the text of a file. Nothing is raised: all mistakes are findings."""
     try:
         body = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
