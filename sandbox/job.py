@@ -19,11 +19,13 @@ class Bundle:
         context: JSON text of the default export's argument: ``{"action": {...}, "now": us, "grants": [...]}``;
             for a WebAssembly module, the content of its standard input.
         wasm: a WASI preview 1 command instead of modules.
+        source_map: of ``main.js``, unpacked (:mod:`lodger.sandbox.workers.source_map`); never sent to the worker.
     """
 
     modules: dict[str, str]
     context: str = "{}"
     wasm: bytes | None = None
+    source_map: str | None = None
 
     @property
     def entry(self) -> str:

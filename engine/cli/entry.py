@@ -59,6 +59,7 @@ COMMANDS = {
     "exec": ("commands.exec", "execute"),
     "next": ("next", "next_slots"),
     "init": ("commands.init", "init"),
+    "bundle": ("folder.bundle", "bundle"),
     "dev": ("folder.dev", "dev"),
     "check": ("folder.check", "check"),
     "test": ("folder.run_tests", "run"),

@@ -4,7 +4,8 @@ One JSON object of texts by name. An author's file has no colon in its name and 
 
 * ``lib:NAME@VERSION/FILE`` and ``../SCRIPT/FILE``: copies of other scripts' files that it imports, as of the upload;
 * ``uses:``: their versions, JSON;
-* ``stripped:FILE``: what runs instead of a TypeScript file.
+* ``stripped:FILE``: what runs instead of a TypeScript file;
+* ``map:``: the source map of main.js, unpacked.
 
 A run therefore needs nothing but its own version, whatever becomes of the scripts that were copied.
 """
@@ -18,6 +19,7 @@ LIBRARY_ENTRIES = ("index.js", "index.ts")
 LIBRARY = "library"
 STRIPPED = "stripped:"
 USES = "uses:"
+MAP = "map:"
 #: Start of the JSON text of a library's files; the entry is the first one.
 LIBRARY_START = '{"index.'
 
@@ -33,11 +35,14 @@ def authored(stored: Mapping[str, str]) -> dict[str, str]:
 
 
 def runnable(stored: Mapping[str, str]) -> dict[str, str]:
-    """Return what a worker is given: copies of other scripts' files included, TypeScript as JavaScript, no declarations."""
+    """Return what a run needs: copies of other scripts' files included, TypeScript as JavaScript, no declarations.
+
+    Under ``map:`` it has the source map, which is no module.
+    """
     return {
         name: stored.get(STRIPPED + name, text)
         for name, text in stored.items()
-        if not name.startswith((STRIPPED, USES)) and not name.endswith(".d.ts")
+        if not name.startswith((STRIPPED, USES)) and not name.endswith((".d.ts", ".map"))
     }
 
 

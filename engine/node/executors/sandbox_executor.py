@@ -14,6 +14,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.host import Host
+from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -108,7 +109,10 @@ class SandboxExecutor:
 def as_job(claim: Claim, attempt: Attempt) -> Job:
     """Return the sandbox's job for a claim: a script gets its context, a WebAssembly module its input alone."""
     if claim.wasm is None:
-        bundle = Bundle(claim.modules, attempt.context())
+        modules, source_map = claim.modules, claim.modules.get(MAP)
+        if source_map is not None:
+            modules = {name: text for name, text in modules.items() if name != MAP}
+        bundle = Bundle(modules, attempt.context(), source_map=source_map)
     else:
         bundle = Bundle({}, strict_json.dump(claim.params), wasm=claim.wasm)
     return Job(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.store.stored_modules import ENTRIES, STRIPPED, entry_of, is_authored, is_library, runnable
+from lodger.engine.store.stored_modules import ENTRIES, MAP, STRIPPED, entry_of, is_authored, is_library, runnable
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
@@ -139,7 +139,7 @@ class SourceCheck:
         Raises:
             Unavailable: no worker can be started, or not with the walls that this host requires.
         """
-        modules = runnable(modules)
+        modules = {name: text for name, text in runnable(modules).items() if name != MAP}
         held = replace(
             limits,
             cpu_ms=MIN_CPU_MS + sum(map(len, modules.values())) // BYTES_A_MS,

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from lodger.engine.core import strict_json
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.store.stored_modules import ENTRIES, LIBRARY, entry_of, is_library
+from lodger.engine.store.scripts import source_maps
+from lodger.engine.store.stored_modules import ENTRIES, LIBRARY, MAP, entry_of, is_library
 from lodger.sandbox.limits import Limits
 
 ENTRY = ENTRIES[0]
 #: Maximum number of files of a script, copies of other scripts' files included.
 MAX_FILES = 500
 MAX_FILE_NAME = 120
+#: Maximum size of a source map, which source_bytes does not count: a multiple of it, and in all.
+MAPS_PER_SOURCE, MAX_MAP = 4, 4 << 20
 #: First bytes of a WebAssembly file; the compiler checks the rest.
 MAGIC = b"\0asm"
 
@@ -45,7 +48,7 @@ def read(given: ScriptInput, limits: Limits) -> Content:
 
     Raises:
         InputError: script_empty, entry_missing, entry_ambiguous, file_name_invalid, files_too_many, json_invalid,
-            source_not_text, not_webassembly, source_too_large.
+            source_map_invalid, source_not_text, not_webassembly, source_too_large.
     """
     if isinstance(given, bytes | bytearray | memoryview):
         wasm = bytes(given)
@@ -125,6 +128,9 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
     size = 0
     for file, text in modules.items():
         _check_name(file)
+        if file.endswith(".map"):
+            _check_map(file, text, limit)
+            continue
         try:
             size += len(text.encode())
         except UnicodeEncodeError as error:
@@ -155,7 +161,25 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
     for file, text in modules.items():
         if file.endswith(".json"):
             _check_json(file, text)
-    return {entry: modules.pop(entry)} | dict(sorted(modules.items()))
+    made = {MAP: source_maps.unpacked(modules[source_maps.FILE])} if source_maps.FILE in modules else {}
+    return {entry: modules.pop(entry)} | dict(sorted(modules.items())) | made
+
+
+def _check_map(file: str, text: str, limit: int) -> None:
+    if file != source_maps.FILE:
+        raise InputError(
+            "source_map_invalid",
+            f"{file} cannot be stored",
+            why=f"a script has at most one source map, {source_maps.FILE}",
+            fix="leave the file out",
+        )
+    maximum = min(MAPS_PER_SOURCE * limit, MAX_MAP)
+    if len(text) > maximum or "\0" in text:
+        raise _too_large(
+            f"the source map has {len(text)} characters",
+            f"maps of this tenant have at most {maximum}",
+            "source_bytes",
+        )
 
 
 def too_many(count: int) -> InputError:
