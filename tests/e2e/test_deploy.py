@@ -8,7 +8,7 @@ import pytest
 from tests.api.house import House, house
 from tests.e2e.command import inside
 
-from lodger.engine.cli.folder import plan, script_folder
+from lodger.engine.cli.folder import deployment, script_folder
 from lodger.engine.cli.folder.pull import read_scripts
 from lodger.engine.core.errors import Conflict
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec
@@ -128,9 +128,9 @@ def test_concurrent_edits_are_refused(lodge: House, folder: Path) -> None:
 
     def apply(prune: bool = False) -> Callable[[], None]:
         read = script_folder.read(folder)
-        steps, findings = plan.make_plan(engine, "acme", read, prune=prune)
+        steps, findings = deployment.make_plan(engine, "acme", read, prune=prune)
         assert findings == []
-        return lambda: plan.apply(engine, "acme", read, steps, None, lambda _step: None)
+        return lambda: deployment.apply(engine, "acme", read, steps, None, lambda _step: None)
 
     late = apply()
     apply()()

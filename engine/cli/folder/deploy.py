@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.folder import plan, script_folder
+from lodger.engine.cli.folder import deployment, script_folder
 from lodger.engine.cli.folder.check import show
-from lodger.engine.cli.folder.plan import Step
+from lodger.engine.cli.folder.deployment import Step
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json, zulu
@@ -36,7 +36,7 @@ def deploy(
     """Store a folder's scripts and schedules for a tenant: the plan is shown, then applied."""
     read = script_folder.read(folder)
     with opened(db) as engine:
-        steps, findings = plan.make_plan(engine, tenant, read, prune=prune)
+        steps, findings = deployment.make_plan(engine, tenant, read, prune=prune)
         writes = [each for each in steps if each.writes]
         if not as_json:
             show(findings)
@@ -50,7 +50,7 @@ def deploy(
             return
         confirm(f"apply {_count(len(writes))} to {tenant}", {}, yes=yes, as_json=as_json)
         applied: list[Step] = []
-        plan.apply(engine, tenant, read, steps, why, applied.append)
+        deployment.apply(engine, tenant, read, steps, why, applied.append)
     _end(read.file.name, steps, applied, findings=[], as_json=as_json)
 
 
@@ -83,6 +83,6 @@ def step_lines(step: Step) -> list[str]:
         said.append(f"    … {len(step.diff) - MAX_LINES} more lines")
     for word, slots in (("dropped", step.dropped), ("next" if step.action == "create" else "added", step.added)):
         if slots:
-            more = f" … {len(slots)} in all" if len(slots) > plan.SLOTS else ""
-            said.append(f"    {word}: " + ", ".join(zulu(slot) for slot in slots[: plan.SLOTS]) + more)
+            more = f" … {len(slots)} in all" if len(slots) > deployment.SLOTS else ""
+            said.append(f"    {word}: " + ", ".join(zulu(slot) for slot in slots[: deployment.SLOTS]) + more)
     return said

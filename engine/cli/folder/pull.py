@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli.folder import schedules_file, script_folder
-from lodger.engine.cli.folder.plan import everything
-from lodger.engine.cli.folder.toml_places import as_json, has_null, toml_key, toml_text
+from lodger.engine.cli.folder.deployment import everything
+from lodger.engine.cli.folder.toml_places import has_null, toml_key, toml_text
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
@@ -157,7 +157,7 @@ def new_file(folder: Path, schedules: Mapping[str, Any], scripts: Mapping[str, A
         if _state(wanted) == _state(before):
             return None
         body = tomllib.loads(path.read_text(encoding="utf-8"))
-        text = file_text({key: as_json(body[key]) for key in ("name", "dev") if key in body}, schedules, scripts)
+        text = file_text({key: body[key] for key in ("name", "dev") if key in body}, schedules, scripts)
     elif not schedules and not scripts:
         return None
     return text

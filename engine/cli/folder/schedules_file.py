@@ -255,7 +255,7 @@ class _Reader:
                 self._note(("dev", key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, DEV))
                 continue
             try:
-                found[key] = from_jsonable(DEV[key], toml_places.as_json(value))
+                found[key] = from_jsonable(DEV[key], toml_places.as_json(value, marked=True))
             except (ValidationError, ValueError, RecursionError):
                 self._note(("dev", key), "toml_key_invalid", f"{key} has a wrong value", _DEV_FORMS[key])
         if not self._try(("dev", "grants"), grants.parse, found.get("grants", ())):
