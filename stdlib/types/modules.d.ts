@@ -61,7 +61,7 @@ declare module "html" {
 }
 
 declare module "markup" {
-  class Element {
+  export class Element {
     /** The name as written; of HTML in lower case. `#document` above what `parseHtml` reads. */
     readonly name: string;
     readonly attributes: { readonly [name: string]: string | undefined };

@@ -72,13 +72,14 @@ CASES: dict[str, Any] = {
         ["a", "bc", "c", "d", "x", "y", "z"],
     """parseHtml('<table class="prices big"><tr><td>1<td data-x=2>&euro;3&nope;<tr><th>h</table><br>after').findAll("table.prices tr").map(
         (row) => row.elements.map((cell) => cell.name + cell.text))""": [["td1", "td€3&nope;"], ["thh"]],
-    """parseHtml('<A HREF="/x?a=1&amp;b" id=k>t</A><script>if (a < b) "</p>"</script><title>a &lt; b</title>').findAll("#k, script, title").map(
-        (e) => [e.name, e.attributes.href ?? null, e.text])""":
+    """parseHtml('<A HREF="/x?a=1&amp;b" id=k>t</A><script>if (a < b) "</p>"</script><title>a &lt; b</title>')
+        .findAll("#k, script, title").map((e) => [e.name, e.attributes.href ?? null, e.text])""":
         [["a", "/x?a=1&b", "t"], ["script", None, 'if (a < b) "</p>"'], ["title", None, "a < b"]],
     """["[href]", "a[href^='/x']", 'a[href$="b"]', "a[href*=zzz]", "p > a", "div a", "body>p a"].map(
         (s) => parseHtml("<body><p><a href=/xb>1</a></p><div><i><a href=q>2</a></i></div>").findAll(s).map((e) => e.text).join())""":
         ["1,2", "1", "1", "", "1", "2", "1"],
-    """["", "a,,b", "a >", "> a", "a:hover", "[x", "a b!", 7].map((s) => error(() => parseHtml("<a>").find(s)).split(":")[0])""": ["SyntaxError"] * 8,
+    """["", "a,,b", "a >", "> a", "a:hover", "[x", "a b!", 7].map(
+        (s) => error(() => parseHtml("<a>").find(s)).split(":")[0])""": ["SyntaxError"] * 8,
     """["<", "</", "<!--", "<a b='", "<script>", "<p></b></p></p>", "<<<a>", "</p", "\\u0000<x>"].map((t) => typeof parseHtml(t).text)""": ["string"] * 9,
     """parseHtml("<div>".repeat(100000) + "x").text""": "x",
     """parseHtml("<a>x</a>").find("b")""": None,
