@@ -80,7 +80,8 @@ CASES: dict[str, Any] = {
         ["1,2", "1", "1", "", "1", "2", "1"],
     """["", "a,,b", "a >", "> a", "a:hover", "[x", "a b!", 7].map(
         (s) => error(() => parseHtml("<a>").find(s)).split(":")[0])""": ["SyntaxError"] * 8,
-    """["<", "</", "<!--", "<a b='", "<script>", "<p></b></p></p>", "<<<a>", "</p", "\\u0000<x>"].map((t) => typeof parseHtml(t).text)""": ["string"] * 9,
+    """["<", "</", "<!--", "<a b='", "<script>", "<p></b></p></p>", "<<<a>", "</p", "\\u0000<x>"].map(
+        (t) => typeof parseHtml(t).text)""": ["string"] * 9,
     """parseHtml("<div>".repeat(100000) + "x").text""": "x",
     """parseHtml("<a>x</a>").find("b")""": None,
     # stats
