@@ -77,6 +77,15 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
     return Content(linked, None, digest_of(linked), content.kind)
 
 
+def imported_scripts(files: Mapping[str, str]) -> set[str]:
+    """Return the names of the tenant's scripts and libraries that these files seem to import."""
+    found = set()
+    for file, text in files.items():
+        roots = (_root(file, match[1], files) for match in _IMPORT.finditer(text) if file.endswith((".js", ".ts")))
+        found |= {root[len(LIB) :].rpartition("@")[0] if root.startswith(LIB) else root[3:] for root in roots if root}
+    return found
+
+
 def _root(file: str, wanted: str, linked: Mapping[str, str]) -> str | None:
     """Return what an import begins with if it leaves the script: ``lib:NAME@VERSION`` or ``../SCRIPT``; None if it does not."""
     found = joined(file.encode(), wanted.encode())
