@@ -102,7 +102,8 @@ def test_no_source_of_ours_is_shown(run) -> None:
 
 def test_the_clock_is_coarse(run) -> None:
     reported = run(
-        "const s = new Set(); for (let i = 0; i < 1e5; i++) s.add(Date.now()).add(performance.now()); return [...s].every(Number.isInteger)",
+        "const s = new Set(); for (let i = 0; i < 5e4; i++) s.add(Date.now()).add(performance.now());"
+        " return [...s].every(Number.isInteger)",
         cpu_ms=5000,
     )
     assert reported.result is True
