@@ -9,7 +9,7 @@ from dataclasses import dataclass
 #: Types of arguments, checked in ``lodger.engine.capabilities.arguments``.
 ARGUMENT_TYPES = (
     "name", "id", "filter", "order", "limit", "cursor", "names", "values", "rows", "text", "key", "value", "number", "flag",
-    "addresses", "pairs", "line", "base64",
+    "addresses", "pairs", "line", "groups", "base64",
 )  # fmt: skip
 
 
@@ -68,12 +68,12 @@ def _call(
 
 
 _CALLS = (
-    _call("db.find", "set:name filter?:filter order?:order limit?:limit cursor?:cursor include?:names",
+    _call("db.find", "set:name filter?:filter order?:order limit?:limit cursor?:cursor include?:names select?:names",
           "{rows: Row[], cursor: string | null}", "db:read", "queries rows_read", "A page of rows that satisfy a filter, in order."),
     _call("db.get", "set:name id:id check?:flag include?:names", "Row | null", "db:read", "queries rows_read",
           "The row of an id, or null."),
     _call("db.count", "set:name filter?:filter", "number", "db:read", "queries", "How many rows satisfy a filter."),
-    _call("db.aggregate", "set:name filter?:filter groupBy?:names sum?:names avg?:names min?:names max?:names", "Group[]",
+    _call("db.aggregate", "set:name filter?:filter groupBy?:groups sum?:names avg?:names min?:names max?:names", "Group[]",
           "db:read", "queries rows_read", "Counts, sums, averages, minima and maxima, by group."),
     _call("db.insert", "set:name values:values", "Row", "db", "rows_written", "Adds a row.", effect=True),
     _call("db.update", "set:name id:id changes:values", "null", "db", "queries rows_written", "Changes columns of a row.",

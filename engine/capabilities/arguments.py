@@ -93,6 +93,15 @@ def _names(value: Any, what: str) -> list[str]:
     return names
 
 
+def _groups(value: Any, what: str) -> list[Any]:
+    terms = value if isinstance(value, list) else [value]
+    if len(terms) > MAX_NAMES or not all(isinstance(term, str | dict) for term in terms):
+        raise bad_request(
+            f"{what} must be a name, a period such as {{ day: 'created' }}, or a list of at most {MAX_NAMES}"
+        )
+    return terms
+
+
 def _values(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         raise bad_request(f"{what} must be an object with at least one property")
@@ -156,6 +165,7 @@ CHECKS = {
     "limit": _limit,
     "cursor": _text,
     "names": _names,
+    "groups": _groups,
     "values": _values,
     "rows": _rows,
     "text": _text,
