@@ -118,6 +118,13 @@ def test_libraries_stay_within_their_tenant_and_cannot_run(engine: Engine) -> No
     assert refused.value.code == "library_not_run"
     scripts.put("acme", "a", {"main.js": "export const one = 1; export default () => one"})
     scripts.put("acme", "b", 'import { one } from "../a/main.js"; export const two = one; export default () => two')
+    beside = 'import { two } from "./b.js"; import "./own.js"; export default () => two'
+    assert scripts.put("acme", "flat", {"main.js": beside, "own.js": ""}).uses == {"../b": 1, "../a": 1}
+    assert scripts.dry_run("acme", "flat").result == 1
+    assert code(engine, "flat", 'import "./flat.js"')[0] == "import_cycle"
+    assert (
+        code(engine, "lib3", {"index.js": 'import { one } from "./a.js"; export const b = one'})[0] == "source_refused"
+    )
     assert code(engine, "a", 'import { two } from "../b/main.js"; export default two')[0] == "import_cycle"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 
 from sqlalchemy import Connection
 
@@ -12,7 +13,7 @@ from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import MAX_FILES, Content, digest_of, too_large, too_many
 from lodger.engine.store.stored_modules import USES, authored, is_library, runnable
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.runtimes.js.modules import LIB, joined
+from lodger.sandbox.runtimes.js.modules import LIB, joined, sibling
 
 #: An import of another file. It also matches in a comment or a text, and then copies files that nothing imports.
 _IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s{0,20}\(?\s{0,20}["']((?:lib:|\.\.?/)[^"'\n\\]{1,300})["']""")
@@ -21,8 +22,8 @@ _IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s{0,20}\(?\s{0,20}["']((?:lib:|\.\.
 def link(connection: Connection, tenant_id: str, name: str, content: Content, limits: Limits) -> Content:
     """Return content with copies of the files that it imports from other scripts of its tenant and from libraries.
 
-    ``../SCRIPT/FILE`` is the newest version of a script, ``lib:NAME@VERSION`` a library of the tenant and
-    ``lib:@NAME@VERSION`` one that the platform offers.
+    ``../SCRIPT/FILE`` is the newest version of a script, and so is ``./SCRIPT.js`` if the script has no such file;
+    ``lib:NAME@VERSION`` is a library of the tenant and ``lib:@NAME@VERSION`` one that the platform offers.
 
     Raises:
         InputError: import_unknown, library_not_closed, import_cycle, source_too_large, files_too_many.
@@ -34,7 +35,7 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
     while texts:
         file, text = texts.pop()
         for match in _IMPORT.finditer(text):
-            root = _root(file, match[1])
+            root = _root(file, match[1], linked)
             if root is None or root in tried:
                 continue
             tried.add(root)
@@ -50,14 +51,14 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
             if root.startswith(LIB):
                 found = _library(connection, tenant_id, root, at)
             else:
-                if is_library(content.modules):
+                if is_library(content.modules) and not match[1].startswith("./"):
                     raise InputError(
                         "library_not_closed",
                         f"a library cannot import {match[1]!r} ({at})",
                         why="the same version of a library must always be the same code",
                         fix="import another library by name and version, such as lib:money@3",
                     )
-                found = _script(connection, tenant_id, root)
+                found = None if is_library(content.modules) else _script(connection, tenant_id, root)
             if found is None:
                 continue
             uses[root] = found.version
@@ -76,12 +77,15 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
     return Content(linked, None, digest_of(linked), content.kind)
 
 
-def _root(file: str, wanted: str) -> str | None:
+def _root(file: str, wanted: str, linked: Mapping[str, str]) -> str | None:
     """Return what an import begins with if it leaves the script: ``lib:NAME@VERSION`` or ``../SCRIPT``; None if it does not."""
-    path = joined(file.encode(), wanted.encode())
-    if path is None:
+    found = joined(file.encode(), wanted.encode())
+    if found is None:
         return None
-    parts = path.decode().split("/")
+    path, beside = found.decode(), sibling(found)
+    if wanted.startswith("./") and beside is not None and path not in linked and path[:-3] + ".ts" not in linked:
+        path = beside.decode()
+    parts = path.split("/")
     if parts[0].startswith(LIB):
         return parts[0]
     return "/".join(parts[:2]) if parts[0] == ".." and len(parts) > 1 else None

@@ -55,6 +55,13 @@ def joined(base: bytes, wanted: bytes) -> bytes | None:
     return b"/".join(parts)
 
 
+def sibling(path: bytes) -> bytes | None:
+    """Return the script that ``./NAME.js`` names in a folder of scripts: ``../NAME/main.js``; None for other paths."""
+    folder, _, file = path.rpartition(b"/")
+    beside = not folder or (folder.startswith(b"../") and folder.count(b"/") == 1)
+    return b"../" + file[:-3] + b"/main.js" if beside and file.endswith((b".js", b".ts")) else None
+
+
 def json_module(text: bytes) -> bytes:
     """Return a module with the value of a JSON text as its default export."""
     quoted = text.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\r", b"\\r").replace(b"\n", b"\\n")
@@ -128,20 +135,16 @@ class Modules:
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
         """Return the name of a module relative to its importer; unchanged if the bundle does not have it.
 
-        ``./x.js`` is also ``./x.ts``, and a folder or a library its index file.
+        ``./x.js`` is also ``./x.ts`` or the script ``x``, and a folder or a library its index file.
         """
         self._asked = (base, wanted)
         path = joined(base, wanted)
-        if path is None:
-            return wanted
-        for name in (
-            path,
-            path[:-3] + b".ts" if path.endswith(b".js") else path,
-            path + b"/index.js",
-            path + b"/index.ts",
-        ):
-            if name in self._sources:
-                return name
+        for place in (path, sibling(path) if path and wanted.startswith(b"./") else None):
+            if place:
+                script = place[:-3] + b".ts" if place.endswith(b".js") else place
+                for name in (place, script, place + b"/index.js", place + b"/index.ts"):
+                    if name in self._sources:
+                        return name
         return wanted
 
     def source(self, name: bytes) -> bytes | None:

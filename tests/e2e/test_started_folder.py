@@ -1,0 +1,37 @@
+"""``lodger init`` starts a folder that the other commands accept as it is, and never changes an author's file."""
+
+from pathlib import Path
+
+from tests.e2e.command import inside
+
+from lodger.stdlib import declarations
+
+
+def test_a_started_folder_works_and_stays_its_authors(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    said = inside("init", str(folder), "--json").json
+    assert said["types"] == ["lodger.d.ts"]
+    assert set(said["written"]) == {"jsconfig.json", "report.js", "report.test.js", "schedules.toml", "README.md"}
+    assert (folder / "lodger-types" / "lodger.d.ts").read_text() == declarations.text()
+    checked = inside("check", str(folder), "--json")
+    assert (checked.code, checked.json["findings"], checked.json["scripts"]) == (0, [], ["report"])
+    tested = inside("test", str(folder), "--json")
+    assert (tested.code, tested.json["passed"], tested.json["failed"]) == (0, 2, 0)
+
+    (folder / "report.js").write_text("export default () => 1")
+    (folder / "README.md").unlink()
+    (folder / "jsconfig.json").write_text("{}")
+    (folder / "lodger-types" / "lodger.d.ts").write_text("old")
+    (folder / "lodger-types" / "db.d.ts").write_text("of an earlier release")
+    assert inside("init", str(folder), "--json").json["written"] == []
+    assert {each.name for each in folder.iterdir()} == {
+        "lodger-types", "jsconfig.json", "report.js", "report.test.js", "schedules.toml",
+    }  # fmt: skip
+    assert (folder / "report.js").read_text() == "export default () => 1"
+    assert [each.name for each in (folder / "lodger-types").iterdir()] == ["lodger.d.ts"]
+    assert (folder / "lodger-types" / "lodger.d.ts").read_text() == declarations.text()
+
+    own = tmp_path / "own"
+    (own / "job").mkdir(parents=True)
+    (own / "job" / "main.ts").write_text("export default (): number => 1")
+    assert inside("init", str(own), "--json").json["written"] == ["jsconfig.json"]
