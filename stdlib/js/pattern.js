@@ -349,21 +349,13 @@ function divided(text) {
     if (type === "open") depth++;
     if (type === "close") depth--;
     if (depth > 0 || type === "open" || type === "close") continue;
-    if (state === "hostname") {
-      if (is(at, "[")) brackets++;
-      else if (is(at, "]")) brackets--;
-      else if (is(at, ":") && brackets === 0) change("port", at, 1);
-      else if (is(at, "/")) change("pathname", at, 0);
-      else if (isSearch(at)) change("search", at, 1);
-      else if (is(at, "#")) change("hash", at, 1);
-    } else if (state === "port") {
-      if (is(at, "/")) change("pathname", at, 0);
-      else if (isSearch(at)) change("search", at, 1);
-      else if (is(at, "#")) change("hash", at, 1);
-    } else if (state === "pathname") {
-      if (isSearch(at)) change("search", at, 1);
-      else if (is(at, "#")) change("hash", at, 1);
-    } else if (state === "search" && is(at, "#")) change("hash", at, 1);
+    const inHost = state === "hostname";
+    if (inHost && is(at, "[")) brackets++;
+    else if (inHost && is(at, "]")) brackets--;
+    else if (inHost && is(at, ":") && brackets === 0) change("port", at, 1);
+    else if ((inHost || state === "port") && is(at, "/")) change("pathname", at, 0);
+    else if (state !== "search" && state !== "hash" && isSearch(at)) change("search", at, 1);
+    else if (state !== "hash" && is(at, "#")) change("hash", at, 1);
   }
   if (found.hostname !== undefined && found.port === undefined) found.port = "";
   return found;
