@@ -48,6 +48,7 @@ GLOBALS = (
     "blob.js",
     "form.js",
     "clone.js",
+    "pattern-part.js",
     "pattern.js",
 )
 
