@@ -63,6 +63,8 @@ COMMANDS = {
     "dev": ("folder.dev", "dev"),
     "check": ("folder.check", "check"),
     "test": ("folder.run_tests", "run"),
+    "deploy": ("folder.deploy", "deploy"),
+    "pull": ("folder.pull", "pull"),
     "doctor": ("commands.doctor", "doctor"),
     "escape": ("escape", "escape"),
     "errors": ("commands.errors", "errors"),

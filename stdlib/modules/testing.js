@@ -55,9 +55,17 @@ export function expect(actual) {
   return { ...made(false), not: made(true) };
 }
 
+/** Options as JSON: instants are marked, so that documents get them as instants. */
+function wire(value) {
+  if (value instanceof Date || value instanceof Instant) return { $instant: new Date(+value).toISOString() };
+  if (Array.isArray(value)) return value.map(wire);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, wire(each)]));
+}
+
 /** For `lodger test`: the cases of the file, or the verdict on one run. */
 export async function answer(input) {
-  if (input === null) return cases.map(({ name, options }) => ({ name, options }));
+  if (input === null) return cases.map(({ name, options }) => ({ name, options: wire(options) }));
   try {
     await cases[input.index].check(input.run);
     return null;

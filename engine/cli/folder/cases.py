@@ -6,11 +6,13 @@ end in the order of their instants. The text of a test is a tenant's script like
 
 import json
 import re
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -29,13 +31,20 @@ from lodger.engine.store.records import Action
 from lodger.engine.testing import Stage
 from lodger.engine.testing.clock import BEGIN
 from lodger.engine.testing.recordings import Recordings, check_recordings
+from lodger.engine.vault.keyring import Keyring
 
 #: The tenant of the tests' own runs, and the script that gives a case its documents and values.
 TENANT, SEED = "tests", "lodger-seed"
 MAIN = 'import {{ answer }} from "testing";\nimport "./{0}";\nexport default ({{ action }}) => answer(action.input);\n'
-SEEDING = """export default async ({ db, kv, action }) => {
-  for (const [name, rows] of Object.entries(action.input.rows)) if (rows.length) await db[name].insertMany(rows);
-  for (const [key, value] of Object.entries(action.input.kv)) await kv.set(key, value);
+SEEDING = """const read = (value) => {
+  if (typeof value !== "object" || value === null) return value;
+  if (typeof value.$instant === "string") return Instant.from(value.$instant);
+  if (Array.isArray(value)) return value.map(read);
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, read(each)]));
+};
+export default async ({ db, kv, action }) => {
+  for (const [name, rows] of Object.entries(action.input.rows)) if (rows.length) await db[name].insertMany(rows.map(read));
+  for (const [key, value] of Object.entries(action.input.kv)) await kv.set(key, read(value));
 };
 """
 #: Maximum number of cases of a folder, of runs of a case, and of days that it takes.
@@ -44,6 +53,8 @@ MAX_CASES, MAX_TIMES, MAX_DAYS = 2000, 100, 3660
 STEP = timedelta(days=366)
 #: Maximum number of values by key that a check sees.
 MAX_KEYS = 1000
+#: What a stage of tests does without: the check of sources at upload, which the run itself repeats.
+SETTINGS: dict[str, Any] = {"check_scripts": False, "slots": 2}
 _PLACE = re.compile(r"([\w./-]+\.test\.js):(\d+)(?::(\d+))?")
 _FORMS: dict[str, Any] = {
     "script": str, "schedule": str, "now": Instant, "for": str, "input": Any, "seed": dict[str, list[dict[str, Any]]],
@@ -101,7 +112,14 @@ def run_tests(folder: ScriptFolder, wanted: str | None = None, *, live: bool = F
 
     done = TestRun(findings=[each for each in folder.findings if each.level == "error"])
     way_out = Recordings(load(), live=live)
-    with Stage(at=datetime(1971, 1, 1, tzinfo=UTC), way_out=way_out, check_scripts=False, slots=2) as stage:
+    with (
+        tempfile.TemporaryDirectory(prefix="lodger-test-") as place,
+        Stage(
+            at=datetime(1971, 1, 1, tzinfo=UTC), way_out=way_out, **SETTINGS, secret_keys=Path(place, "keys")
+        ) as stage,
+    ):
+        if any("secrets" in path.read_text(encoding="utf-8", errors="replace") for path in folder.tests):
+            Keyring(Path(place, "keys")).add()
         stage.engine.tenants.create(TENANT)
         stage.engine.grants.keep(TENANT, [])
         for number, path in enumerate(folder.tests):
@@ -226,8 +244,10 @@ class _Play:
             grants=[*dev.grants, *options.get("grants", [])],
             people=[*dev.people, *options.get("people", [])],
         )
+        recordings = [*options.get("fetches", []), *self._recorded(case)]
+        hosts = {urlsplit(each["url"]).netloc for each in recordings if each["url"].startswith("https://")}
         for name, value in options.get("secrets", {}).items():
-            engine.secrets.put(tenant_id, name, value, hosts=[])
+            engine.secrets.put(tenant_id, name, value, hosts=sorted(hosts), grant=True)
         if options.get("seed") or options.get("kv"):
             engine.scripts.put(tenant_id, SEED, SEEDING)
             given = {"rows": options.get("seed", {}), "kv": options.get("kv", {})}
@@ -236,7 +256,7 @@ class _Play:
                 raise InputError(
                     "seed_refused", f"the seed was refused: {ended.error.message if ended.error else ended.outcome}"
                 )
-        self._way_out.give(tenant_id, [*options.get("fetches", []), *self._recorded(case)])
+        self._way_out.give(tenant_id, recordings)
         received = len(self._way_out.received)
         self._run(case, tenant_id)
         self._done.received.setdefault(case.path, []).extend(self._way_out.received[received:])
@@ -328,9 +348,9 @@ class _Play:
             ],
             "mails": [each.payload for each in stage.sent(tenant_id) if each.kind == "mail"],
             "rows": {
-                each.name: stage.documents(tenant_id, each.name) for each in stage.engine.collections.list(tenant_id)
+                each.name: plain(stage.documents(tenant_id, each.name)) for each in stage.engine.collections.list(tenant_id)
             },
-            "kv": {key: json.loads(text) for key, text in values},
+            "kv": {key: plain(json.loads(text)) for key, text in values},
             "fetches": self._way_out.sent.get(tenant_id, []),
             "runs": [
                 {"slot": to_jsonable(each.slot) if each.slot else None, "outcome": each.outcome, "result": each.result}
@@ -338,6 +358,20 @@ class _Play:
             ],
             "next": following,
         }  # fmt: skip
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - a stored value in, JSON out
+    """Return a stored value as a check sees it: instants as text with milliseconds, bytes in base64."""
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("$instant"), str):
+        return value["$instant"][:23] + "Z"
+    if set(value) in ({"$bytes"}, {"$object"}):
+        (value,) = value.values()
+        return plain(value)
+    return {name: plain(each) for name, each in value.items()}
 
 
 def _note(case: Case, verdict: Mapping[str, Any]) -> None:

@@ -98,6 +98,11 @@ def read(path: Path, default_name: str) -> SchedulesFile:
         return SchedulesFile(default_name)
     except (OSError, UnicodeDecodeError) as error:
         return SchedulesFile(default_name, findings=(_whole(f"the file cannot be read: {error}"),))
+    return read_text(text, default_name)
+
+
+def read_text(text: str, default_name: str) -> SchedulesFile:
+    """Read the text of a file. Nothing is raised: all mistakes are findings."""
     try:
         body = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -250,7 +255,7 @@ class _Reader:
                 self._note(("dev", key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, DEV))
                 continue
             try:
-                found[key] = from_jsonable(DEV[key], toml_places.as_json(value))
+                found[key] = from_jsonable(DEV[key], toml_places.as_json(value, marked=True))
             except (ValidationError, ValueError, RecursionError):
                 self._note(("dev", key), "toml_key_invalid", f"{key} has a wrong value", _DEV_FORMS[key])
         if not self._try(("dev", "grants"), grants.parse, found.get("grants", ())):

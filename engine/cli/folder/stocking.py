@@ -23,7 +23,7 @@ _KEYS = (("script", "script"), ("version", "version"), ("steps", "script"), ("ru
 _FETCH = re.compile(r"""\bfetch\s{0,20}\(\s{0,20}["'`](https?://[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)(?=["'`/?#])""")
 #: The place in an error's message, which a finding has beside it.
 _PLACE = re.compile(r"^[^:\n]{0,200}?, line \d+(, column \d+)?: ")
-_SECRET = re.compile(r"""\bsecrets\s{0,20}\.\s{0,20}(?:use|get|read)\s{0,20}\(\s{0,20}["']([A-Za-z0-9_]{1,64})["']""")
+_SECRET = re.compile(r"""\bsecrets\s{0,20}\.\s{0,20}(?!(?:basic|read)\b)([A-Za-z0-9_]{1,64})\b""")
 
 
 def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script: FolderScript) -> list[Finding]:

@@ -56,16 +56,18 @@ def error_place(error: tomllib.TOMLDecodeError, text: str) -> tuple[str, Positio
     return message[: found.start()], (line, column)
 
 
-def as_json(value: Any) -> Any:  # noqa: ANN401 - a TOML value in, a JSON value out
-    """Return a TOML value as JSON; dates and times are text in RFC 3339.
+def as_json(value: Any, *, marked: bool = False) -> Any:  # noqa: ANN401 - a TOML value in, a JSON value out
+    """Return a TOML value as JSON; dates and times are text in RFC 3339, with ``marked`` instants as documents keep them.
 
     Raises:
         ValueError: a number that JSON does not have.
     """
     if isinstance(value, Mapping):
-        return {key: as_json(each) for key, each in value.items()}
+        return {key: as_json(each, marked=marked) for key, each in value.items()}
     if isinstance(value, list):
-        return [as_json(each) for each in value]
+        return [as_json(each, marked=marked) for each in value]
+    if marked and isinstance(value, datetime) and value.tzinfo is not None:
+        return {"$instant": as_json(value)}
     if isinstance(value, datetime | date | time):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, float) and not math.isfinite(value):
@@ -80,8 +82,10 @@ def has_null(value: Any) -> bool:  # noqa: ANN401 - any JSON value
     return any(has_null(each) for each in value) if isinstance(value, list | tuple) else value is None
 
 
-def toml_text(value: Any) -> str:  # noqa: ANN401 - any JSON value without null
-    """Return a JSON value without null as TOML, on one line."""
+def toml_text(value: Any) -> str:  # noqa: ANN401 - any value of TOML
+    """Return a value as TOML, on one line: JSON without null, and dates."""
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
