@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Protocol
 
 from lodger.sandbox import frames
+from lodger.sandbox.frames import HEADER_FIELDS
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.js.artefact import ensure
 from lodger.sandbox.runtimes.quickjs import Runtime
 
 TRIVIAL = "export default () => { let n = 0; for (let i = 0; i < 1000; i++) n += i; return 'sum ' + structuredClone({ n }).n }"
 NATIVE = "(() => { let n = 0; for (let i = 0; i < 1000; i++) n += i; return 'sum ' + n })()"
-LIMITS = asdict(Limits()) | {"fuel": 0, "now_us": 0}
+LIMITS = dict.fromkeys(HEADER_FIELDS, 0) | asdict(Limits())
 FIGURES = struct.Struct("<qq")
 
 

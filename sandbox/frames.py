@@ -28,12 +28,25 @@ LOG_PART = 24  # u8 level + text that continues an unfinished line; the LOG fram
 #: Maximum number of LOG_PART frames of an attempt.
 MAX_LOG_PARTS = 1000
 
+#: Entries of TRACE_ENTRY, see :mod:`lodger.sandbox.runtimes.timeline`. From a worker: what its script saw of the clock since the last
+#: such frame. To a worker, after the bundle, if the header says replays: what its script will see.
+TRACE = 25
+#: Kind; number of reads of the clock that returned the previous value; milliseconds since the start from then on.
+TRACE_ENTRY = Struct("<BII")
+CHANGE, RANG, END, GOT = range(4)  # the clock changed, a timer rang, the attempt ended, an answer came before a timer
+#: Maximum of all traces of an attempt: a clock that is read without pause for 30 s.
+MAX_TRACE_BYTES = 32_768 * TRACE_ENTRY.size
+
 CALL_ID = Struct("<I")
 BUNDLE_PART = Struct(
     "<II"
 )  # lengths of name and source; the first part is the context JSON under the name "", then the modules
 
-#: The header's numbers in order; all but the last two are fields of Limits.
+#: Seed of all randomness of an attempt, 256 bits; all zero for the kernel's.
+SEED_FIELDS = ("seed_0", "seed_1", "seed_2", "seed_3")
+SEED = Struct("<4q")
+
+#: The header's numbers in order; those after json_depth are not fields of Limits.
 HEADER_FIELDS = (
     "cpu_ms",
     "wall_ms",
@@ -50,6 +63,8 @@ HEADER_FIELDS = (
     "json_depth",
     "fuel",  # 0: not metered
     "now_us",  # initial value of Date.now()
+    *SEED_FIELDS,
+    "replays",  # 1 if a TRACE frame follows the bundle
 )
 LIMITS_WIRE = Struct(f"<{len(HEADER_FIELDS)}q")
 

@@ -46,6 +46,8 @@ class Job:
         tag: the caller's name for it, for logs and ``ps`` only; never sent to the worker.
         fuel: deterministic limit of instructions, 0 for none.
         now_us: initial value of the script's clock, microseconds since 1970.
+        seed: 32 bytes that all its randomness is drawn from; empty for a new seed.
+        trace: what the script is to see of the clock, from the report of an earlier run; None for the real clock.
         tenant: owner of the script; compiled modules are cached per tenant. Never sent to the worker.
         stop: when it is done, the worker is killed and the report says cancelled, with logs and usage up to then.
     """
@@ -56,6 +58,8 @@ class Job:
     fuel: int = 0
     now_us: int = 0
     tenant: str = ""
+    seed: bytes = field(default=b"", repr=False)
+    trace: bytes | None = field(default=None, repr=False)
     stop: "Future[None] | None" = field(default=None, compare=False, repr=False)
 
 
@@ -101,6 +105,7 @@ class Report:
         logs: in order, bounded by the limits; a last line says so if some were dropped.
         dropped_logs: number of lines beyond the limits.
         walls: maps each wall's name to whether it was active.
+        trace: what the script saw of the clock, for a :class:`Job` that repeats it.
     """
 
     outcome: Outcome
@@ -110,6 +115,7 @@ class Report:
     dropped_logs: int = 0
     usage: Usage = field(default_factory=Usage)
     walls: dict[str, bool] = field(default_factory=dict)
+    trace: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

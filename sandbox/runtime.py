@@ -31,6 +31,10 @@ class Channel(Protocol):
 class Realm(Protocol):
     """A new global scope for one attempt, never used again."""
 
+    def replay(self, trace: bytes) -> None:
+        """Let the script see what an earlier attempt saw of the clock; called after ``bound``, if at all."""
+        ...
+
     def bound(self, limits: dict[str, int]) -> None:
         """Apply the limits of the header (:data:`lodger.sandbox.frames.HEADER_FIELDS`): memory, fuel, soft CPU limit."""
         ...

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.core.settings import load
+from lodger.engine.core.settings import Settings, load
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
@@ -23,7 +24,7 @@ from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.scripts import source_maps
 from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox import type_stripping
-from lodger.sandbox.job import Report
+from lodger.sandbox.job import Report, ScriptError
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -108,13 +109,47 @@ def rehearse(
         SandboxError: the host lacks a wall, or the runtime cannot be prepared.
     """
     if isinstance(source, dict):
-        stripped = type_stripping.strip("rehearsal", source)
-        if stripped.error is not None:
-            return Rehearsed(Outcome.COMPILE_ERROR, Report(Outcome.COMPILE_ERROR, error=stripped.error), ())
-        source_map = source.get(source_maps.FILE)
-        source = source | stripped.files | ({} if source_map is None else {MAP: source_maps.unpacked(source_map)})
-        source.pop(source_maps.FILE, None)
+        prepared = runnable_files(source)
+        if isinstance(prepared, ScriptError):
+            return Rehearsed(Outcome.COMPILE_ERROR, Report(Outcome.COMPILE_ERROR, error=prepared), ())
+        source = prepared
     return asyncio.run(_rehearse(source, params, limits, runtime, progress, parse([*GRANTED, *grants])))
+
+
+def runnable_files(files: dict[str, str]) -> dict[str, str] | ScriptError:
+    """Return what runs of an author's files: TypeScript as JavaScript, the source map unpacked; or the error of TypeScript."""
+    stripped = type_stripping.strip("rehearsal", files)
+    if stripped.error is not None:
+        return stripped.error
+    source_map = files.get(source_maps.FILE)
+    made = files | stripped.files | ({} if source_map is None else {MAP: source_maps.unpacked(source_map)})
+    made.pop(source_maps.FILE, None)
+    return made
+
+
+@asynccontextmanager
+async def workers(
+    settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[str], None] = lambda _text: None
+) -> AsyncIterator[Pool | WasmPool]:
+    """Start a pool of one worker, and stop it at the end of the block.
+
+    Raises:
+        SandboxError: the host lacks a wall, or the runtime cannot be prepared.
+    """
+    pool: Pool | WasmPool
+    if wasm:
+        pool = WasmPool(**demanded(settings))
+    elif runtime == "quickjs":
+        native_libraries.require(settings.profile, runtime)  # baking loads it, before the pool starts
+        ensure(settings.cache_dir, progress=progress)
+        pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
+    else:
+        pool = Pool(runtime=runtime, size=1, **demanded(settings))
+    try:
+        await pool.start()
+        yield pool
+    finally:
+        await pool.stop()
 
 
 async def _rehearse(
@@ -148,26 +183,16 @@ async def _rehearse(
     )
     settings = load()
     store, way_out = MemoryStore(), WayOut(settings)
-    pool: Pool | WasmPool
-    if claim.wasm is not None:
-        pool = WasmPool(**demanded(settings))
-    elif runtime == "quickjs":
-        native_libraries.require(settings.profile, runtime)  # baking loads it, before the pool starts
-        ensure(settings.cache_dir, progress=progress)
-        pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
-    else:
-        pool = Pool(runtime=runtime, size=1, **demanded(settings))
     try:
         fetch_state = FetchState(
             claim.tenant_id, claim.action_id, 0, way_out.send, dry=True, frame_bytes=limits.frame_bytes
         )
         attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetch_state=fetch_state)
-        await pool.start()
-        report = await pool.run(as_job(claim, attempt), attempt)
+        async with workers(settings, runtime, wasm=claim.wasm is not None, progress=progress) as pool:
+            report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()
         report = replace(report, logs=merged(attempt, report))
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
-        await pool.stop()
         way_out.stop()
         store.close()

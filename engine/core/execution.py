@@ -112,6 +112,7 @@ class Finished:
         spent: used amounts of its budgets, by name.
         has_reservation: whether it holds a reservation of its tenant's daily budgets.
         nearly: budgets of the attempt of which it used four fifths or more: name, limit, use.
+        recording: its calls (:class:`lodger.engine.node.replay.recording.Recording`), closed; None if none are kept.
     """
 
     outcome: Outcome
@@ -125,6 +126,7 @@ class Finished:
     spent: Mapping[str, int] = field(default_factory=dict)
     has_reservation: bool = False
     nearly: tuple[tuple[str, int, int], ...] = ()
+    recording: Any = None
 
 
 class Stopped(asyncio.CancelledError):

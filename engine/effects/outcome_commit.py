@@ -189,7 +189,16 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
         finished.effects,
         spent=finished.spent,
         has_reservation=finished.has_reservation,
+        record=_record(finished),
     )
+
+
+def _record(finished: Finished) -> bytes | None:
+    recording = finished.recording
+    if recording is None or (finished.outcome is Outcome.OK and not recording.always):
+        return None
+    packed: bytes = recording.packed(finished.outcome, finished.error)
+    return packed
 
 
 def failed_commit(finished: Finished, error: Exception) -> Finished:
@@ -200,10 +209,14 @@ def failed_commit(finished: Finished, error: Exception) -> Finished:
             error=error.refused.as_error(),
             usage=finished.usage,
             has_reservation=finished.has_reservation,
+            recording=finished.recording,
         )
     if _failed_at_commit(finished, error):
         return Finished(
-            Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT), usage=finished.usage
+            Outcome.EFFECT_REFUSED,
+            error=ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT),
+            usage=finished.usage,
+            recording=finished.recording,
         )
     message = f"the outcome of this run could not be stored: {type(error).__name__}"
     return Finished(

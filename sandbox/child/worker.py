@@ -5,7 +5,7 @@ from _socket import AF_UNIX, SOCK_STREAM, socketpair
 
 from lodger.sandbox.child.channel import Disconnected, SocketChannel
 from lodger.sandbox.child.settings import REHEARSALS
-from lodger.sandbox.frames import ARMED, BUNDLE, DONE, FAIL, HEAD, HEADER, HEADER_FIELDS, LIMITS_WIRE, READY
+from lodger.sandbox.frames import ARMED, BUNDLE, DONE, FAIL, HEAD, HEADER, HEADER_FIELDS, LIMITS_WIRE, READY, TRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,11 +74,19 @@ def _attempt(channel: SocketChannel, boot: "Boot", realm: "Realm") -> None:
     kind, bundle = channel.receive()
     if kind != BUNDLE:
         os._exit(71)
+    if limits["replays"]:
+        kind, trace = channel.receive()
+        if kind != TRACE:
+            os._exit(71)
+        realm.replay(trace)
     realm.run(bundle, channel)
 
 
 class _EmptyRealm:
     """Realm for rehearsals: sends an empty result."""
+
+    def replay(self, _trace: bytes) -> None:
+        """Ignore the trace."""
 
     def bound(self, _limits: "dict[str, int]") -> None:
         """Ignore the limits."""

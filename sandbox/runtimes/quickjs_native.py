@@ -42,9 +42,6 @@ class _RehearsalGuest:
     def limit(self, memory_bytes: int) -> None:
         """Do nothing."""
 
-    def set_clock(self, milliseconds: int) -> None:
-        """Do nothing."""
-
     def enter(self, source: bytes) -> None:
         """Do nothing."""
 

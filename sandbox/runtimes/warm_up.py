@@ -1,13 +1,15 @@
 """A rehearsal: a fixed script run in a spare realm, so that lazily created state exists before the first job."""
 
 from lodger.sandbox.child.settings import REHEARSALS
-from lodger.sandbox.frames import BUNDLE_PART, HEADER_FIELDS
+from lodger.sandbox.frames import BUNDLE_PART, HEADER_FIELDS, SEED_FIELDS
 
 LIMITS = dict.fromkeys(HEADER_FIELDS, 1 << 20) | {
     "cpu_ms": 1000,
     "memory_bytes": 16 << 20,
     "fuel": 0,
     "now_us": 1,
+    "replays": 0,
+    **dict.fromkeys(SEED_FIELDS, 0),
 }
 _TEXT = b"""export default async ({ action }) => {
   console.log("rehearsal", { action });

@@ -35,6 +35,9 @@ class CompilerRealm:
         """Store the limits; ``fuel`` selects the metered engine."""
         self.limits = limits
 
+    def replay(self, _trace: bytes) -> None:
+        """Ignore the trace: a compiler reads no clock."""
+
     def run(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the module in the bundle; answer with ARTEFACT frames and DONE, or with FAIL."""
         try:

@@ -145,7 +145,7 @@ class Compiler:
     async def _compile(self, job: Job, binding: bytes) -> SealedCode | Report:
         writer = self._code_cache.begin(binding)
         try:
-            order = replace(job, limits=self._limits, tag=f"compile {job.tag}")
+            order = replace(job, limits=self._limits, tag=f"compile {job.tag}", trace=None)
             report = await self._pool.attempt(partial(Compilation, writer, order))
             self.compiled += 1
             self.cpu_ms += report.usage.cpu_ms

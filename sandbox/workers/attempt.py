@@ -134,6 +134,7 @@ class Attempt:
         self._made_effects = 0
         self._made_calls = 0
         self._log_frames = 0
+        self._trace = bytearray()
         self._said_dropped = False
         self._log_buffer = LogBuffer(job.limits)
         self._result: str | None = None
@@ -162,6 +163,8 @@ class Attempt:
                 + frames.HEAD.pack(len(bundle), frames.BUNDLE)
                 + bundle
             )
+            if (trace := self._job.trace) is not None:
+                self._write(frames.HEAD.pack(len(trace), frames.TRACE) + trace)
             found = await self._decided
             ended = self._loop.time()
         finally:
@@ -178,6 +181,7 @@ class Attempt:
             dropped_logs=self._log_buffer.dropped,
             usage=self._usage((ended - started) * 1000),
             walls=self._context.walls,
+            trace=bytes(self._trace),
         )
 
     # the end
@@ -343,6 +347,7 @@ class Attempt:
             frames.FAIL: max(codec.MAX_FAILURE_BYTES, limits.frame_bytes),
             frames.LOG_PART: limits.log_line_bytes + 2,  # a level, and one byte more than a line may have
             frames.DROPPED: frames.CALL_ID.size,
+            frames.TRACE: frames.MAX_TRACE_BYTES,
         }
 
     def _payload(self) -> bytes:
@@ -360,6 +365,10 @@ class Attempt:
             self._log(payload)
         elif kind == frames.LOG_PART:
             self._log_part(payload)
+        elif kind == frames.TRACE:
+            self._trace += payload
+            if not payload or len(self._trace) > frames.MAX_TRACE_BYTES:
+                self._decide(verdict.protocol_error("an empty trace of the clock, or more than its maximum"))
         elif kind == frames.DROPPED:
             self._dropped(payload)
         elif kind == frames.DONE:

@@ -1,5 +1,6 @@
 """Encoding and decoding of an attempt's frames, and the buffer that keeps its log within the limits."""
 
+import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +22,13 @@ _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.O
 
 def header(job: Job) -> bytes:
     """Return the payload of the HEADER frame: the limits of a job."""
-    other = {"fuel": job.fuel, "now_us": job.now_us}
+    seed = frames.SEED.unpack(job.seed or os.urandom(frames.SEED.size))
+    other = {
+        "fuel": job.fuel,
+        "now_us": job.now_us,
+        "replays": int(job.trace is not None),
+        **dict(zip(frames.SEED_FIELDS, seed, strict=True)),
+    }
     return frames.LIMITS_WIRE.pack(
         *(other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS)
     )
@@ -98,7 +105,7 @@ _CHUNK = 1 << 16
 
 
 def drain(end: socket.socket, incoming: bytearray, longest: Mapping[int, int]) -> list[tuple[int, bytes]] | None:
-    """Return the log and FAIL frames that an ended worker left in its buffer and socket; None if there is a result.
+    """Return the log, trace and FAIL frames that an ended worker left in its buffer and socket; None if there is a result.
 
     Before a result, the calls that precede it are carried out; otherwise calls of a dead worker are ignored.
     """
@@ -115,7 +122,7 @@ def drain(end: socket.socket, incoming: bytearray, longest: Mapping[int, int]) -
             break
         if kind == frames.DONE:
             return None
-        if kind in (frames.LOG, frames.LOG_PART, frames.FAIL):
+        if kind in (frames.LOG, frames.LOG_PART, frames.FAIL, frames.TRACE):
             found.append((kind, bytes(memoryview(incoming)[begin:at])))
         if kind == frames.FAIL:
             break

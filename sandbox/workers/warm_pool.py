@@ -111,6 +111,11 @@ class WarmPool:
         return self._zygote
 
     @property
+    def runtime(self) -> str:
+        """Name of the runtime."""
+        return self._runtime
+
+    @property
     def ready(self) -> tuple[int, ...]:
         """Process ids of the ready workers, oldest first."""
         return tuple(worker.pid for worker in self._ready)

@@ -92,21 +92,12 @@
     return first;
   };
 
-  // -- the clock: starts where the host says, runs with the monotonic one, in whole milliseconds --
-  const ticks = uncurry(performance.now);
-  const counter = performance;
+  // -- the clock is the host's, in whole milliseconds --
   const RealDate = Date;
   const dateText = uncurry(Date.prototype.toString);
-  let epoch = 0;
-  let start = 0;
 
   function now() {
-    return epoch + trunc(ticks(counter) - start);
-  }
-
-  function clock(words) {
-    epoch = +words;
-    start = ticks(counter);
+    return +host("c", "");
   }
 
   function ScriptDate(...parts) {
@@ -148,5 +139,5 @@
   const mute = (entry) => (words) => {
     entry(words);
   };
-  globalThis.$native = { entered, refused, clock, seed, mute };
+  globalThis.$native = { entered, refused, seed, mute };
 })();

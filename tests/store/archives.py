@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, literal, select
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive.export import TABLES
+from lodger.engine.store.schema.attempt_records import attempt_records
+from lodger.engine.store.schema.scheduling import attempts
 from lodger.engine.store.schema.script_data import document_index, documents, fetches, kv, outbox, storage
+from lodger.engine.store.usage import storage_usage
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 
@@ -82,6 +85,11 @@ def furnish(bench: Bench) -> None:
         answer = {"tenant_id": "acme", "action_id": bench.actions()[0].id, "step": 0, "key": "k"}
         reported = '[200,"OK","https://example.com/",[["a","b"]],false]'
         connection.execute(insert(fetches).values(answer | {"answer": reported, "body": zlib.compress(b"\xff\0")}))
+        key = ("tenant_id", "action_id", "step", "n")
+        body = zlib.compress(b"{}")
+        tried = select(*(attempts.c[name] for name in key), literal(body)).limit(1)
+        connection.execute(insert(attempt_records).from_select([*key, "body"], tried))
+        storage_usage.add_history(connection, {"acme": len(body)})
         mail = {"tenant_id": "acme", "id": "m1", "action_id": bench.actions()[0].id, "step": 0, "n": 0, "kind": "mail"}
         more = {"message_id": "<1@x>", "payload": MAIL, "state": "queued", "attempts": 0, "next_at_us": now}
         connection.execute(insert(outbox).values(mail | more | {"created_us": now}))

@@ -34,6 +34,7 @@ PARTS = {
         ("lodger_actions", "result", "params"),
         ("lodger_attempts", "error", "effects"),
         ("lodger_attempt_logs", "lines"),
+        ("lodger_attempt_records", "body"),
     ],
 }
 

@@ -2,12 +2,14 @@
 
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
+from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json, zulu
 from lodger.engine.service.humanize import humanize_duration
 
@@ -97,3 +99,55 @@ def follow(
                     f"{zulu(each.due_at)}  {each.schedule or each.script}  {views.ended(each)}{took}  {views.short(each.id)}"
                 )
             sys.stdout.flush()
+
+
+@app.command()
+def record(
+    tenant: TenantId,
+    action: ActionId,
+    attempt: Annotated[int | None, typer.Option(help="Number of the attempt. Default: the last recorded one.")] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write what an attempt was told, as JSON for replay-locally on another machine. Secrets are left out."""
+    with opened(db) as engine:
+        found = engine.actions.record(tenant, action, attempt)
+    write_json(found)
+
+
+@app.command("replay-locally")
+def replay_locally(
+    tenant: Annotated[str | None, typer.Argument(help="ID of the tenant; not with --file.")] = None,
+    action: Annotated[str | None, typer.Argument(metavar="ACTION", help="ID of the action; not with --file.")] = None,
+    attempt: Annotated[int | None, typer.Option(help="Number of the attempt. Default: the last recorded one.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="File that lodger action record wrote; no ledger is needed.")
+    ] = None,
+    script: Annotated[Path | None, typer.Option(help="Edited source to run instead: a file or a folder.")] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a recorded attempt again on this machine, in the sandbox, with the recorded answers.
+
+    Nothing is read from the tenant's data, sent or changed. Exit code 1 if the attempt ends differently.
+    """
+    from lodger.engine.cli.replays import local_replay
+
+    if (file is None) == (tenant is None or action is None):
+        raise Usage("usage", "give a tenant and an action, or --file", fix="lodger action replay-locally TENANT ACTION")
+    if file is not None:
+        found = local_replay.read_file(file)
+    else:
+        assert tenant is not None
+        assert action is not None
+        with opened(db) as engine:
+            found = engine.actions.record(tenant, action, attempt)
+    edited = None if script is None else local_replay.edited_source(script)
+    (replayed,) = local_replay.run([found], edited)
+    if as_json:
+        write_json(local_replay.as_dict(replayed))
+    else:
+        source = found.modules if edited is None else edited
+        local_replay.show(replayed, source if isinstance(source, dict) else {})
+    if replayed.verdict == "departs":
+        raise typer.Exit(1)

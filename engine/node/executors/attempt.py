@@ -5,6 +5,7 @@ Calls are answered one after another in the order of their arrival, so the journ
 """
 
 import asyncio
+import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -33,10 +34,12 @@ from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.node.executors.attempt_budgets import Counters, DayRoom, Share
 from lodger.engine.node.executors.script_context import context_json
+from lodger.engine.node.replay.recording import Recording
 from lodger.engine.policy.budget_table import BY_NAME
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor
+from lodger.sandbox import frames
 from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
@@ -75,6 +78,7 @@ class Attempt:
         new_id: returns the key of a new row.
         numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
         span: records the span of a call by its name; None while tracing is off.
+        recording: keeps its calls for a record; None to keep none.
     """
 
     def __init__(
@@ -94,11 +98,14 @@ class Attempt:
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
         span: Callable[[str], AbstractContextManager[object]] | None = None,
+        recording: Recording | None = None,
     ) -> None:
         datasets = datasets.pinned()
         self.claim = claim
         self.datasets = datasets
         self.now_us = now_us
+        self.recording = recording
+        self.seed = os.urandom(frames.SEED.size)
         consumer = claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name))
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets, consumer)
         rooms = {} if draws is None else claim.day
@@ -158,6 +165,20 @@ class Attempt:
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours, but for HostGone."""
+        recording = self.recording
+        if recording is None:
+            return await self._traced(name, arguments)
+        number = recording.called(name, arguments)
+        try:
+            reply = await self._traced(name, arguments)
+        except HostGone:
+            recording.answered(number, None, None)
+            raise
+        # Nothing was awaited since the refusal: it is this call's.
+        recording.answered(number, reply, None if reply.ok else self.refused)
+        return reply
+
+    async def _traced(self, name: str, arguments: str) -> Reply:
         if self._span is None:
             return await self._in_turn(name, arguments)
         with self._span(name):
@@ -250,11 +271,15 @@ class Attempt:
 
         A script can throw a look-alike of a refusal it was really given; either way the blame is its own.
         """
-        refused = self.refused
-        if outcome is not Outcome.SCRIPT_ERROR or refused is None or refused.outcome is None or error is None:
-            return outcome
-        return refused.outcome if error.message == refused.message else outcome
+        return sharpened(self.refused, outcome, error)
 
     def effects(self) -> tuple[dict[str, Any], ...]:
         """Describe the journal, JSON-able, in call order; then the requests."""
         return (*self.journal.describe(whole=self.claim.dry_run), *self.fetch_state.shown)
+
+
+def sharpened(refused: CallRefused | None, outcome: Outcome, error: ScriptError | None) -> Outcome:
+    """Return the outcome of the last refused call if the script ended by its error, else the given one."""
+    if outcome is not Outcome.SCRIPT_ERROR or refused is None or refused.outcome is None or error is None:
+        return outcome
+    return refused.outcome if error.message == refused.message else outcome

@@ -23,6 +23,8 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.host import Host
+from lodger.engine.node.replay.kept import KeptRecords
+from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.context import load_list
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.schema.scheduling import tenants
@@ -52,6 +54,7 @@ class HostSide:
         vault: decrypts secrets; None: there are none.
         reservations: reserves shares of tenants' daily budgets; :meth:`close` closes it. None: they are not counted.
         tracer: makes spans of host calls and requests; None while tracing is off.
+        kept: says which attempts are recorded; None: those that fail.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class HostSide:
         vault: Vault | None = None,
         reservations: BudgetReservations | None = None,
         tracer: "Tracer | None" = None,
+        kept: KeptRecords | None = None,
     ) -> None:
         self._read = read
         self._datasets = datasets
@@ -78,6 +82,7 @@ class HostSide:
         self._vault = vault
         self._reservations = reservations
         self._tracer = tracer
+        self._kept_records = kept
 
     @classmethod
     def of(cls, host: Host) -> Self:
@@ -107,6 +112,10 @@ class HostSide:
     async def attempt(self, claim: Claim) -> Attempt:
         """Begin an attempt."""
         await inspect_databases(self._datasets, self._look)
+        recording = None
+        if not claim.dry_run:
+            kept = "failed" if self._kept_records is None else await self._kept_records.of(claim)
+            recording = None if kept == "none" else Recording(always=kept == "all")
         return Attempt(
             claim,
             self._read,
@@ -121,6 +130,7 @@ class HostSide:
             read_secrets=no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
             span=None if self._tracer is None else self._tracer.calls(),
+            recording=recording,
         )
 
     async def _look(
@@ -209,4 +219,5 @@ def parts(host: Host) -> dict[str, Any]:
         "vault": host.vault,
         "reservations": BudgetReservations(store),
         "tracer": host.tracer,
+        "kept": KeptRecords(reads, store.clock),
     }

@@ -79,13 +79,21 @@ class SandboxExecutor:
     async def execute(self, claim: Claim) -> Finished:
         """Run one attempt to its end; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
         attempt = await self.side.attempt(claim)
+        job = as_job(claim, attempt)
         try:
-            report = await self._see_through(as_job(claim, attempt), attempt)
+            report = await self._see_through(job, attempt)
         except _Killed as killed:
             raise Stopped(finished(claim, attempt, killed.report)) from None
         finally:
             attempt.close()
-        return finished(claim, attempt, report)
+        ended = finished(claim, attempt, report)
+        recording = attempt.recording
+        if recording is None:
+            return ended
+        recording.close(claim, job, report, ended, attempt.redactor, "wasm" if claim.wasm else self.pool.runtime)
+        if recording.always or ended.outcome is not Outcome.OK:
+            await recording.pack()
+        return replace(ended, recording=recording)
 
     async def _see_through(self, job: Job, attempt: Attempt) -> Report:
         """Run a job in a task of its own, so that a cancellation does not lose what it has said."""
@@ -120,6 +128,7 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
         limits=claim.limits,
         tag=f"{claim.script_name}#{claim.attempt}",
         now_us=attempt.now_us,
+        seed=attempt.seed,
         tenant=claim.tenant_id,
     )
 

@@ -19,7 +19,7 @@ from lodger.engine.core.errors import Conflict
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.store.migrations.revision import current
-from lodger.engine.store.schema import access, alerts, feeds, scheduling, script_data
+from lodger.engine.store.schema import access, alerts, attempt_records, feeds, scheduling, script_data
 from lodger.engine.store.tenants import tenants
 
 MARK = "lodger-tenant-archive"
@@ -34,7 +34,8 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         scheduling.scripts, scheduling.script_versions, scheduling.schedules, scheduling.schedule_revisions,
-        scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, scheduling.usage_days,
+        scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, attempt_records.attempt_records,
+        scheduling.usage_days,
         script_data.documents, script_data.collection_indexes, script_data.document_index, script_data.kv,
         script_data.outbox, script_data.fetches, script_data.secrets, script_data.webhooks, feeds.followers, access.audit,
         alerts.alert_rules,

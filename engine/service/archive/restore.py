@@ -44,6 +44,7 @@ _HISTORY = {
     "lodger_actions": ("result", "params"),
     "lodger_attempts": ("error", "effects"),
     "lodger_attempt_logs": ("lines",),
+    "lodger_attempt_records": ("body",),
 }
 
 

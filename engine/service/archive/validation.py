@@ -25,6 +25,7 @@ from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
+from lodger.engine.node.replay.record import MAX_PACKED_BYTES
 from lodger.engine.store.alerts import rules as alert_rules
 from lodger.engine.store.stored_modules import used
 from lodger.engine.store.tenants import webhooks
@@ -248,6 +249,12 @@ def _check_log_lines(_row: Row, cells: Row) -> None:
         from_us(us)
 
 
+def _check_record(row: Row, _cells: Row) -> None:
+    """Check the size of an attempt's record; its content is checked when it is read."""
+    if len(row["body"]) > MAX_PACKED_BYTES:
+        raise ValueError("the record of an attempt is too large")
+
+
 def _check_message(row: Row, cells: Row) -> None:
     """Check the payload of an outbox message."""
     payload = cells["payload"]
@@ -296,7 +303,7 @@ def _check_response(row: Row, cells: Row) -> None:
     texts = [reason, url, *(text for name, value in headers for text in (name, value))]
     if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
         raise TypeError("invalid stored response")
-    # The only compressed value in an archive.
+    # Records of attempts, too, are compressed; they are opened when they are read.
     opened = zlib.decompressobj()
     opened.decompress(row["body"], MAX_BODY + 1)
     if not opened.eof or opened.unused_data:
@@ -310,6 +317,7 @@ _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {
     "lodger_actions": _check_action,
     "lodger_attempts": _check_attempt,
     "lodger_attempt_logs": _check_log_lines,
+    "lodger_attempt_records": _check_record,
     "lodger_outbox": _check_message,
     "lodger_webhooks": _check_webhook,
     "lodger_alert_rules": _check_alert_rule,

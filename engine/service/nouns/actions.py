@@ -9,6 +9,8 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
+from lodger.engine.node.replay import record as records
+from lodger.engine.node.replay.record import AttemptRecord
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
@@ -22,6 +24,8 @@ from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
 from lodger.engine.store.schedules import schedules
+from lodger.engine.store.scripts import recorded
+from lodger.engine.store.stored_modules import runnable
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
@@ -114,6 +118,27 @@ class Actions(Noun[M]):
         """List the log lines of the action's attempts, in order."""
         with self.context.database.read() as connection:
             return actions.logs(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
+
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/record", Role.EDITOR, everywhere=True)
+    def record(self, tenant_id: str | None, action_id: str, attempt: int | None = None) -> AttemptRecord:
+        """Return what an attempt was told and how it ended, with its source: all that a replay needs, without secrets.
+
+        Attempts that failed in the sandbox are recorded, others on request (``scripts.record``).
+
+        Args:
+            attempt: number of the attempt, from 1; the last recorded one by default.
+
+        Raises:
+            NotFound: action_unknown, record_missing.
+        """
+        with self.context.database.read() as connection:
+            found = _found(connection, tenant_id, action_id)
+            stored = recorded.body(connection, found.tenant_id, found.id, attempt)
+            made = records.read(records.unpack(stored))
+            source = recorded.source(connection, found.tenant_id, made.script, made.version)
+        if source is None:
+            return made
+        return records.with_source(made, runnable(source.modules), source.wasm)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
     def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:

@@ -18,6 +18,7 @@ from lodger.engine.store.queue import ready_queue, schedule_concurrency, webhook
 from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
 from lodger.engine.store.schema.script_data import webhooks as webhook_rows
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
@@ -53,6 +54,7 @@ class Ending:
         spent: used amounts of its budgets, by name.
         has_reservation: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
         day: day that its effects are counted on, in days since 1970; None for the day on which it ends.
+        record: what it was told, for a replay, compressed; None if it is not recorded.
     """
 
     row: Any
@@ -66,6 +68,7 @@ class Ending:
     spent: Mapping[str, int] = field(default_factory=dict)
     has_reservation: bool = False
     day: int | None = None
+    record: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class _Changes:
     stepped: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
     logged: list[dict[str, Any]] = field(default_factory=list)
+    recorded: list[dict[str, Any]] = field(default_factory=list)
     finished: set[schedule_concurrency.LineKey] = field(default_factory=set)
     counted: list[tuple[str, str, bool]] = field(default_factory=list)
     used: usage.Charges = field(default_factory=lambda: defaultdict(Counter))
@@ -128,6 +132,7 @@ def settle(
         connection.execute(_start_next_step, changes.stepped)
     insert_many(connection, attempts, changes.tried)
     insert_many(connection, attempt_logs, changes.logged)
+    insert_many(connection, attempt_records, changes.recorded)
     limits = {ending.row.tenant_id: ending.row.tenant_limits for ending in endings}
     newly_warned = usage.charge(context, connection, changes.used, limits)
     if warned is not None:
@@ -163,6 +168,9 @@ def _settle_one(
     if ending.logs:
         lines = json.dumps([[line.level, line.text, line.us] for line in ending.logs])
         changes.logged.append(_attempt_key(row) | {"lines": lines})
+    if ending.record is not None:
+        changes.recorded.append(_attempt_key(row) | {"body": ending.record})
+        changes.stored[row.tenant_id] += len(ending.record)
     tried = changes.tried[-1]
     changes.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
     _charge(changes.used, ending, now_us)

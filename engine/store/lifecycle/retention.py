@@ -8,6 +8,7 @@ from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
 from lodger.engine.store.schema.script_data import fetches, kv, outbox, reservations
 from lodger.engine.store.usage import budget_reservations, storage_usage
@@ -131,6 +132,7 @@ _deletes = [
         (fetches, "action_id"),
         (reservations, "action_id"),
         (attempt_logs, "action_id"),
+        (attempt_records, "action_id"),
         (attempts, "action_id"),
         (actions, "id"),
     )

@@ -106,10 +106,13 @@ scripts = Table(
     Column("created_us", Us, nullable=False),
     # None: its actions may start.
     Column("suspended_us", Us),
+    # Which attempts are recorded: all or none; None: those that fail.
+    Column("record", String(8)),
     UniqueConstraint("tenant_id", "name"),
     CheckConstraint("kind IN ('script', 'ping', 'host', 'bound')", name="kind"),
     Index("ix_lodger_scripts_bound", "id", **partial("kind = 'bound'")),
     Index("ix_lodger_scripts_suspended", "id", "tenant_id", **partial("suspended_us IS NOT NULL")),
+    Index("ix_lodger_scripts_record", "tenant_id", "name", **partial("record IS NOT NULL")),
 )
 
 script_versions = Table(

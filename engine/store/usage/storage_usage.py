@@ -2,7 +2,7 @@
 
 Triggers count stored data, whatever program writes it: documents and keyed values, the write sets of sealed attempts,
 script versions and schedule revisions; also messages, which are history, and separately the audit log. The rest of
-history (params of requests, results, errors, effects and logs of attempts) is added when it is stored and subtracted
+history (params of requests, results, errors, effects, logs and records of attempts) is added when it is stored and subtracted
 when retention deletes it.
 """
 
@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
 from lodger.engine.store.schema.script_data import outbox, storage
 from lodger.engine.store.stores import driver_of
@@ -100,9 +101,9 @@ def add_history(connection: Connection, bytes_of: Mapping[str, int]) -> None:
     add_many(connection, storage, ("tenant_id",), rows)
 
 
-def size(*texts: str | None) -> int:
+def size(*texts: str | bytes | None) -> int:
     """Return the bytes of texts as they are stored."""
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts if text)
+    return sum(len(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text) for text in texts if text)
 
 
 #: The parts of an action's history: table, column of the action's id, counted columns.
@@ -110,6 +111,7 @@ _HISTORY = (
     (actions, actions.c.id, (actions.c.result, actions.c.params)),
     (attempts, attempts.c.action_id, (attempts.c.error, attempts.c.effects)),
     (attempt_logs, attempt_logs.c.action_id, (attempt_logs.c.lines,)),
+    (attempt_records, attempt_records.c.action_id, (attempt_records.c.body,)),
 )
 
 

@@ -1,8 +1,6 @@
 """The realm of a WASI command: runs one attempt in its own store, from the start function to the answer."""
 
 import ctypes
-import os
-import time
 from ctypes import byref, c_void_p, memmove, string_at
 
 from lodger.sandbox.frames import BUNDLE_PART, CALL_ID, DONE, DROPPED, FAIL, LOG, LOG_PART, MAX_LOG_PARTS
@@ -15,6 +13,7 @@ from lodger.sandbox.runtimes.libwasmtime import (
     Extern,
     WasmFault,
 )
+from lodger.sandbox.runtimes.timeline import Timeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,8 +65,7 @@ class ModuleRealm:
         self._output = bytearray()
         self._line = bytearray()
         self._lines = self._log_bytes = self._dropped = self._parts = 0
-        self._epoch_us = 0
-        self._epoch = time.monotonic_ns()
+        self.timeline = Timeline()
 
     def bound(self, limits: dict[str, int]) -> None:
         """Create the store with the header's limits: linear memory, tables, fuel."""
@@ -78,8 +76,11 @@ class ModuleRealm:
         at["wasmtime_store_limiter"](self._store, limits["memory_bytes"], TABLE_ELEMENTS, 1, TABLES, 1)
         if self._machine.fuel:
             self._machine.lib.check(at["wasmtime_context_set_fuel"](self._context, limits["fuel"]))
-        self._epoch_us = limits["now_us"] or time.time_ns() // 1000
-        self._epoch = time.monotonic_ns()
+        self.timeline.begin(limits)
+
+    def replay(self, trace: bytes) -> None:
+        """Let the script see this trace of an earlier attempt's clock."""
+        self.timeline.replay(trace)
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
         """Run the command and answer with exactly one DONE or FAIL frame; an exception is a bug of the host."""
@@ -188,6 +189,7 @@ class ModuleRealm:
         if part and self._parts < MAX_LOG_PARTS and not self._log_full():
             assert self._channel is not None
             self._parts += 1
+            self.timeline.send(self._channel)
             self._channel.send(LOG_PART, bytes((_INFO,)) + part)
 
     def _extend(self, data: bytes) -> bytes:
@@ -209,26 +211,32 @@ class ModuleRealm:
         line = cut(line, self._limits["log_line_bytes"])
         self._lines += 1
         self._log_bytes += len(line)
+        self.timeline.send(self._channel)
         self._channel.send(LOG, bytes((_INFO,)) + line)
 
     def clock_us(self) -> int:
         """Return the script's clock, microseconds since 1970."""
-        return self._epoch_us + self.elapsed_us()
+        return self.timeline.now_us()
 
     def elapsed_us(self) -> int:
         """Return the time since the worker was armed, in microseconds."""
-        return (time.monotonic_ns() - self._epoch) // 1000
+        return self.timeline.elapsed_ms() * 1000
 
     def random(self, count: int) -> bytes:
-        """Return random bytes of the kernel."""
-        return os.urandom(count)
+        """Return random bytes."""
+        return self.timeline.random(count)
 
     def sleep_us(self, microseconds: int) -> None:
         """Sleep by polling the socket, where no frame arrives; the parent's deadline ends a sleep that is too long."""
         assert self._channel is not None
-        wait_ms = min(-(-microseconds // 1000), 1 << 30)
-        if self._channel.wait(wait_ms):
-            raise RuntimeError("the parent sent a reply to a command without calls")
+        wait_ms, timeline = min(-(-microseconds // 1000), 1 << 30), self.timeline
+        until_us = timeline.now_us() + wait_ms * 1000
+        while True:
+            if not timeline.replays and self._channel.wait(wait_ms):
+                raise RuntimeError("the parent sent a reply to a command without calls")
+            if timeline.rings(until_us, pending=False, channel=self._channel):
+                return
+            wait_ms = 1
 
     # -- the answer --
 
@@ -239,6 +247,7 @@ class ModuleRealm:
         result = bytes(self._output).strip(b" \t\r\n")
         self._finish_log()
         assert self._channel is not None
+        self.timeline.send(self._channel, last=True)
         self._channel.answer(DONE, result or b"null")
 
     def _of_exit(self, code: int) -> Stopped:
@@ -287,6 +296,7 @@ class ModuleRealm:
         details = stop.details or self._place([])
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)},'.encode() + details[1:]
         outcome = stop.outcome.encode()
+        self.timeline.send(self._channel, last=True)
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body)
 
 

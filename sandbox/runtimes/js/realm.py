@@ -1,6 +1,5 @@
 """The realm of runtime ``quickjs``: runs one attempt in one global scope, from the bundle to the answer."""
 
-import os
 import time
 
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
@@ -13,6 +12,7 @@ from lodger.sandbox.runtimes.libwasmtime import (
     TRAP_STACK_OVERFLOW,
     TRAP_UNREACHABLE,
 )
+from lodger.sandbox.runtimes.timeline import Timeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ class QuickRealm(Host):
         self.guest = guest
         guest.host = self
         self._limits: dict[str, int] = {}
-        self._epoch_us = 0
-        self._epoch = time.monotonic_ns()
+        self.timeline = Timeline()
         self._deadline = 1 << 62
         self._channel: Channel | None = None
         self._modules = self.modules_type(b"")
@@ -51,24 +50,28 @@ class QuickRealm(Host):
 
     def reseed(self) -> None:
         """Seed Math.random: otherwise all forks would draw the same numbers."""
-        seed = os.urandom(8)
+        seed = self.timeline.random(8)
         self.guest.poke(self._numbers["seed"], seed if any(seed) else b"\x01" * 8)
 
     def bound(self, limits: dict[str, int]) -> None:
         """Apply the header: memory, fuel, the soft CPU limit (from now) and the initial clock."""
         self._limits = limits
+        self.timeline.begin(limits)
         if limits["fuel"]:
             if self._metered is None:
                 raise RuntimeError("this zygote does not meter fuel")
             self.guest = self._metered
             self.guest.host = self
             self.guest.fuel(limits["fuel"])
+        if self.timeline.seeded or limits["fuel"]:
             self.reseed()
         self.guest.limit(max(limits["memory_bytes"], self.guest.size()))
         self.guest.maximum = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
-        self._epoch_us = limits["now_us"] or time.time_ns() // 1000
-        self._epoch = time.monotonic_ns()
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
+
+    def replay(self, trace: bytes) -> None:
+        """Let the script see this trace of an earlier attempt's clock."""
+        self.timeline.replay(trace)
 
     def run(self, bundle: bytes, channel: "Channel") -> None:
         """Run the bundle and answer with exactly one DONE or FAIL frame; an exception means a broken guest."""
@@ -139,13 +142,18 @@ class QuickRealm(Host):
 
     def _sleep(self) -> None:
         # Wait for the timer or a reply, whichever comes first.
-        wait_ms = max(0, -(-((self._wake_at_us or 0) - self._now_us()) // 1000))
         assert self._channel is not None
-        if self._channel.wait(wait_ms):
+        assert self._wake_at_us is not None
+        timeline, until_us = self.timeline, self._wake_at_us
+        if not timeline.replays and self._channel.wait(timeline.wait_ms(until_us)):
+            timeline.got()
             self._receive()
-        elif self._wake_at_us is not None and self._now_us() >= self._wake_at_us:
+        elif timeline.rings(until_us, pending=bool(self._pending), channel=self._channel):
             self._wake_at_us = None
             self._apply("tick", b"")
+        elif timeline.replays and self._pending:
+            timeline.got()
+            self._receive()
 
     def _receive(self) -> None:
         assert self._channel is not None
@@ -162,16 +170,13 @@ class QuickRealm(Host):
 
     def clock_us(self) -> int:
         """Return the script's clock in whole milliseconds, too coarse for side channels."""
-        return self._now_us() // 1000 * 1000
-
-    def _now_us(self) -> int:
-        return self._epoch_us + (time.monotonic_ns() - self._epoch) // 1000
+        return self.timeline.now_us()
 
     def random(self, count: int) -> bytes:
-        """Return random bytes of the kernel; constant bytes in a metered run.
+        """Return random bytes; constant bytes in a metered run.
 
         The guest seeds its hash tables with them, and collisions would make the fuel differ between runs. Scripts draw elsewhere."""
-        return bytes(count) if self._limits.get("fuel") else os.urandom(count)
+        return bytes(count) if self._limits.get("fuel") else self.timeline.random(count)
 
     def interrupted(self) -> bool:
         """Stop the script at the soft CPU limit, which can still report the location."""
@@ -238,6 +243,7 @@ class QuickRealm(Host):
             raise Stopped("bad_request", "TypeError", "the name of a call must have 1 to 255 bytes")
         self._last_call = name.decode("utf-8", "replace")
         self._pending.add(int(number))
+        self.timeline.send(self._channel)
         self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
 
     def _log(self, text: bytes | None) -> None:
@@ -246,6 +252,7 @@ class QuickRealm(Host):
         if text.startswith(b"9") and text[1:10].isdigit():  # number of dropped lines, in case the worker is stopped
             self._dropped = text[1:10]
             return
+        self.timeline.send(self._channel)
         self._channel.send(LOG, bytes((text[0] - 48,)) + cut(text[1:], self._limits["log_line_bytes"]))
 
     def _done(self, text: bytes | None) -> None:
@@ -278,7 +285,7 @@ class QuickRealm(Host):
         if text is None or text == b"-":
             self._wake_at_us = None
         else:
-            self._wake_at_us = self._now_us() // 1000 * 1000 + int(text) * 1000
+            self._wake_at_us = self.timeline.now_us() + int(text) * 1000
 
     def _halt(self, text: bytes | None) -> None:
         dropped, _, details = (text or b"0 ").partition(b" ")
@@ -286,7 +293,7 @@ class QuickRealm(Host):
         raise Stopped("", "", "", details)
 
     def _random(self, text: bytes | None) -> bytes:
-        return os.urandom(min(int(text or b"0"), 65536)).hex().encode()
+        return self.timeline.random(min(int(text or b"0"), 65536)).hex().encode()
 
     # -- the answer --
 
@@ -299,6 +306,7 @@ class QuickRealm(Host):
     def _send_answer(self, dropped: bytes, kind: int, payload: bytes) -> None:
         assert self._channel is not None
         self._count_dropped(dropped)
+        self.timeline.send(self._channel, last=True)
         self._channel.answer(kind, payload)
         raise Answered
 
@@ -310,6 +318,7 @@ class QuickRealm(Host):
         )
         outcome = stop.outcome.encode()
         self._count_dropped(self._dropped)
+        self.timeline.send(self._channel, last=True)
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
 
     def _out_of_memory(self) -> Stopped:

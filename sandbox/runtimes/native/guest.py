@@ -7,7 +7,6 @@ kernel limits the time.
 """
 
 import ctypes
-import os
 import resource
 
 from lodger.sandbox.runtimes.js.guest import Host, Thrown
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 _DEEP_BYTES = 65536
 ENTRIES = ("start", "settle", "tick", "stuck", "halted", "warm", "touch")
-_NATIVE_NAMES = ("entered", "refused", "clock", "seed")
+_NATIVE_NAMES = ("entered", "refused", "seed")
 
 
 class NativeHost(Host):
@@ -50,7 +49,7 @@ class NativeGuest:
         self._rejections = Rejections(engine, self.context, "$n")
         self.entries: dict[str, Any] = self._take("$lodger.host", ENTRIES)
         native = self._take("$native", _NATIVE_NAMES)
-        self._entered, self._refused, self._clock, self.seed = (native[name] for name in _NATIVE_NAMES)
+        self._entered, self._refused, self.seed = (native[name] for name in _NATIVE_NAMES)
         self._evaluate("delete globalThis.$lodger; delete globalThis.$native; delete globalThis.$n;")
         self._pending_source: bytes | None = None
         self._resident = 0
@@ -83,14 +82,6 @@ class NativeGuest:
     def reached_stack_limit(self) -> bool:
         """Return whether the stack was ever used down to the engine's limit: unwritten memory there is zero."""
         return any(ctypes.string_at(self._deepest, _DEEP_BYTES))
-
-    def reseed(self) -> None:
-        """Seed Math.random from the kernel's randomness."""
-        self.seed(os.urandom(16).hex())
-
-    def set_clock(self, milliseconds: int) -> None:
-        """Start the script's clock at this time."""
-        self._clock(str(milliseconds))
 
     def apply(self, function: "Any", message: bytes, undefined: int, scratch: int) -> None:  # noqa: ANN401 - the binding has no types
         """Call an entry point of the bootstrap with a text. Raises Thrown."""

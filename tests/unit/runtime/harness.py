@@ -138,7 +138,8 @@ def run(
 ) -> Reports:
     """Run a script in a worker forked from this process, and return its frames."""
     ours, theirs = socket.socketpair()
-    numbers = asdict(Limits(**limits)) | {"fuel": fuel, "now_us": now_us}
+    numbers = dict.fromkeys(frames.HEADER_FIELDS, 0) | asdict(Limits(**limits)) | {"fuel": fuel, "now_us": now_us}
+    numbers |= dict(zip(frames.SEED_FIELDS, frames.SEED.unpack(os.urandom(frames.SEED.size)), strict=True))
     wire = bundle(modules, json.dumps(context or {}))
     sys.stdout.flush()
     with warnings.catch_warnings():
@@ -196,5 +197,5 @@ def listen(end: socket.socket, reported: Reports, answer: Answer) -> None:
             ok, value = answer(name, arguments)
             reply = payload[:4] + bytes((ok,)) + json.dumps(value).encode()
             end.sendall(frames.HEAD.pack(len(reply), frames.REPLY) + reply)
-        else:
+        elif kind != frames.TRACE:
             raise AssertionError(f"frame {kind}")

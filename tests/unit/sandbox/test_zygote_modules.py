@@ -38,6 +38,7 @@ QUICKJS = {
     "lodger.sandbox.runtimes.js.machine",
     "lodger.sandbox.runtimes.js.modules",
     "lodger.sandbox.runtimes.quickjs",
+    "lodger.sandbox.runtimes.timeline",
     "lodger.sandbox.runtimes.js.realm",
     "lodger.sandbox.runtimes.warm_up",
     "lodger.sandbox.runtimes.written",
@@ -51,10 +52,12 @@ WASM = {
     "lodger.sandbox.runtimes.command.machine",
     "lodger.sandbox.runtimes.command.realm",
     "lodger.sandbox.runtimes.command.wasi",
+    "lodger.sandbox.runtimes.timeline",
     "lodger.sandbox.runtimes.wasm",
 }
 OS = {"os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"}
 THEIRS = OS | {
+    "_blake2",  # randomness of a replay
     "_ctypes",
     "_socket",
     "_struct",

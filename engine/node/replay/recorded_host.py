@@ -1,0 +1,126 @@
+"""Answers the host calls of a replay from a record, in the recorded order, and finds the first call that departs from it."""
+
+import asyncio
+import json
+from collections import defaultdict, deque
+from dataclasses import dataclass
+
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.node.replay.record import AttemptRecord, RecordedCall, one_form
+from lodger.sandbox.job import Host, HostGone, LogLine, Reply
+from lodger.sandbox.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCall:
+    """A host call of a replay: its name, and its arguments in one form."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The first call that is not the recorded one.
+
+    Attributes:
+        number: from 0.
+        recorded: None if the recorded attempt made no further call.
+        now: None if the replay made no further call.
+    """
+
+    number: int
+    recorded: MadeCall | None
+    now: MadeCall | None
+
+
+class RecordedHost:
+    """Satisfies :class:`lodger.sandbox.job.Host` by a record.
+
+    While the calls are those of the record, each is answered at its recorded place among the answers. After the first
+    that is not, a call is answered as the same call was, wherever that stands in the record.
+
+    Args:
+        other: answers calls that the record does not hold; None to refuse them.
+
+    Attributes:
+        stop: done once the replay makes a call that the recorded attempt was stopped before, or that was left out.
+        refused: the last refusal.
+    """
+
+    def __init__(self, record: AttemptRecord, other: Host | None = None) -> None:
+        self._record = record
+        self._other = other
+        self._answers = 0
+        self._turns: dict[int, asyncio.Future[None]] = {}
+        self._unused: dict[MadeCall, deque[RecordedCall]] = defaultdict(deque)
+        for each in record.calls:
+            if each.order is not None:
+                self._unused[MadeCall(each.name, each.arguments)].append(each)
+        self.made: list[MadeCall] = []
+        self.departure: Departure | None = None
+        self.stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.refused: CallRefused | None = None
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        """Answer one call of the script."""
+        now, number = MadeCall(name, one_form(name, arguments)), len(self.made)
+        if self.departure is None and number >= len(self._record.calls) and self._cut_short():
+            if not self.stop.done():
+                self.stop.set_result(None)
+            await asyncio.get_running_loop().create_future()
+        self.made.append(now)
+        if self.departure is None:
+            recorded = self._record.calls[number] if number < len(self._record.calls) else None
+            expected = None if recorded is None else MadeCall(recorded.name, recorded.arguments)
+            if recorded is not None and expected == now:
+                return await self._in_order(recorded)
+            self._depart(Departure(number, expected, now))
+        same = self._unused.get(now)
+        if same:
+            return self._answer(same.popleft())
+        if self._other is not None:
+            return await self._other.call(name, arguments)
+        said = "the recorded run did not make this call, so there is no answer to it"
+        self.refused = CallRefused("not_recorded", said)
+        return Reply(False, json.dumps({"code": "not_recorded", "message": said}))
+
+    def _cut_short(self) -> bool:
+        return not self._record.complete or self._record.ended.outcome in STOPPED
+
+    def _depart(self, departure: Departure) -> None:
+        self.departure = departure
+        for turn in self._turns.values():
+            if not turn.done():
+                turn.set_result(None)
+
+    async def _in_order(self, recorded: RecordedCall) -> Reply:
+        if recorded.order is None:  # the attempt ended before the answer
+            await asyncio.get_running_loop().create_future()
+            raise AssertionError
+        self._unused[MadeCall(recorded.name, recorded.arguments)].popleft()
+        if recorded.order > self._answers and self.departure is None:
+            turn = self._turns[recorded.order] = asyncio.get_running_loop().create_future()
+            await turn
+        self._answers += 1
+        following = self._turns.get(self._answers)
+        if following is not None and not following.done():
+            following.set_result(None)
+        return self._answer(recorded)
+
+    def _answer(self, recorded: RecordedCall) -> Reply:
+        if recorded.ok is None:
+            raise HostGone("the service behind this call was gone when it was recorded")
+        if not recorded.ok:
+            refusal = json.loads(recorded.answer)
+            self.refused = CallRefused(refusal["code"], refusal["message"], outcome=recorded.outcome)
+        return Reply(recorded.ok, recorded.answer)
+
+    def log(self, line: LogLine) -> None:
+        """Do nothing: the lines are in the report."""
+
+
+#: Outcomes of attempts that were stopped, by a limit of time or from outside, wherever they were.
+STOPPED = frozenset({
+    Outcome.CPU_LIMIT, Outcome.WALL_LIMIT, Outcome.CANCELLED, Outcome.WORKER_LOST, Outcome.ENGINE_FAULT,
+})  # fmt: skip

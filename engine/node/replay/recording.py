@@ -1,0 +1,148 @@
+"""Keeps an attempt's calls with their answers while it runs, for a record of it; costs two list entries a call."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.core.version import VERSION
+from lodger.engine.node.replay import record
+from lodger.engine.node.replay.record import AttemptRecord, Ended, RecordedCall
+from lodger.engine.vault.redaction import Redactor
+from lodger.sandbox.job import Job, Reply, Report
+from lodger.sandbox.outcome import Outcome
+
+#: Maximum number of characters of calls and answers that an attempt keeps in memory.
+MAX_KEPT = 4 << 20
+#: Fewer characters are compressed at once.
+_SMALL = 1 << 16
+
+
+@dataclass(slots=True)
+class _Call:
+    name: str
+    arguments: str
+    order: int | None = None
+    reply: Reply | None = None
+    outcome: Outcome | None = None
+
+
+class Recording:
+    """The calls of one attempt, then its record.
+
+    Args:
+        always: whether a successful attempt is recorded too.
+    """
+
+    def __init__(self, *, always: bool = False) -> None:
+        self.always = always
+        self._calls: list[_Call] = []
+        self._kept = self._answers = 0
+        self._full = False
+        self._made: Callable[[], AttemptRecord] | None = None
+        self._packed: bytes | None = None
+        self._outcome: Outcome | None = None
+
+    def called(self, name: str, arguments: str) -> int:
+        """Keep a call as it arrives; return its number for :meth:`answered`."""
+        self._kept += len(arguments)
+        if self._full or self._kept > MAX_KEPT:
+            self._full = True
+            return -1
+        self._calls.append(_Call(name, arguments))
+        return len(self._calls) - 1
+
+    def answered(self, number: int, reply: Reply | None, refused: CallRefused | None) -> None:
+        """Keep the answer of a call, None if the service behind it was gone."""
+        if number < 0:
+            return
+        call = self._calls[number]
+        self._kept += 0 if reply is None else len(reply.json)
+        if self._kept > MAX_KEPT:
+            # A call without its answer cannot be repeated, nor can what came after it.
+            self._full = True
+            del self._calls[number:]
+            return
+        if number < len(self._calls):
+            call.order, call.reply = self._answers, reply
+            self._answers += 1
+            if reply is not None and not reply.ok and refused is not None:
+                call.outcome = refused.outcome
+
+    def close(
+        self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str
+    ) -> None:
+        """End the recording; the record itself is made when it is asked for."""
+        self._outcome = finished.outcome
+        self._made = lambda: self._record(claim, job, report, finished, redactor, runtime)
+
+    def record(self) -> AttemptRecord:
+        """Return the record of the attempt, once the recording is closed."""
+        assert self._made is not None
+        return self._made()
+
+    async def pack(self) -> None:
+        """Make the form in which the record is stored, a large one in a thread: a commit must not wait for it."""
+        if self._kept < _SMALL:
+            self._packed = record.pack(self.record())
+        else:
+            self._packed = await asyncio.to_thread(lambda: record.pack(self.record()))
+
+    def packed(self, outcome: Outcome, error: object) -> bytes:
+        """Return the record in the form in which it is stored.
+
+        Args:
+            outcome, error: of the attempt in the ledger.
+        """
+        if self._packed is not None and outcome is self._outcome:
+            return self._packed
+        made = self.record()
+        if outcome is not self._outcome:
+            made = replace(made, committed=Ended(outcome, error))  # type: ignore[arg-type]  # a ScriptError or None
+        return record.pack(made)
+
+    def _record(
+        self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str
+    ) -> AttemptRecord:
+        calls = tuple(_recorded(each, redactor) for each in self._calls)
+        secrets = {
+            record.secret_of(each.arguments)
+            for each in self._calls
+            if each.name == "secrets.read" and each.reply is not None and each.reply.ok
+        }
+        lines = record.lines_of(report.logs)
+        ended = Ended(
+            finished.outcome,
+            finished.error,
+            finished.result,
+            tuple((level, redactor.text(text)) for level, text in lines),
+            report.usage,
+        )
+        return AttemptRecord(
+            format=record.FORMAT,
+            lodger=VERSION,
+            runtime=runtime,
+            action=claim.action_id,
+            step=claim.step,
+            attempt=claim.attempt,
+            script=claim.script_name,
+            version=claim.script_version,
+            now_us=job.now_us,
+            seed=job.seed.hex(),
+            clock=record.clock_of(report.trace),
+            limits=asdict(claim.limits),
+            context=redactor.json(job.bundle.context) or "null",
+            calls=record.in_order(calls) if self._full else calls,
+            ended=ended,
+            complete=not self._full,
+            secrets=tuple(sorted(secrets)),
+        )
+
+
+def _recorded(call: _Call, redactor: Redactor) -> RecordedCall:
+    arguments = record.one_form(call.name, redactor.json(call.arguments) or "null")
+    if call.reply is None:
+        return RecordedCall(call.name, arguments, call.order)
+    answer = record.answer_of(call.name, call.arguments, call.reply.json)
+    return RecordedCall(call.name, arguments, call.order, call.reply.ok, redactor.json(answer) or "null", call.outcome)

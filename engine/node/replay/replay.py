@@ -1,0 +1,205 @@
+"""Runs a recorded attempt again in real walls, with the recorded answers, and compares how both ended."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from lodger.engine.core.version import VERSION
+from lodger.engine.node.executors.attempt import sharpened
+from lodger.engine.node.replay import record as records
+from lodger.engine.node.replay.record import AttemptRecord, Ended
+from lodger.engine.node.replay.recorded_host import STOPPED, Departure, MadeCall, RecordedHost
+from lodger.engine.store.stored_modules import MAP
+from lodger.sandbox.job import Bundle, Host, Job, Report
+from lodger.sandbox.limits import LIMITS, Limits
+from lodger.sandbox.outcome import Outcome
+
+SAME, DEPARTS, UNDECIDED = "same", "departs", "undecided"
+_MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
+#: Outcomes that no replay repeats, because the cause was not in the script.
+_FROM_OUTSIDE = {
+    Outcome.CANCELLED: "it was cancelled",
+    Outcome.WORKER_LOST: "its worker was lost",
+    Outcome.ENGINE_FAULT: "the engine or a service behind it failed",
+}
+_TIMES = {Outcome.CPU_LIMIT: "cpu", Outcome.WALL_LIMIT: "wall"}
+
+
+class Runs(Protocol):
+    """A pool of workers."""
+
+    async def run(self, job: Job, host: Host) -> Report:
+        """Run one job in a new worker and return its report."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One part of the end that differs: outcome, error, result, logs, calls or clock."""
+
+    part: str
+    recorded: Any
+    now: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The comparison of a recorded attempt with its replay.
+
+    Attributes:
+        verdict: same, departs, or undecided if the record or the recorded end does not tell.
+        limit: cpu or wall, if that limit ended the recorded attempt: where it stops depends on the speed of the host.
+        differences: what differs, in the order outcome, error, result, calls, logs.
+        departure: the first call that differs.
+        notes: what else a reader must know, one sentence each.
+    """
+
+    verdict: str
+    recorded: Ended
+    now: Ended
+    calls: tuple[MadeCall, ...]
+    limit: str | None = None
+    differences: tuple[Difference, ...] = ()
+    departure: Departure | None = None
+    notes: tuple[str, ...] = ()
+
+
+async def replay(
+    pool: Runs,
+    record: AttemptRecord,
+    source: "dict[str, str] | bytes",
+    *,
+    edited: bool = False,
+    other: Callable[[], Host] | None = None,
+) -> Replayed:
+    """Run a recorded attempt again and compare.
+
+    Args:
+        source: files by name, or the bytes of a WebAssembly module.
+        edited: whether it is another source than the recorded one.
+        other: makes the host of calls that the record does not hold.
+    """
+    host = RecordedHost(record, None if other is None else other())
+    if isinstance(source, bytes):
+        bundle = Bundle({}, record.context, wasm=source)
+    else:
+        modules = {name: text for name, text in source.items() if name != MAP}
+        bundle = Bundle(modules, record.context, source_map=source.get(MAP))
+    job = Job(
+        bundle,
+        limits=_limits(record, edited=edited),
+        tag=f"replay {record.script}#{record.attempt}",
+        now_us=record.now_us,
+        tenant="replay",
+        seed=bytes.fromhex(record.seed),
+        trace=record.trace,
+        stop=host.stop,
+    )
+    report = await pool.run(job, host)
+    outcome, error = sharpened(host.refused, report.outcome, report.error), report.error
+    if error is not None and outcome is not report.outcome:
+        error = replace(error, name="CallRefused")
+    if host.departure is None and len(host.made) < len(record.calls) and not host.stop.done():
+        missing = record.calls[len(host.made)]
+        host.departure = Departure(len(host.made), MadeCall(missing.name, missing.arguments), None)
+    return _compare(record, host, records.of_report(outcome, error, report), edited=edited)
+
+
+def source_of(record: AttemptRecord) -> "dict[str, str] | bytes":
+    """Return the source in a record that was read out.
+
+    Raises:
+        InputError: record_invalid.
+    """
+    if record.wasm is not None:
+        return base64.b64decode(record.wasm)
+    if not record.modules:
+        raise records.invalid("it holds no source")
+    return record.modules
+
+
+def _limits(record: AttemptRecord, *, edited: bool) -> Limits:
+    """Return the limits of a replay: a slower host gets more time for a run that was not stopped by the limit of time."""
+    limits, outcome = record.process_limits, record.ended.outcome
+    if edited or outcome in STOPPED:
+        return limits
+    return replace(limits, cpu_ms=_MAXIMUM["cpu_ms"])
+
+
+def _compare(record: AttemptRecord, host: RecordedHost, now: Ended, *, edited: bool) -> Replayed:
+    before, limit = record.ended, _TIMES.get(record.ended.outcome)
+    passed = host.stop.done() and host.departure is None
+    notes = list(_notes(record, host, edited=edited))
+    found: list[Difference] = []
+    if before.outcome in STOPPED:
+        begins = _begin_alike(before.logs, now.logs)
+        if passed:
+            now = replace(now, outcome=before.outcome, error=before.error)
+            notes.append(f"the replay went past the place where the recorded attempt was stopped ({before.outcome})")
+        elif limit is not None and now.outcome is before.outcome:
+            notes.append(f"ended by limit: {limit}; the replay also exceeded it")
+        elif limit is not None:
+            notes.append(
+                f"ended by limit: {limit}; the replay did not exceed it: this host is faster, or the source differs"
+            )
+        if not begins:
+            found.append(Difference("logs", before.logs, now.logs))
+    else:
+        found += [
+            Difference(part, one, two)
+            for part, one, two in (("result", before.result, now.result), ("logs", before.logs, now.logs))
+            if one != two and not passed
+        ]
+        if _place(before) != _place(now) and not passed:
+            found.insert(0, Difference("error", _place(before), _place(now)))
+    if now.outcome is not before.outcome and not passed:
+        found.insert(0, Difference("outcome", before.outcome, now.outcome))
+    if host.departure is not None and not (before.outcome in STOPPED and host.departure.now is None):
+        found.append(Difference("calls", host.departure.recorded, host.departure.now))
+    verdict = DEPARTS if found else SAME
+    if passed and not record.complete:
+        verdict = UNDECIDED
+        notes.append(f"the record holds the first {len(record.calls)} calls alone; up to there both are the same")
+    elif before.outcome in _FROM_OUTSIDE and now.outcome is not before.outcome and host.departure is None:
+        verdict = UNDECIDED
+        notes.append(f"the recorded attempt did not end by itself: {_FROM_OUTSIDE[before.outcome]}")
+    if record.committed is not None and verdict == SAME:
+        notes.append(
+            f"the script ended well; the commit then refused its effects: {record.committed.outcome}. "
+            "A replay has no commit; with the same effects the recorded answer of the commit stands"
+        )
+    return Replayed(verdict, before, now, tuple(host.made), limit, tuple(found), host.departure, tuple(notes))
+
+
+def _notes(record: AttemptRecord, host: RecordedHost, *, edited: bool) -> list[str]:
+    notes = []
+    if record.lodger != VERSION:
+        notes.append(f"recorded by Lodger {record.lodger}, replayed by {VERSION}")
+    if record.secrets and (host.departure is not None or edited):
+        names = ", ".join(record.secrets)
+        notes.append(
+            f"the script read secrets ({names}): the replay sees placeholders, and what it derives from them differs"
+        )
+    return notes
+
+
+def _place(ended: Ended) -> "tuple[Any, ...] | None":
+    error = ended.error
+    return None if error is None else (error.name, error.message, error.file, error.line, error.column)
+
+
+def _begin_alike(one: "tuple[Any, ...]", two: "tuple[Any, ...]") -> bool:
+    shorter = min(len(one), len(two))
+    return one[:shorter] == two[:shorter]
+
+
+def require_runtime(record: AttemptRecord) -> str:
+    """Return the runtime of a record.
+
+    Raises:
+        InputError: record_invalid.
+    """
+    if record.runtime not in {"quickjs", "quickjs-native", "wasm"}:
+        raise records.invalid(f"it names the unknown runtime {record.runtime!r}")
+    return record.runtime

@@ -1,0 +1,19 @@
+"""The table of attempts' records."""
+
+from sqlalchemy import Column, ForeignKeyConstraint, Integer, LargeBinary, SmallInteger, Table
+
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.scheduling import Name
+from lodger.engine.store.stores.expressions import Id
+
+#: What an attempt was told and how it ended, compressed JSON (:mod:`lodger.engine.node.replay.record`).
+attempt_records = Table(
+    "lodger_attempt_records",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", SmallInteger, primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
+)

@@ -1,0 +1,66 @@
+"""Which attempts of a script are recorded, and the records."""
+
+from sqlalchemy import Connection, select, update
+
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import ScriptVersion
+from lodger.engine.store.schema.attempt_records import attempt_records
+from lodger.engine.store.schema.scheduling import scripts
+from lodger.engine.store.scripts.content import Content
+from lodger.engine.store.scripts.scripts import content, get
+
+KEEP = ("failed", "all", "none")
+
+_unusual = select(scripts.c.tenant_id, scripts.c.name, scripts.c.record).where(scripts.c.record.is_not(None))
+
+
+def load(connection: Connection) -> dict[tuple[str, str], str]:
+    """Return how scripts (tenant, name) are recorded, of those that are not recorded as usual."""
+    return {(tenant, name): keep for tenant, name, keep in connection.execute(_unusual)}
+
+
+def keep(connection: Connection, tenant_id: str, name: str, which: str) -> ScriptVersion:
+    """Set which attempts of a script are recorded.
+
+    Raises:
+        InputError: record_unknown.
+        NotFound: script_unknown.
+    """
+    if which not in KEEP:
+        raise InputError("record_unknown", f"{which!r} is not a choice of attempts", fix="use failed, all or none")
+    ready_queue.lock(connection, [tenant_id])
+    found = get(connection, tenant_id, name)
+    mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == found.script_id)
+    connection.execute(update(scripts).where(*mine).values(record=None if which == KEEP[0] else which))
+    return get(connection, tenant_id, name)
+
+
+def body(connection: Connection, tenant_id: str, action_id: str, attempt: int | None) -> bytes:
+    """Return an attempt's stored record; that of the last recorded attempt by default.
+
+    Raises:
+        NotFound: record_missing.
+    """
+    t = attempt_records.c
+    statement = select(t.body).where(t.tenant_id == tenant_id, t.action_id == action_id)
+    if attempt is not None:
+        statement = statement.where(t.n == attempt)
+    found = connection.scalar(statement.order_by(t.step.desc(), t.n.desc()).limit(1))
+    if found is None:
+        raise NotFound(
+            "record_missing",
+            f"action {action_id} has no record" + ("" if attempt is None else f" of attempt {attempt}"),
+            why="attempts that failed in the sandbox are recorded, others on request; attempts of lost nodes are not",
+            fix="lodger script record TENANT NAME all records every attempt from now on",
+        )
+    return bytes(found)
+
+
+def source(connection: Connection, tenant_id: str, name: str, version: int) -> Content | None:
+    """Return the source of a version; None if it is not a script that this tenant has stored."""
+    try:
+        found = get(connection, tenant_id, name, version)
+    except NotFound:
+        return None
+    return content(connection, found) if found.kind == "script" else None
