@@ -27,6 +27,7 @@ from lodger.bench import attempts
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.store.stores import prepared
 
 #: Longest measurement of the bare pool in each situation, seconds; with few runs it is shorter.
 POOL_S = 3.0
@@ -245,11 +246,15 @@ def _statements() -> Iterator[Callable[[], int]]:
         nonlocal count
         count += 1
 
-    sqlalchemy_events.listen(sqlalchemy.Engine, "before_cursor_execute", note)
+    # Not the events of cursors: while somebody hears those, statements take another way.
+    kinds = ("do_execute", "do_executemany")
+    for kind in kinds:
+        sqlalchemy_events.listen(sqlalchemy.Engine, kind, note)
     try:
-        yield lambda: count
+        yield lambda: count + prepared.counted["statements"]
     finally:
-        sqlalchemy_events.remove(sqlalchemy.Engine, "before_cursor_execute", note)
+        for kind in kinds:
+            sqlalchemy_events.remove(sqlalchemy.Engine, kind, note)
 
 
 def _peers() -> dict[str, dict[str, float]]:
