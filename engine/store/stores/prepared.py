@@ -112,7 +112,6 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
         connection.exec_driver_sql(statement, list(rows))
         return
     counted["statements"] += 1
-    counted["statements"] += 1
     cursor = connection.connection.cursor()
     try:
         cursor.executemany(statement, rows)
