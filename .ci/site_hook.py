@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: the navigation from docs/index.md, files beside docs/ that pages link to, and no request to another host."""
+"""Hooks of MkDocs: the navigation and llms.txt from docs/index.md, files beside docs/ that pages link to, no request to another host."""
 
 import re
 from pathlib import Path
@@ -58,3 +58,18 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     if found:
         raise PluginError(f"{page.file.src_uri} loads {found.group()[:200]}")
     return output
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write llms.txt: the index of the pages in the form that assistants look for (llmstxt.org)."""
+    site = Path(config.site_dir)
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}"]
+    for title, text in _SECTION.findall((Path(config.docs_dir) / "index.md").read_text()):
+        entries = re.sub(
+            r"\(([^)#\s]+)\.md(#[^)]*)?\)", r"(\1/\2)", "\n".join(re.findall(r"^\* .*$", text, re.MULTILINE))
+        )
+        lines += ["", f"## {title}", "", entries.replace("* [", "- [")]
+        for target in re.findall(r"\]\(([^)#]+)/", entries):
+            if not (site / target / "index.html").exists():
+                raise PluginError(f"llms.txt names {target}, which the site does not have")
+    (site / "llms.txt").write_text("\n".join(lines) + "\n")

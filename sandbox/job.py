@@ -15,16 +15,22 @@ class Bundle:
     """A script and its input.
 
     Attributes:
-        modules: source text by file name; the entry is ``main.js``.
+        modules: source text by file name; the entry is ``main.js`` or ``main.ts``.
         context: JSON text of the default export's argument: ``{"action": {...}, "now": us, "grants": [...]}``;
             for a WebAssembly module, the content of its standard input.
         wasm: a WASI preview 1 command instead of modules.
+        source_map: of ``main.js``, unpacked (:mod:`lodger.sandbox.workers.source_map`); never sent to the worker.
     """
 
     modules: dict[str, str]
     context: str = "{}"
-    entry: str = "main.js"
     wasm: bytes | None = None
+    source_map: str | None = None
+
+    @property
+    def entry(self) -> str:
+        """The file that is run."""
+        return "main.ts" if "main.ts" in self.modules and "main.js" not in self.modules else "main.js"
 
     @property
     def runtime(self) -> str | None:

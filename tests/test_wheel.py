@@ -51,7 +51,9 @@ def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
     assert {name.parts[0] for name in names} == {"lodger"}
     assert {name.parts[1] for name in names} == PACKAGES
     for name in names:
-        assert name.suffix in {".py", ".js", ".ts", ".mako", ".json", ".toml", ".typed", ".html", ".css", ""}, name
+        assert name.suffix in {".py", ".js", ".ts", ".mako", ".json", ".toml", ".typed", ".html", ".css", ".md", ""}, (
+            name
+        )
         words = set(name.parts[:-1]) | {name.stem}
         assert not words & {"tests", "conftest", "simulator", "matrix", "sim"}, name
         assert not any(word.startswith(("test_", "weak", "careless")) for word in words), name

@@ -32,6 +32,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
     included = _included(session, rows, given["include"])
+    select = _selected(rows, given["select"])
     order = read_order(given["order"], rows.lookup, rows.key)
     place = None if given["cursor"] is None else read_cursor(given["cursor"], rows.name, order)
     limit = min(given["limit"] or DEFAULT_LIMIT, PAGE_ROWS)
@@ -52,7 +53,10 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     # A worker's limit for one answer may be lower than a page.
     size, maximum = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
     for row in found[:limit]:
-        made = on_wire(rows, row) | _related(session, company, included, row)
+        made = on_wire(rows, row)
+        if select is not None:
+            made = {name: value for name, value in made.items() if name in select}
+        made |= _related(session, company, included, row)
         size += len(strict_json.dump(made).encode())
         if shown and size > maximum:
             break
@@ -107,6 +111,17 @@ def _included(session: Session, rows: Dataset, asked: list[str] | None) -> list[
     return [known[name] for name in dict.fromkeys(asked or ())]
 
 
+def _selected(rows: Dataset, asked: list[str] | None) -> set[str] | None:
+    """Return the columns, or the top-level members of documents, that rows are returned with; the key always, None for all."""
+    if asked is None:
+        return None
+    for name in asked:
+        if "." in name:
+            raise bad_request("'select' takes columns, or members of documents without a point")
+        rows.lookup(name)
+    return {rows.key.name, *asked}
+
+
 def _keys(found: Iterable[Row | None], name: str) -> set[Any]:
     return {row[name] for row in found if row is not None}
 
@@ -138,7 +153,7 @@ async def count(session: Session, given: dict[str, Any]) -> int:
     """Handle db.count."""
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
-    parts = await _parts(session, rows, tree, AggregateQuery())
+    _, parts = await _parts(session, rows, tree, AggregateQuery())
     return parts[()].count if parts else 0
 
 
@@ -148,21 +163,30 @@ async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, 
     tree = read_filter(given["filter"], lookup(session, rows))
     asked = {measure.value: given[measure.value] for measure in Measure if given[measure.value] is not None}
     wanted = aggregate.read_wanted(asked, given["groupBy"], rows.lookup)
-    shown = aggregate.shown(wanted, await _parts(session, rows, tree, wanted))
+    shown = aggregate.shown(*await _parts(session, rows, tree, wanted))
     session.budgets.spend("rows_read", len(shown))
     return shown
 
 
-async def _parts(session: Session, rows: Dataset, tree: Filter, wanted: AggregateQuery) -> PartialAggregates:
-    session.budgets.spend("queries")
+async def _parts(
+    session: Session, rows: Dataset, tree: Filter, wanted: AggregateQuery
+) -> tuple[AggregateQuery, PartialAggregates]:
+    """Return the query with its periods, and its answer."""
+    session.budgets.spend("queries", 1 if wanted.spans() is None else 2)
     journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> PartialAggregates:
+    def ask(connection: Connection) -> tuple[AggregateQuery, PartialAggregates]:
         reader = Reader(connection, session.scope, journal.written)
-        committed = reader.aggregate(rows, tree, wanted, without=left)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)
-        return aggregate.merge_aggregates(wanted, committed, journal.aggregate_rows(rows, tree, wanted, transform))
+
+        def found(asked: AggregateQuery) -> PartialAggregates:
+            committed = reader.aggregate(rows, tree, asked, without=left)
+            return aggregate.merge_aggregates(asked, committed, journal.aggregate_rows(rows, tree, asked, transform))
+
+        spans = wanted.spans()
+        whole = wanted if spans is None else wanted.with_periods(found(spans))
+        return whole, found(whole)
 
     return await session.read(ask, rows)
 

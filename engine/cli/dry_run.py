@@ -20,6 +20,9 @@ from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import as_job, demanded, merged
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import TABLES
+from lodger.engine.store.scripts import source_maps
+from lodger.engine.store.stored_modules import MAP
+from lodger.sandbox import type_stripping
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -104,6 +107,13 @@ def rehearse(
         InputError: grant_unknown.
         SandboxError: the host lacks a wall, or the runtime cannot be prepared.
     """
+    if isinstance(source, dict):
+        stripped = type_stripping.strip("rehearsal", source)
+        if stripped.error is not None:
+            return Rehearsed(Outcome.COMPILE_ERROR, Report(Outcome.COMPILE_ERROR, error=stripped.error), ())
+        source_map = source.get(source_maps.FILE)
+        source = source | stripped.files | ({} if source_map is None else {MAP: source_maps.unpacked(source_map)})
+        source.pop(source_maps.FILE, None)
     return asyncio.run(_rehearse(source, params, limits, runtime, progress, parse([*GRANTED, *grants])))
 
 

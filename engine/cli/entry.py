@@ -59,9 +59,16 @@ COMMANDS = {
     "exec": ("commands.exec", "execute"),
     "next": ("next", "next_slots"),
     "init": ("commands.init", "init"),
+    "bundle": ("folder.bundle", "bundle"),
+    "dev": ("folder.dev", "dev"),
+    "check": ("folder.check", "check"),
+    "test": ("folder.run_tests", "run"),
+    "deploy": ("folder.deploy", "deploy"),
+    "pull": ("folder.pull", "pull"),
     "doctor": ("commands.doctor", "doctor"),
     "escape": ("escape", "escape"),
     "errors": ("commands.errors", "errors"),
+    "mcp": ("assistants.command", "mcp"),
     "version": ("commands.doctor", "version"),
 }
 #: Groups of commands that are all made by hand, by module.

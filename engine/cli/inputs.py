@@ -44,12 +44,15 @@ def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
         ) from None
 
 
-#: The file of a script that is run.
+#: The file of a script that is run, and the file of a library that is imported: one of them makes a folder a script's.
 MAIN = "main.js"
+ENTRIES = (MAIN, "main.ts", "index.js", "index.ts")
+#: What a script consists of; a source map lies beside the file that it is of.
+FILES = frozenset({".js", ".ts", ".json", ".map"})
 #: Where package managers put what they fetch.
 PACKAGES = "node_modules"
-#: Code and data that scripts elsewhere can import; files of these names are tools' own.
-CODE = frozenset({".ts", ".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs", ".json"})
+#: Code that scripts elsewhere can import; files of these names are tools' own.
+CODE = frozenset({".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs"})
 TOOLS = frozenset({"jsconfig.json", "tsconfig.json", "package.json", "package-lock.json"})
 
 
@@ -62,29 +65,34 @@ def script(path: Path) -> str | bytes | dict[str, str]:
     if path.is_dir():
         return folder(path)
     raw = source(path)
-    return raw if raw.startswith(WASM) else _text(path, raw)
+    if raw.startswith(WASM):
+        return raw
+    text = _text(path, raw)
+    return {"main.ts": text} if path.suffix == ".ts" else text
 
 
 def folder(path: Path) -> dict[str, str]:
-    """Read a script of several files: every .js file below a folder, by its relative path.
+    """Read a script of several files: every .js, .ts, .json and .map file below a folder, by its relative path.
 
     Files of tools are left out, with a note on standard error; hidden folders are skipped.
 
     Raises:
-        Usage: as :func:`source`; a file is no text, or code that cannot be stored (.ts, .json); there are too many.
+        Usage: as :func:`source`; a file is no text, or code that cannot be stored (.mjs, .tsx); there are too many.
     """
     files: list[Path] = []
     others: list[str] = []
     packages = 0
-    for each in sorted(path.rglob("*")) if (path / MAIN).is_file() else ():
+    for each in sorted(path.rglob("*")) if is_script(path) else ():
         place = each.relative_to(path)
         if any(part.startswith(".") for part in place.parts) or not each.is_file() or each.is_symlink():
             continue
         if PACKAGES in place.parts:
             packages += each.suffix == ".js"
-        elif each.suffix == ".js":
+        elif each.name in TOOLS or each.name.endswith(".d.ts"):
+            continue
+        elif each.suffix in FILES:
             files.append(each)
-        elif each.suffix in CODE and each.name not in TOOLS and not each.name.endswith(".d.ts"):
+        elif each.suffix in CODE:
             others.append(place.as_posix())
     if packages:
         sys.stderr.write(
@@ -94,17 +102,22 @@ def folder(path: Path) -> dict[str, str]:
         raise Usage(
             "file_not_javascript",
             f"{str(path)!r} has files that cannot be part of a script: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
-            why="the files of a script are JavaScript; other files are not stored",
-            fix="write data as `export default …` in a .js file, compile TypeScript first, or give a folder without them",
+            why="the files of a script are .js, .ts and .json; other code is not stored",
+            fix="rename or compile them, or give a folder without them",
         )
     if not files or len(files) > MAX_FILES:
         raise Usage(
             "folder_unusable",
-            f"{str(path)!r} has {len(files)} JavaScript files" if files else f"{str(path)!r} has no {MAIN}",
-            why=f"a script has 1 to {MAX_FILES} files, one of which is {MAIN}",
+            f"{str(path)!r} has {len(files)} files" if files else f"{str(path)!r} has no {MAIN}",
+            why=f"a script has 1 to {MAX_FILES} files, one of which is {' or '.join(ENTRIES)}",
             fix="give the script's own folder",
         )
     return {each.relative_to(path).as_posix(): _text(each, source(each)) for each in files}
+
+
+def is_script(path: Path) -> bool:
+    """Whether a folder is that of a script or a library."""
+    return any((path / entry).is_file() for entry in ENTRIES)
 
 
 def instant(name: str, given: str) -> datetime:

@@ -1,15 +1,14 @@
 """``lodger top``: the overview for the terminal: what runs, what is overdue and why, nodes and failures, until q is pressed."""
 
-import select
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import UTC
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output.keys import END, keys
 from lodger.engine.cli.output.result_output import AsJson, Database, visible, write_json
 from lodger.engine.service.humanize import explain_wait, humanize_duration
 
@@ -58,35 +57,12 @@ def _follow(engine: "Engine", tenant: str | None, interval: float) -> None:
     from rich.live import Live
 
     console = Console(highlight=False)
-    with _keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as shown:
+    with keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as shown:
         while True:
             rows = max(1, min(MAX_ROWS, (console.height - OTHER_LINES) // 4))
             shown.update(frame(look(engine, tenant), rows), refresh=True)
-            if pressed(interval):
+            if pressed(interval) in {"q", "Q", END}:
                 return
-
-
-@contextmanager
-def _keys() -> Iterator[Any]:
-    """Read single keys of the terminal for the block; yields a function that waits and returns whether q was pressed."""
-    import termios
-    import time
-    import tty
-
-    if not sys.stdin.isatty():
-        yield lambda seconds: time.sleep(seconds)
-        return
-
-    def pressed(seconds: float) -> bool:
-        ready, _, _ = select.select([sys.stdin], [], [], seconds)
-        return bool(ready) and sys.stdin.read(1) in {"q", "Q", ""}
-
-    before = termios.tcgetattr(sys.stdin)
-    tty.setcbreak(sys.stdin)
-    try:
-        yield pressed
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 def frame(seen: dict[str, Any], rows: int) -> "RenderableType":

@@ -17,6 +17,7 @@ from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
+from lodger.engine.store.stored_modules import runnable
 from lodger.sandbox.limits import LIMITS, Limits
 
 #: Maximum number of cached versions, and of cached limits.
@@ -193,4 +194,4 @@ def _source(key: VersionKey, row: AnyRow) -> VersionContent:
     name = row.name if row.tenant_id == key[0] else PLATFORM_PREFIX + row.name
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     size = len(row.modules) + len(module or b"") + len(row.fields or "")
-    return VersionContent(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)
+    return VersionContent(name, runnable(json.loads(row.modules)), module, size, row.grants, row.kind, fields)

@@ -55,7 +55,7 @@ class Script:
     """A script with its latest version.
 
     Attributes:
-        kind: script, ping (one HTTP request), host (a handler of the platform).
+        kind: script, library (imported by others, never run), ping (one HTTP request), host (a handler of the platform).
         fields: typed params as declared; None for any JSON value.
         offered: whether every tenant may bind it by its name with @ before it; platform scripts only.
         state: active, or suspended: none of its actions starts.
@@ -77,12 +77,13 @@ class ScriptVersion:
     """One version of a script; immutable, except for the script's state.
 
     Attributes:
-        modules: source by file name, with ``main.js`` as the entry; empty for a WebAssembly module.
+        modules: the author's files by name, with ``main.js`` or ``main.ts`` as the entry; empty for a WebAssembly module.
         digest: SHA-256 of the content.
         wasm_bytes: size of the WebAssembly module, None for JavaScript.
         grants: the grants it needs; None for all grants of its tenant.
         created_by: actor of the change; ``why`` is the reason given for it.
         kind, fields, state: as of :class:`Script`. The request of a ping is in ``modules`` under ``ping.json``.
+        uses: versions of other scripts that it imports, by the start of the import: lib:NAME@VERSION or ../SCRIPT.
         unchecked: why the source was stored without a syntax check; set in the answer of the storing call only.
     """
 
@@ -101,6 +102,7 @@ class ScriptVersion:
     fields: dict[str, Any] | None = None
     unchecked: str | None = None
     state: str = "active"
+    uses: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.events import Fault
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.host import Host
 from lodger.engine.node.node import Node
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.testing.clock import FakeClock
-from lodger.sandbox.job import ScriptError
+from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 
 #: What stands in for scripts: given the params and the claim's action as scripts see them, gives the result.
@@ -54,8 +56,18 @@ class Pretender:
 class InlineNode(Node):
     """Ticks, claims, runs, commits when :meth:`settle` is called. A fault of the engine is raised."""
 
-    def __init__(self, host: Host, clock: FakeClock, pretend: Pretend | None) -> None:
-        super().__init__(host, None if pretend is None else Pretender(pretend), "stage", deliver=False)
+    def __init__(
+        self,
+        host: Host,
+        clock: FakeClock,
+        pretend: Pretend | None,
+        way_out: WayOut | None,
+        on_log: Callable[[Claim, LogLine], None] | None,
+    ) -> None:
+        executor = SandboxExecutor.of(host, way_out=way_out) if pretend is None else Pretender(pretend)
+        if on_log is not None and isinstance(executor, SandboxExecutor):
+            executor.side.hear(on_log)
+        super().__init__(host, executor, "stage", deliver=False)
         self._fake = clock
         self._faults: list[Exception] = []
 
@@ -87,11 +99,15 @@ class InlineNode(Node):
     async def advance(self, until_us: int) -> None:
         """Let time pass from one due instant to the next, and settle at each."""
         await self.settle()
-        while (due := await self.db.read(partial(_next, now_us=self._fake.now_us(), until_us=until_us))) is not None:
+        while (due := await self.next_due(until_us)) is not None:
             self._fake.move_to(due)
             await self._still()
         self._fake.move_to(until_us)
         await self._still()
+
+    async def next_due(self, until_us: int) -> int | None:
+        """Return the next instant after now at which something comes due, None if there is none up to an instant."""
+        return await self.db.read(partial(_next, now_us=self._fake.now_us(), until_us=until_us))
 
     async def _tick(self) -> None:
         while await self.ticker.tick(self._fake.now_us()):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -14,9 +14,11 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import sqlalchemy as sa
 
-from lodger.engine.core.clock import to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.events import Event
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.egress.way_out import WayOut
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.engine import Engine
 from lodger.engine.service.nouns.base import aware
@@ -24,6 +26,7 @@ from lodger.engine.store.records import Action, Schedule
 from lodger.engine.store.schema.script_data import outbox
 from lodger.engine.testing.clock import BEGIN, FakeClock
 from lodger.engine.testing.inline import InlineNode, Pretend
+from lodger.sandbox.job import LogLine
 
 T = TypeVar("T")
 #: Longer than any test's time: nobody else is there who could take the lease.
@@ -67,6 +70,9 @@ class Stage:
         database: a path or URL of a ledger; a fresh one that goes with the stage when left out.
         pretend: Python functions in place of scripts, by the scripts' names; each is given the params and gives the result. No
             walls are needed then.
+        way_out: sends the requests of scripts in place of the network's client, such as
+            :class:`lodger.engine.testing.recordings.Recordings`.
+        on_log: called with each line that a script writes, as it arrives, in the stage's thread.
         settings: those of :class:`lodger.engine.core.settings.Settings`, by name.
 
     Raises:
@@ -74,11 +80,20 @@ class Stage:
     """
 
     def __init__(
-        self, *, at: datetime = BEGIN, database: str | None = None, pretend: Pretend | None = None, **settings: Any
+        self,
+        *,
+        at: datetime = BEGIN,
+        database: str | None = None,
+        pretend: Pretend | None = None,
+        way_out: WayOut | None = None,
+        on_log: Callable[[Claim, LogLine], None] | None = None,
+        **settings: Any,
     ) -> None:
         self.clock = FakeClock(at)
         self._database = database
         self._pretend = pretend
+        self._way_out = way_out
+        self._on_log = on_log
         wanted = Settings(**{**SETTINGS, "check_scripts": pretend is None, **settings})
         self._settings = wanted.model_copy(update={"lease_s": LEASE_S, "renew_s": LEASE_S / 5, "surrender_s": 0.0})
         self.events: list[Event] = []
@@ -97,7 +112,7 @@ class Stage:
             thread = threading.Thread(target=self._loop.run_forever, name="lodger-stage", daemon=True)
             thread.start()
             stack.callback(self._end, thread)
-            self._node = InlineNode(self.engine.host, self.clock, self._pretend)
+            self._node = InlineNode(self.engine.host, self.clock, self._pretend, self._way_out, self._on_log)
             stack.callback(lambda: self._do(self._node.stop()))
             self._do(self._node.start())
             self._stack = stack.pop_all()
@@ -124,6 +139,16 @@ class Stage:
     def now(self) -> datetime:
         """Return the stage's instant, UTC."""
         return self.clock.now
+
+    def next_due(self, until: datetime) -> datetime | None:
+        """Return the next instant after now, up to another, at which something comes due; None if there is none.
+
+        Raises:
+            InputError: instant_naive.
+        """
+        aware(until)
+        found = self._do(self._node.next_due(to_us(until)))
+        return None if found is None else from_us(found)
 
     def settle(self) -> None:
         """Run everything that is due now."""

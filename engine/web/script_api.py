@@ -6,9 +6,9 @@ It reads the subset of TypeScript that those files use: interfaces, classes, fun
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from lodger.stdlib import declarations
 from lodger.stdlib.calls import CALLS
 
 _BLOCK = re.compile(
@@ -34,9 +34,8 @@ def table() -> Entry:
     true if that is inside a promise.
     """
     found: Entry = {"globals": {}, "types": {}}
-    for source in sorted((files("lodger.stdlib") / "types").iterdir(), key=lambda each: each.name):
-        if source.name.endswith(".d.ts"):
-            _read(source.read_text(encoding="utf-8"), found)
+    for text in declarations.parts().values():
+        _read(text, found)
     for call in CALLS.values():
         name, _dot, verb = call.name.partition(".")
         type_ = found["types"].get(found["globals"].get(name, {}).get("type"), {})

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from lodger.sandbox import frames, prescan
 from lodger.sandbox.job import Host, Job, LogLine, Reply, Report, Usage
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.workers import codec, error_location, verdict
+from lodger.sandbox.workers import codec, error_location, source_map, verdict
 from lodger.sandbox.workers.codec import LogBuffer
 from lodger.sandbox.workers.launcher import CPU_GRACE_MS, WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
@@ -375,7 +375,9 @@ class Attempt:
         found, modules = codec.failure(payload), self._job.bundle.modules
         if self._job.bundle.wasm is not None:  # its error is written by the runtime, not by the module
             return found
-        return error_location.relocate(error_location.restrict_to_script(found, modules), modules)
+        found = error_location.relocate(error_location.restrict_to_script(found, modules), modules)
+        mapped = self._job.bundle.source_map
+        return found if mapped is None else source_map.mapped(found, mapped)
 
     def _done(self, payload: bytes) -> None:
         try:

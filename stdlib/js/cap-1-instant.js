@@ -172,6 +172,7 @@ const wire = Instant.wire;
 delete Instant.wire;
 defineProperty(Instant.prototype, "constructor", { value: Instant, enumerable: false });
 $.global("Instant", Instant);
+$.shown.Instant = $.uncurry(Instant.prototype.toISO);
 $.Instant = Instant;
 $.instant = {
   __proto__: null,

@@ -3,6 +3,7 @@ const { encode, encodeFilter, decode, line, options: checked } = $.wire;
 const MEASURES = ["groupBy", "sum", "avg", "min", "max"];
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const PAGE = 500;
+const FURTHEST = 10000; // rows that an offset may skip: they are read, while a cursor skips for nothing
 
 function reader(datasets, name) {
   // Rows of a table have tags only in columns of such types; documents anywhere.
@@ -36,14 +37,22 @@ class Rows {
 
   // Rows that satisfy the filter, in order; `cursor` of the list says where the next page begins, null after the last.
   async find(filter, given) {
-    const options = checked("find", given, ["order", "limit", "cursor", "include"]);
+    const options = checked("find", given, ["order", "limit", "cursor", "include", "select", "offset"]);
     const asking = encodeFilter(filter);
     const limit = options.limit === undefined ? 100 : options.limit;
     const rows = [];
     let cursor = options.cursor;
-    do {
+    let left = options.offset === undefined ? 0 : options.offset;
+    if (!Number.isInteger(left) || left < 0 || left > FURTHEST) throw new RangeError("offset is a whole number from 0 to " + FURTHEST);
+    while (left > 0) {
+      const page = await this.#ask("find", { order: options.order, limit: Math.min(PAGE, left), cursor, select: [] }, asking);
+      left -= page.rows.length;
+      cursor = page.cursor;
+      if (cursor === null) break;
+    }
+    if (cursor !== null || !options.offset) do {
       const asked = typeof limit === "number" && limit > PAGE ? Math.min(PAGE, limit - rows.length) : limit;
-      const page = await this.#ask("find", { order: options.order, limit: asked, cursor, include: options.include }, asking);
+      const page = await this.#ask("find", { order: options.order, limit: asked, cursor, include: options.include, select: options.select }, asking);
       for (const row of page.rows) rows.push(this.#read(row));
       cursor = page.cursor;
     } while (cursor !== null && rows.length < limit);
@@ -51,8 +60,27 @@ class Rows {
     return rows;
   }
 
+  // Every row that satisfies the filter, fetched page by page while the loop runs.
+  async *each(filter, given) {
+    const options = checked("each", given, ["order", "include", "select"]);
+    let cursor;
+    do {
+      const rows = await this.find(filter, { ...options, limit: PAGE, cursor });
+      yield* rows;
+      cursor = rows.cursor;
+    } while (cursor !== null);
+  }
+
+  // The different values of a column in the rows that satisfy the filter, in order.
+  async distinct(column, filter, given) {
+    checked("distinct", given, []);
+    if (typeof column !== "string") throw new TypeError("distinct takes the name of a column");
+    const groups = await this.aggregate(filter, { groupBy: column });
+    return groups.map((group) => group.group[column]);
+  }
+
   async first(filter, given) {
-    const rows = await this.find(filter, { ...checked("first", given, ["order", "include"]), limit: 1 });
+    const rows = await this.find(filter, { ...checked("first", given, ["order", "include", "select"]), limit: 1 });
     return rows.length > 0 ? rows[0] : null;
   }
 

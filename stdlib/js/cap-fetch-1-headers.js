@@ -122,5 +122,16 @@ const pairs = Headers._pairs;
 delete Headers._pairs;
 Object.defineProperty(Headers.prototype, Symbol.iterator, { value: Headers.prototype.entries, configurable: true, writable: true });
 
+const { defineProperty: define, hasOwn } = Object;
+$.shown.Headers = (headers, show) => {
+  const object = {};
+  const list = pairs(headers);
+  for (let index = 0; index < list.length; index++) {
+    const name = list[index][0];
+    const before = hasOwn(object, name) ? object[name] + ", " : "";
+    define(object, name, { value: before + list[index][1], enumerable: true, configurable: true });
+  }
+  return "Headers " + show(object);
+};
 $.global("Headers", Headers);
 $.headers = { __proto__: null, Headers, pairs };

@@ -28,6 +28,8 @@ const includes = uncurry(Array.prototype.includes);
 const replaceAll = uncurry(String.prototype.replaceAll);
 const startsWith = uncurry(String.prototype.startsWith);
 
+// Classes of the script API by their tag: a function that returns the text of a value, and throws for a value of another class.
+const shown = ($.shown = { __proto__: null });
 const DEEPEST = 5;
 const MAX = 100; // entries of one container
 const WIDE = 76;
@@ -147,6 +149,7 @@ function showObject(value, state, depth) {
         return wrap("Set(" + size + ") ", "{", entries, "}", depth);
       }
       if (tag === "ArrayBuffer") return "ArrayBuffer { byteLength: " + bufferSize(value) + " }";
+      if (tag in shown) return shown[tag](value, (inner) => show(inner, state, depth));
       if (tag === "Number" || tag === "String" || tag === "Boolean") return "[" + tag + ": " + show(unbox[tag](value), state, depth) + "]";
     } catch {
       // a misleading toStringTag: shown as a plain object

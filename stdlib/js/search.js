@@ -143,6 +143,10 @@ Object.defineProperty(URLSearchParams.prototype, Symbol.iterator, { value: URLSe
 $.bindSearch = URLSearchParams._bind;
 delete URLSearchParams._bind;
 
+Object.defineProperty(URLSearchParams.prototype, Symbol.toStringTag, { value: "URLSearchParams", configurable: true });
+const paramsText = $.uncurry(URLSearchParams.prototype.toString);
+$.shown.URLSearchParams = (params) => "URLSearchParams " + paramsText(params);
+
 $.global("URLSearchParams", URLSearchParams);
 $.percent = percent;
 $.unpercent = unpercent;

@@ -317,3 +317,4 @@ const URLSearchParams = globalThis.URLSearchParams;
 defineProperty(URL.prototype, Symbol.toStringTag, { value: "URL", configurable: true });
 
 $.global("URL", URL);
+$.shown.URL = $.uncurry(Object.getOwnPropertyDescriptor(URL.prototype, "href").get);

@@ -11,8 +11,13 @@ interface Condition<T = any> {
   gt?: T;
   gte?: T;
   in?: (T | null)[];
+  notIn?: (T | null)[];
+  /** Whether the row has a value there: `{ exists: false }` is the same as null. */
+  exists?: boolean;
   contains?: string;
   startsWith?: string;
+  /** `eq`, `ne`, `contains` and `startsWith` take A to Z and a to z for the same; other letters must be the same. */
+  ignoreCase?: boolean;
 }
 
 /**
@@ -42,20 +47,35 @@ interface Group {
   max: { [field: string]: any };
 }
 
+/** A column, or the days, weeks (from Monday) or months of instants in a time zone, by default UTC: the group is the first day as text. */
+type GroupBy = string | { day: string; tz?: string } | { week: string; tz?: string } | { month: string; tz?: string };
+
 /** A set: `R` is the type of its rows, `V` the type of values that can be written. */
 interface Rows<R = Row, V = Row> {
-  /** Returns a page of rows: by default 100, at most 10 000. */
+  /**
+   * Returns a page of rows: by default 100, at most 10 000. `select` names the columns to return; the key is always returned. `offset` skips
+   * at most 10 000 rows, which count as read: a cursor skips for nothing.
+   */
   find(
     filter?: Filter,
-    options?: { order?: Order; limit?: number; cursor?: string | null; include?: string | string[] },
+    options?: {
+      order?: Order; limit?: number; cursor?: string | null; include?: string | string[]; select?: string | string[]; offset?: number;
+    },
   ): Promise<Page<R>>;
-  first(filter?: Filter, options?: { order?: Order; include?: string | string[] }): Promise<R | null>;
+  /** Every row, fetched page by page: `for await (const order of db.orders.each({ state: "open" })) …` */
+  each(
+    filter?: Filter,
+    options?: { order?: Order; include?: string | string[]; select?: string | string[] },
+  ): AsyncGenerator<R, void, void>;
+  /** Returns the different values of a column, in order; at most 1000. */
+  distinct(column: string, filter?: Filter): Promise<any[]>;
+  first(filter?: Filter, options?: { order?: Order; include?: string | string[]; select?: string | string[] }): Promise<R | null>;
   /** Returns the row, or null. With `check`, the run is repeated if the row changes before the commit. */
   get(id: string | number, options?: { check?: boolean; include?: string | string[] }): Promise<R | null>;
   count(filter?: Filter): Promise<number>;
   aggregate(
     filter: Filter | undefined,
-    wanted: { groupBy?: string | string[]; sum?: string | string[]; avg?: string | string[]; min?: string | string[]; max?: string | string[] },
+    wanted: { groupBy?: GroupBy | GroupBy[]; sum?: string | string[]; avg?: string | string[]; min?: string | string[]; max?: string | string[] },
   ): Promise<Group[]>;
   sum(column: string, filter?: Filter): Promise<any>;
   avg(column: string, filter?: Filter): Promise<any>;

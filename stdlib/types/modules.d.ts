@@ -60,6 +60,26 @@ declare module "html" {
   export function table(rows: Record<string, unknown>[], columns?: string[]): Html;
 }
 
+declare module "markup" {
+  export class Element {
+    /** The name as written; of HTML in lower case. `#document` above what `parseHtml` reads. */
+    readonly name: string;
+    readonly attributes: { readonly [name: string]: string | undefined };
+    readonly children: (Element | string)[];
+    /** All text inside, in order. */
+    readonly text: string;
+    /** The elements among the children. */
+    readonly elements: Element[];
+    /** Selectors: `tag`, `*`, `#id`, `.class`, `[name]`, `[name=value]` (also `~=`, `^=`, `$=`, `*=`), `a b`, `a > b`, lists with commas; `d|i` for `<d:i>`. */
+    find(selector: string): Element | null;
+    findAll(selector: string): Element[];
+  }
+  /** The root element of a well-formed document; a SyntaxError with its line otherwise. Declarations (DOCTYPE) are refused. */
+  export function parseXml(text: string): Element;
+  /** HTML as browsers forgive it. Never throws for what it finds. */
+  export function parseHtml(text: string): Element;
+}
+
 declare module "markdown" {
   /** Headings, paragraphs, lists, quotes, code, emphasis and links (http, https, mailto) as HTML; HTML in the text is escaped. */
   export function render(text: string): string;
@@ -75,4 +95,74 @@ declare module "stats" {
   export function stdev(values: Iterable<number>): number;
   /** Line of least squares through points [x, y]. */
   export function linear(points: Iterable<[number, number]>): { slope: number; intercept: number; r2: number };
+}
+
+declare module "testing" {
+  /** A response that is given to a request of the script in place of the network's. */
+  interface RecordedFetch {
+    url: string;
+    /** "GET" if left out. */
+    method?: string;
+    /** Only for requests with exactly this body. */
+    requestBody?: string;
+    /** 200 if left out. */
+    status?: number;
+    headers?: Record<string, string>;
+    /** Body of the response: JSON, text or base64. */
+    json?: unknown;
+    body?: string;
+    base64?: string;
+  }
+  interface TestOptions {
+    /** Name of the script; that of the test's file if left out. */
+    script?: string;
+    /** Name of a schedule of schedules.toml, to be run in place of a script. */
+    schedule?: string;
+    /** Instant at which the case begins, such as "2027-01-04T08:00:00Z". */
+    now?: string;
+    /** How long the schedule's slots are run, such as "7d"; one run if left out. */
+    for?: string;
+    input?: unknown;
+    /** Documents by collection; those of [dev] are not there. */
+    seed?: Record<string, Record<string, unknown>[]>;
+    kv?: Record<string, unknown>;
+    fetches?: RecordedFetch[];
+    secrets?: Record<string, string>;
+    grants?: string[];
+    people?: string[];
+    /** Number of runs, one after the other; 1 if left out. */
+    times?: number;
+    /** Outcome that all runs must have; "ok" if left out. */
+    outcome?: string;
+  }
+  interface TestRun {
+    /** Outcome, result and error of the last run. */
+    outcome: string;
+    result: any;
+    error: { name: string; message: string; line: number | null } | null;
+    logs: { level: string; text: string }[];
+    mails: { to: string[]; subject: string; text?: string; html?: string; [more: string]: any }[];
+    /** Documents by collection, ordered by id. */
+    rows: Record<string, any[]>;
+    kv: Record<string, any>;
+    fetches: { method: string; url: string; body: string; status: number }[];
+    runs: { slot: string | null; outcome: string | null; result: any }[];
+    /** The next three slots of the schedule. */
+    next: string[];
+  }
+  /** One case of a file NAME.test.js, which `lodger test` runs. */
+  export function test(name: string, options: TestOptions, check: (run: TestRun) => void | Promise<void>): void;
+  export function test(name: string, check: (run: TestRun) => void | Promise<void>): void;
+  interface Expectation {
+    toBe(wanted: unknown): void;
+    toEqual(wanted: unknown): void;
+    toMatchObject(wanted: object): void;
+    toContain(wanted: unknown): void;
+    toMatch(wanted: RegExp | string): void;
+    toHaveLength(wanted: number): void;
+  }
+  /** What a value should be: a failed expectation ends the case and shows both. */
+  export function expect(actual: unknown): Expectation & { not: Expectation };
+  /** For `lodger test`: the cases of the file, or the verdict on one run. */
+  export function answer(input: unknown): Promise<unknown>;
 }

@@ -174,6 +174,11 @@ def test_systemd_accepts_a_unit(path: Path, tmp_path: Path) -> None:
     assert float(exposure[1]) < 4.0
 
 
+def test_only_one_unit_of_a_machine_takes_the_port_of_metrics() -> None:
+    taking = [path.name for path in UNITS if "UnsetEnvironment=LODGER_METRICS_PORT" not in path.read_text()]
+    assert taking == ["lodger-node.service"], "both read the same file of settings"
+
+
 def test_patroni_keeps_every_answered_commit() -> None:
     given = yaml.safe_load((DEPLOY / "patroni.yml").read_text())
     dcs = given["bootstrap"]["dcs"]

@@ -15,6 +15,10 @@ import pytest
 from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
 
+from lodger.engine.cli.folder import script_folder
+from lodger.engine.cli.folder.cases import run_tests
+from lodger.engine.cli.folder.check import examine, throw_away
+
 EXAMPLES = ROOT / "examples"
 
 
@@ -137,3 +141,18 @@ def _python(*arguments: str, cwd: Path) -> str:
 def _env() -> dict[str, str]:
     env = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
     return env | {"PYTHONPATH": str(ROOT / ".dev")}
+
+
+def test_scripts_for_everyday_work_pass_their_tests() -> None:
+    folder = script_folder.read(EXAMPLES / "scripts")
+    with throw_away(folder) as engine:
+        findings, planned = examine(engine, folder)
+    assert findings == []
+    assert len(folder.tests) == len(planned) >= 15
+    for script in folder.scripts.values():
+        assert [line[:3] for line in script.text(None).split("\n")[:2]] == ["// ", "// "], script.name
+        assert f"`{script.name}`" in (EXAMPLES / "README.md").read_text()
+    done = run_tests(folder)
+    assert done.findings == []
+    assert {case.key: case.failures for case in done.cases if case.failures} == {}
+    assert {case.path for case in done.cases} == set(folder.tests)

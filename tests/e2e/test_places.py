@@ -281,14 +281,15 @@ def test_a_folder_is_stored_whole_or_refused(tmp_path: Path) -> None:
         "jsconfig.json",
         ".git/x.json",
         "notes.md",
+        "lib/data.json",
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("export default () => 1")
+        (folder / name).write_text("[1]" if name.endswith(".json") else "export default () => 1")
     said = ask("script", "put", "acme", "x", str(folder), "--json")
     assert said.code == 0
     assert "node_modules: left out, with 1 JavaScript files" in said.err
-    assert set(ask.json("script", "show", "acme", "x")["modules"]) == {"main.js", "lib/a.js"}
-    for name in ("data.json", "lib/b.ts", "c.mjs"):
+    assert set(ask.json("script", "show", "acme", "x")["modules"]) == {"main.js", "lib/a.js", "lib/data.json"}
+    for name in ("lib/b.tsx", "c.mjs"):
         (folder / name).write_text("{}")
         error = ask("script", "put", "acme", "x", str(folder), "--json").json["error"]
         assert error["code"] == "file_not_javascript"

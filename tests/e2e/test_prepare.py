@@ -88,7 +88,7 @@ def test_types_for_scripts_of_this_platform(folder: Path, url: str) -> None:
     assert said.code == 0, said.err
     assert said.json["jsconfig"]
     assert "readonly orders: Rows<OrdersRow, OrdersValues>;" in (scripts / "lodger-types" / "sets.d.ts").read_text()
-    assert (scripts / "lodger-types" / "db.d.ts").exists()
+    assert "declare const db: Db;" in (scripts / "lodger-types" / "lodger.d.ts").read_text()
     (scripts / "jsconfig.json").write_text("{}")
     assert not lodger(*arguments, cwd=folder, SHOP=str(folder / "shop.db")).json["jsconfig"]
     assert (scripts / "jsconfig.json").read_text() == "{}", "what is there is left as it is"

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.e2e.test_scripts import result
+from tests.e2e.test_scripts import result, run
+from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop, order, orders
 
 #: FailureCounts each and gives what became of it.
@@ -71,11 +72,13 @@ def test_every_row_needs_saying(shop: Shop) -> None:
 
 def test_options_that_no_call_has_are_refused_with_the_right_name(shop: Shop) -> None:
     calls = {
-        "db.orders.find({}, { offset: 5 })": "cursor",
+        "db.orders.find({}, { skip: 5 })": "offset",
         "db.orders.find({}, { sort: 'id' })": "order",
         "db.orders.find({}, { orderBy: 'id' })": "order",
-        "db.orders.find({}, { select: ['id'] })": "order, limit, cursor, include",
-        "db.orders.first({}, { limit: 2 })": "order, include",
+        "db.orders.find({}, { columns: ['id'] })": "order, limit, cursor, include, select, offset",
+        "db.orders.first({}, { limit: 2 })": "order, include, select",
+        "db.orders.distinct('state', {}, { limit: 2 })": "it has none",
+        "db.orders.each({}, { limit: 2 }).next()": "order, include, select",
         "db.orders.find({}, { Limit: 5 })": "limit",
         "db.orders.get(1, { chekc: true })": "check",
         "db.orders.count({}, { limit: 1 })": "it has none",
@@ -107,15 +110,43 @@ def test_options_that_no_call_has_are_refused_with_the_right_name(shop: Shop) ->
 
 
 def test_known_options_and_none_are_taken(shop: Shop) -> None:
+    attempt = shop.attempt(budgets={"rows_written": 2000})
+    for start in (0, 500, 1000):
+        ask(
+            attempt,
+            "db.insertMany",
+            set="things",
+            rows=[{"id": f"t{n:04}", "n": n} for n in range(start, min(start + 500, 1203))],
+        )
+    settle(shop, attempt)
     found = tried(
         shop,
         {
             "find": "db.orders.find({}, { order: '-id', limit: 1, cursor: undefined }).then((rows) => rows[0].id)",
             "null": "db.orders.find({}, null).then((rows) => rows.length)",
+            "offset": "db.orders.find({}, { order: '-id', offset: 1, limit: 2, select: 'items' }).then((rows) => rows)",
+            "beyond": "db.orders.find({}, { offset: 600 }).then((rows) => [rows.length, rows.cursor])",
+            "wrong offset": "db.orders.find({}, { offset: -1 })",
+            "distinct": "db.orders.distinct('state', { items: { gt: 1 } })",
+            "each": "(async () => { const seen = []; for await (const row of db.things.each({}, { select: 'n' })) seen.push(row.n); "
+                    "return [seen.length, seen.at(-1)]; })()",
             "set": "kv.set('a', 1, { ttlSeconds: 60, own: false })", "get": "kv.get('a', undefined)",
         },
     )  # fmt: skip
-    assert [each.get("is", each) for each in found.values()] == [4, 4, None, 1]
+    assert [each.get("is", each.get("code")) for each in found.values()] == [
+        4, 4, [{"id": 3, "items": 3}, {"id": 2, "items": 2}], [0, None], "RangeError", ["done", "open"], [1203, 1202], None, 1,
+    ]  # fmt: skip
+
+
+def test_log_lines_show_values_of_the_script_api(shop: Shop) -> None:
+    source = """
+    export default async () => {
+      console.log(new Headers({ 'X-B': '2' }), { at: Instant.from('2026-11-25T09:00:00Z') });
+      console.log({ [Symbol.toStringTag]: 'Instant' }, { [Symbol.toStringTag]: 'Headers', a: 1 });
+    };
+    """
+    logs = [line.text for line in run(shop, source).logs]
+    assert logs == ["Headers { 'x-b': '2' } { at: 2026-11-25T09:00:00Z }", "{} { a: 1 }"]
 
 
 def test_values_that_json_would_empty_are_refused_where_they_are_handed_over(shop: Shop) -> None:

@@ -49,3 +49,10 @@ async def ran(engine: Engine, signals: Signals, number: int) -> None:
     for _ in range(number):
         await engine.run_in("acme", "job", 0)
     await signals.wait("finished", before + number)
+
+
+def test_a_slow_transaction_makes_the_next_one_smaller() -> None:
+    assert retention.next_portion(100, 0.02) == 100
+    assert retention.next_portion(100, 0.5) == 10
+    assert retention.next_portion(1, 60.0) == 1
+    assert [retention.next_portion(10, 0.0), retention.next_portion(80, 0.05)] == [20, 100]

@@ -57,3 +57,23 @@ def test_no_statement_of_a_slot_reads_the_history(bench: Bench) -> None:
     assert whole == []
     with database.read() as connection:
         assert connection.scalar(text("SELECT count(*) FROM lodger_actions WHERE state = 'done'")) == 6006
+
+
+def test_the_work_of_a_slot_stays_the_same(bench: Bench) -> None:
+    """Counted by the database, so that no other process changes it. Pages grow with the depth of an index's tree, not with its rows."""
+    for tenant in range(2):
+        bench.tenant(f"t{tenant}")
+        for number in range(20):
+            bench.schedule("every 60s", tenant_id=f"t{tenant}", name=f"s{number}")
+    work = growth.Work(bench)
+    server = bench.engine.context.database.driver.name == "postgresql"
+    counted: list[dict[str, int]] = []
+    for first, rows in ((1, 1000), (1001, 31_000)):
+        growth.fill(bench, rows, first)
+        growth.measure(bench)
+        found = growth.measure(bench, work)
+        counted.append({name: count["blocks" if server else "steps"] for name, (_seconds, count) in found.items()})
+    small, large = counted
+    assert min(small.values()) > 500, "the counter counts"
+    for name in small:
+        assert large[name] < small[name] * (2 if server else 1.1), (name, small, large)

@@ -26,7 +26,8 @@ def execute(
     file: Annotated[
         Path,
         typer.Argument(
-            help="JavaScript file, folder with a main.js, or WebAssembly module (WASI preview 1 command); - reads stdin."
+            help="JavaScript or TypeScript file, folder with a main.js or main.ts, or WebAssembly module (WASI preview 1 command); "
+            "- reads stdin."
         ),
     ],
     runtime: Annotated[
@@ -56,13 +57,15 @@ def execute(
         raise Usage("runtime_unknown", f"there is no runtime {runtime!r}", fix="--runtime " + " or ".join(RUNTIMES))
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
-    files = inputs.folder(file) if (file / inputs.MAIN).is_file() else {}
+    files = inputs.folder(file) if inputs.is_script(file) else {}
     raw = b"" if files else inputs.source(file)
     wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(inputs.WASM)))
     refused = None if wasm or files else _refused(raw, limits.source_bytes)
     source = (
         "" if wasm else files.get("main.js", "") if files else raw.decode("utf-8", "replace").removeprefix("\ufeff")
     )
+    if file.suffix == ".ts" and not wasm:
+        files = {"main.ts": source}
     if refused is None and not wasm and runtime in (None, "quickjs"):
         refused = _misread(files or {"main.js": source})
     if refused is not None:
@@ -80,8 +83,9 @@ def execute(
                 grants=grant or (),
             )
         )
-    where = (body["error"] or {}).get("file") or "main.js"
-    present(body, files.get(where, "") if files else source, str(file / where if files else file), as_json=as_json)
+    where = (body["error"] or {}).get("file") or inputs.MAIN
+    shown = str(file / where) if file.is_dir() else str(file)
+    present(body, files.get(where, "") if files else source, shown, as_json=as_json)
 
 
 def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> None:
@@ -131,7 +135,7 @@ def _misread(files: dict[str, str]) -> dict[str, Any] | None:
     from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
     for file, source in files.items():
-        if (line := line_with_flag_v(source)) is not None:
+        if not file.endswith((".json", ".map")) and (line := line_with_flag_v(source)) is not None:
             return _ended("compile_error", "SyntaxError", FLAG_V, line, file)
     return None
 

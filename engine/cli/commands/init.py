@@ -1,28 +1,87 @@
-"""``lodger init``: a folder of scripts that an editor understands, without any extension."""
+"""``lodger init``: a folder of scripts that an editor understands: types, an example with its test and schedule, README."""
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
+from lodger.stdlib import declarations
 
 TYPES = "lodger-types"
 JSCONFIG = """{
   "compilerOptions": {
+    "allowJs": true,
     "checkJs": true,
     "strict": true,
     "target": "es2023",
     "lib": ["es2023"],
     "types": [],
+    "module": "esnext",
+    "moduleResolution": "bundler",
     "moduleDetection": "force",
+    "allowImportingTsExtensions": true,
+    "verbatimModuleSyntax": true,
+    "resolveJsonModule": true,
     "noEmit": true
   },
-  "include": ["**/*.js", "lodger-types/*.d.ts"],
-  "exclude": ["node_modules"]
+  "include": ["**/*.js", "**/*.ts", "**/*.json"],
+  "exclude": ["node_modules", "bundle"]
 }
 """
+#: The example, by file. It is written into a folder without scripts and without schedules.toml only.
+EXAMPLE = {
+    "report.js": """/**
+ * Counts the open orders; schedules.toml says when.
+ *
+ * @param {Run} run
+ */
+export default async function ({ db, now }) {
+  const open = await db.orders.count({ state: "open" });
+  console.log(`${open} open orders on ${now.toISODate()}`);
+  return open;
+}
+""",
+    "report.test.js": """import { test, expect } from "testing";
+
+test(
+  "counts open orders only",
+  { seed: { orders: [{ id: "o1", state: "open" }, { id: "o2", state: "paid" }] } },
+  ({ result, logs }) => {
+    expect(result).toBe(1);
+    expect(logs).toHaveLength(1);
+  },
+);
+
+test("runs on weekdays", { schedule: "daily-report", now: "2027-01-04T00:00:00Z", for: "7d" }, ({ runs }) =>
+  expect(runs).toHaveLength(5),
+);
+""",
+    "schedules.toml": """[schedules.daily-report]
+script = "report"
+rules = "every weekday at 9:00"
+tz = "Europe/Berlin"
+
+# For lodger dev and lodger test only; it is never deployed.
+[[dev.collections.orders]]
+id = "o1"
+state = "open"
+""",
+    "README.md": """# Scripts
+
+Each `NAME.js` or `NAME.ts`, and each folder with a `main.js`, is a script; `schedules.toml` says when they run.
+
+* `lodger check` shows mistakes in scripts and schedules.
+* `lodger test` runs `NAME.test.js`.
+* `lodger dev` runs the schedules on a virtual clock, with the data in `schedules.toml`.
+* `lodger exec report.js` runs one script once.
+* `lodger init` writes `lodger-types` again after an update of Lodger, and changes nothing else.
+
+A script is a module with a default export, a function that gets `{ db, kv, mail, fetch, action, now, … }`. All that it can name is declared
+in `lodger-types/lodger.d.ts`.
+""",
+}
 
 
 def init(
@@ -37,35 +96,58 @@ def init(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write type declarations for scripts, and jsconfig.json if missing, so that editors complete and check them."""
+    """Write the types of everything that a script can name, and into an empty folder an example. Keeps your files."""
     place = folder / TYPES
     place.mkdir(parents=True, exist_ok=True)
-    written = []
-    for source in sorted((files("lodger.stdlib") / "types").iterdir(), key=lambda each: each.name):
-        if source.name.endswith(".d.ts"):
-            (place / source.name).write_text(source.read_text())
-            written.append(source.name)
+    for part in declarations.parts():  # earlier releases wrote each part
+        (place / part).unlink(missing_ok=True)
+    types = {declarations.FILE: declarations.text()}
     if expose is not None:
-        (place / "sets.d.ts").write_text(_sets(expose, db))
-        written.append("sets.d.ts")
-    config = folder / "jsconfig.json"
-    fresh = not config.exists()
-    if fresh:
-        config.write_text(JSCONFIG)
+        types["sets.d.ts"] = _sets(expose, db)
+    for name, text in types.items():
+        (place / name).write_text(text)
+    written = [name for name, text in _own(folder).items() if _write(folder / name, text)]
     if as_json:
-        write_json({"folder": str(folder), "types": written, "jsconfig": fresh})
+        write_json(
+            {
+                "folder": str(folder),
+                "types": list(types),
+                "jsconfig": "jsconfig.json" in written,
+                "written": written,
+            }
+        )
         return
-    say(f"{place}: {len(written)} files of types")
-    say(f"{config}: written" if fresh else f"{config}: unchanged")
+    say(f"{place}: {', '.join(types)}")
+    say(f"{folder}: {', '.join(written)}" if written else f"{folder}: nothing else to write")
+
+
+def _own(folder: Path) -> dict[str, str]:
+    """Return the files that become the author's."""
+    started = (folder / "schedules.toml").exists() or any(_is_script(each) for each in folder.iterdir())
+    return {"jsconfig.json": JSCONFIG} | ({} if started else EXAMPLE)
+
+
+def _is_script(path: Path) -> bool:
+    return inputs.is_script(path) if path.is_dir() else path.suffix in (".js", ".ts", ".wasm")
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write a file that does not exist; return whether it did not."""
+    try:
+        with path.open("x") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _sets(expose: str, db: str | None) -> str:
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.up import named
-    from lodger.engine.data.sets.typescript import declarations
+    from lodger.engine.data.sets.typescript import declarations as of_sets
 
     tell = named(expose)
     with opened(db) as engine:
         tell(engine)
         links = {name: about["links"] for name, about in engine.datasets.described().items()}
-        return declarations(engine.datasets, links)
+        return of_sets(engine.datasets, links)

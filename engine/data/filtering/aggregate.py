@@ -16,6 +16,7 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.filtering.evaluator import Row, placed, value_of
 from lodger.engine.data.filtering.parsing import Order, OwnLookup
+from lodger.engine.data.filtering.periods import PeriodField, between, read_period
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME, ColumnField, OwnField
 from lodger.engine.data.values.kinds import Kind
@@ -38,10 +39,26 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AggregateQuery:
-    """The aggregate query of a script: measures of fields, and the fields by which rows are grouped."""
+    """The aggregate query of a script: measures of fields, and the fields and periods by which rows are grouped."""
 
     measures: tuple[tuple[Measure, OwnField], ...] = ()
-    group: tuple[OwnField, ...] = ()
+    group: tuple[OwnField | PeriodField, ...] = ()
+
+    def spans(self) -> "AggregateQuery | None":
+        """Return the query for the first and last instant of each period term, None if there is none."""
+        fields = [term.field for term in self.group if isinstance(term, PeriodField)]
+        ends = tuple((measure, field) for field in fields for measure in (Measure.MIN, Measure.MAX))
+        return AggregateQuery(ends) if ends else None
+
+    def with_periods(self, spans: "PartialAggregates") -> "AggregateQuery":
+        """Return the query with the periods between those instants."""
+        ends = spans[()].ends if spans else {}
+        numbers = iter(range(0, 2 * MAX_GROUP_FIELDS, 2))
+        group = [
+            between(term, ends.get(at := next(numbers)), ends.get(at + 1)) if isinstance(term, PeriodField) else term
+            for term in self.group
+        ]
+        return AggregateQuery(self.measures, tuple(group))
 
 
 @dataclass(slots=True)
@@ -81,8 +98,11 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Aggr
     groups = [] if group is None else group if isinstance(group, list) else [group]
     if len(asked) > MAX_MEASURES or len(groups) > MAX_GROUP_FIELDS:
         raise bad_request(f"an aggregate has at most {MAX_MEASURES} measures and {MAX_GROUP_FIELDS} fields in groupBy")
-    fields: list[OwnField] = []
+    fields: list[OwnField | PeriodField] = []
     for column in groups:
+        if isinstance(column, dict):
+            fields.append(read_period(column, lookup))
+            continue
         if not isinstance(column, str):
             raise bad_request("groupBy takes the name of a column, or a list of names")
         found = lookup(column)
@@ -99,10 +119,13 @@ def _measurable(measure: Measure, column: ColumnField) -> None:
         raise bad_request(f"{column.name} is {column.kind}, which has no order")
 
 
-def group_key(group: Iterable[OwnField], row: Row) -> tuple[Any, ...]:
+def group_key(group: Iterable[OwnField | PeriodField], row: Row) -> tuple[Any, ...]:
     """Return the group that a row belongs to; lists and objects count as null."""
     key: list[Any] = []
     for item in group:
+        if isinstance(item, PeriodField):
+            key.append(item.index(row))
+            continue
         value = value_of(item, row)
         key.append((NULL, 0) if not isinstance(item, ColumnField) and value[0] == OTHER else value)
     return tuple(key)
@@ -171,7 +194,7 @@ def shown(wanted: AggregateQuery, parts: PartialAggregates) -> list[dict[str, An
     """Return the answer in wire form, one object per group, ordered by the group's values; without groups exactly one."""
     if not wanted.group and not parts:
         parts = {(): PartialAggregate()}
-    order = tuple(Order(item) for item in wanted.group)
+    order = tuple(Order(item.field if isinstance(item, PeriodField) else item) for item in wanted.group)
     keys = sorted(parts, key=_NullsFirst.by(order))
     return [_shown(wanted, key, parts[key]) for key in keys]
 
@@ -237,7 +260,9 @@ def _average(kind: Kind, item: OwnField, total: Any, count: int) -> Any:
     return total / count
 
 
-def _group_shown(item: OwnField, value: Any) -> Any:
+def _group_shown(item: OwnField | PeriodField, value: Any) -> Any:
+    if isinstance(item, PeriodField):
+        return None if value is None else item.days[value].isoformat()
     if isinstance(item, ColumnField):
         return kinds.show(item.kind, value)
     rank, inner = value

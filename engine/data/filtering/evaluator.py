@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order
-from lodger.engine.data.values.fields import NULL, ColumnField, Field, PathField, RelatedField, classed
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order, fold
+from lodger.engine.data.values.fields import NULL, STRING, ColumnField, Field, PathField, RelatedField, classed
 
 #: A row as journal and readers hold it: canonical values by column name, or a document's wire JSON with its ``id``.
 Row = dict[str, Any]
@@ -40,6 +40,8 @@ def _equal(held: Any, value: Any) -> bool:
 
 def _compare(tree: Compare, row: Row) -> bool:
     held, value, op = value_of(tree.field, row), tree.value, tree.op
+    if tree.ignore_case:
+        held = _folded(held)
     if op is Op.EQ:
         return _equal(held, value)
     if op is Op.NE:
@@ -47,6 +49,12 @@ def _compare(tree: Compare, row: Row) -> bool:
     if not isinstance(tree.field, PathField):
         return held is not None and _ordered(held, op, value)
     return held[0] == value[0] and held[0] != NULL and _ordered(held[1], op, value[1])
+
+
+def _folded(held: Any) -> Any:
+    if isinstance(held, tuple):
+        return (STRING, fold(held[1])) if held[0] == STRING else held
+    return fold(held) if isinstance(held, str) else held
 
 
 def _ordered(held: Any, op: Op, value: Any) -> bool:

@@ -1,8 +1,9 @@
 """The filter language: parses a script's JSON into a typed tree, the only form in which filters go on.
 
-``{state: "open", total: {gte: "10.00"}, or: [{...}, {...}], not: {...}}``. Operators: ``eq ne lt lte gt gte in contains
-startsWith``; logic: ``and or not``. Two-valued: a comparison with a missing value is false, ``not`` of it true, ``eq null``
-matches missing ones. Text compares by code point, case-sensitive; nulls sort first.
+``{state: "open", total: {gte: "10.00"}, or: [{...}, {...}], not: {...}}``. Operators: ``eq ne lt lte gt gte in notIn exists
+contains startsWith``; logic: ``and or not``. Two-valued: a comparison with a missing value is false, ``not`` of it true, ``eq null``
+matches missing ones. Text compares by code point, case-sensitive; with ``ignoreCase: true`` beside ``eq ne contains startsWith`` the
+letters A to Z and a to z are alike, other letters are not, on every database. Nulls sort first.
 """
 
 from collections.abc import Callable
@@ -48,18 +49,22 @@ class Op(StrEnum):
     STARTS_WITH = "startsWith"
 
 
-_OPS = {op.value for op in Op} | {"in"}
+IGNORE_CASE = "ignoreCase"
+_OPS = (*(op.value for op in Op), "in", "notIn", "exists")
 _RANGE = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 _TEXTUAL = {Op.CONTAINS, Op.STARTS_WITH}
+_FOLDED = {Op.EQ, Op.NE, *_TEXTUAL}
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """``value`` is canonical for a column, a (class, comparable) pair for a path."""
+    """``value`` is canonical for a column, a (class, comparable) pair for a path; folded text if ``ignore_case``."""
 
     field: Field
     op: Op
     value: Any
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,27 +148,58 @@ class _Reader:
             raise _undefined(name)
         if not isinstance(inner, dict) or (len(inner) == 1 and next(iter(inner)).startswith("$")):
             return self.compare(field, "eq", inner)
-        if not inner:
+        if not inner or inner.keys() == {IGNORE_CASE}:
             raise bad_request(f"the condition on {field.name} is empty")
-        parts = tuple(self.compare(field, op, operand) for op, operand in inner.items())
+        ignore_case = inner.get(IGNORE_CASE, False)
+        if not isinstance(ignore_case, bool):
+            raise bad_request(f"'{IGNORE_CASE}' is true or false")
+        said = {op: operand for op, operand in inner.items() if op != IGNORE_CASE}
+        parts = tuple(self.compare(field, op, operand, ignore_case=ignore_case) for op, operand in said.items())
         return parts[0] if len(parts) == 1 else And(parts)
 
-    def compare(self, field: Field, op: str, value: Any) -> Filter:
+    def compare(self, field: Field, op: str, value: Any, *, ignore_case: bool = False) -> Filter:
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
             raise bad_request(f"a filter has at most {MAX_CONDITIONS} conditions")
         if value == strict_json.UNDEFINED or (isinstance(value, list) and strict_json.UNDEFINED in value):
             raise _undefined(f"'{op}' of {field.name}")
         if op not in _OPS:
-            raise bad_request("the operators are eq, ne, lt, lte, gt, gte, in, contains, startsWith")
-        if op == "in":
+            raise bad_request(f"the operators are {', '.join(_OPS)}")
+        if ignore_case and op not in _FOLDED:
+            raise bad_request(f"'{IGNORE_CASE}' goes with {', '.join(sorted(_FOLDED))}, not with {op}")
+        if op == "exists":
+            if not isinstance(value, bool):
+                raise bad_request("'exists' is true or false")
+            missing = Compare(field, Op.EQ, operand(field, None, Op.EQ))
+            return Not(missing) if value else missing
+        if op in ("in", "notIn"):
             if not isinstance(value, list) or len(value) > MAX_IN:
-                raise bad_request(f"'in' takes a list of at most {MAX_IN} values")
+                raise bad_request(f"'{op}' takes a list of at most {MAX_IN} values")
             self.values += len(value)
             if self.values > MAX_VALUES:
                 raise bad_request(f"the lists of a filter have at most {MAX_VALUES} values in total")
-            return In(field, tuple(operand(field, item, Op.EQ) for item in value))
-        return Compare(field, Op(op), operand(field, value, Op(op)))
+            among = In(field, tuple(operand(field, item, Op.EQ) for item in value))
+            return among if op == "in" else Not(among)
+        wanted = operand(field, value, Op(op))
+        if ignore_case:
+            return Compare(field, Op(op), _folded_operand(field, wanted), ignore_case=True)
+        return Compare(field, Op(op), wanted)
+
+
+def fold(text: str) -> str:
+    """Return text with the letters A to Z in lower case; others stay, since databases differ in them."""
+    return text.translate(_LOWER)
+
+
+def _folded_operand(field: Field, wanted: Any) -> Any:
+    """Return the text of a comparison that ignores case, folded. Raises CallRefused: ``bad_request``: no text."""
+    if isinstance(field, PathField):
+        rank, inner = wanted
+        if rank == STRING:
+            return rank, fold(inner)
+    elif isinstance(wanted, str) and (field.inner if isinstance(field, RelatedField) else field).kind is Kind.TEXT:
+        return fold(wanted)
+    raise bad_request(f"'{IGNORE_CASE}' compares text; {field.name} is compared with something else")
 
 
 def chooses_all(tree: Filter) -> bool | None:

@@ -49,6 +49,8 @@ class Compiler:
             return self._related(tree)
         if isinstance(tree, In):
             return self._in(field, tree.values)
+        if tree.ignore_case:
+            return self._folded(field, tree.op, tree.value)
         if isinstance(field, ColumnField):
             return self._column(field, tree.op, tree.value)
         return self._path(field, tree.op, tree.value)
@@ -180,6 +182,24 @@ class Compiler:
         return or_(further, self._within(field, rank, lambda held: compare(held, self._inner(rank, inner))))
 
     # text
+
+    def _folded(self, field: OwnField, op: Op, value: Any) -> Clause:
+        """Return the condition of a comparison that ignores the case of A to Z; ``value`` is folded already."""
+        if op is Op.NE:
+            return not_(self._folded(field, Op.EQ, value))
+
+        def alike(held: ColumnElement[Any]) -> Clause:
+            folded = self.driver.ascii_lower(held)
+            if op is Op.EQ:
+                same: Clause = folded == literal(text, String())
+                return same
+            return self._text(folded, op, text)
+
+        if isinstance(field, PathField):
+            rank, text = value
+            return self._within(field, rank, alike)
+        text = value
+        return and_(field.column.is_not(None), alike(column_of(field, self.driver)))
 
     def _text(self, text: ColumnElement[Any], op: Op, value: str) -> Clause:
         bound = literal(value, String())

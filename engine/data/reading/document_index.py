@@ -75,6 +75,9 @@ def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str
     found: list[ColumnElement[bool]] = []
     for part in parts:
         if isinstance(part, Compare | In) and isinstance(part.field, PathField) and part.field.name in indexed:
+            # An index has texts as they are written.
+            if isinstance(part, Compare) and part.ignore_case:
+                continue
             said = _index_condition(part)
             if said is not None:
                 mine = (_d.collection == rows.name, _d.path == part.field.name)

@@ -7,13 +7,16 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Connection,
+    Integer,
     Select,
     String,
     and_,
     case,
+    cast,
     false,
     func,
     literal,
+    literal_column,
     not_,
     null,
     or_,
@@ -33,7 +36,8 @@ from lodger.engine.data.filtering.aggregate import (
     PartialAggregates,
 )
 from lodger.engine.data.filtering.evaluator import Row, matches
-from lodger.engine.data.filtering.parsing import Compare, Filter, In, Order, inner_of
+from lodger.engine.data.filtering.parsing import Compare, Filter, In, Op, Order, inner_of
+from lodger.engine.data.filtering.periods import PeriodField
 from lodger.engine.data.filtering.sql_compiler import Compiler
 from lodger.engine.data.reading import bounded, document_index
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
@@ -243,11 +247,30 @@ class Reader:
             column_of(rows.key, self.driver).not_in([self.compiler.bound(rows.key, key) for key in keys])
         )
 
-    def _group(self, item: OwnField) -> list[ColumnElement[Any]]:
+    def _group(self, item: OwnField | PeriodField) -> list[ColumnElement[Any]]:
+        if isinstance(item, PeriodField):
+            return [self._period(item)]
         if isinstance(item, ColumnField):
             return self.compiler.parts(item)
         rank = self.compiler.rank(item)
         return [func.nullif(func.nullif(rank, OTHER), NULL), *self.compiler.values(item)]
+
+    def _period(self, item: PeriodField) -> ColumnElement[Any]:
+        """Return the number of a period, found by halves: a row takes few comparisons, however many periods there are."""
+
+        def before(start: Any) -> ColumnElement[bool]:
+            return self.compiler.where(Compare(item.field, Op.LT, start))
+
+        def half(low: int, high: int) -> ColumnElement[Any]:
+            if high - low <= 1:
+                return literal_column(str(low), Integer)
+            middle = (low + high) // 2
+            return case((before(item.starts[middle]), half(low, middle)), else_=half(middle, high))
+
+        if not item.starts:
+            return cast(null(), Integer)
+        there = self.compiler.where(Compare(item.field, Op.GTE, item.starts[0]))
+        return case((there, half(0, len(item.starts))), else_=null())
 
     def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
         if isinstance(item, PathField):
@@ -305,7 +328,10 @@ def _part(
     key: list[Any] = []
     at = 0
     for index, item in enumerate(wanted.group):
-        if isinstance(item, ColumnField):
+        if isinstance(item, PeriodField):
+            key.append(raw[at])
+            at += 1
+        elif isinstance(item, ColumnField):
             key.append(canonical(item, raw[at]))
             at += 1
         else:
@@ -341,8 +367,10 @@ def _of_path(part: PartialAggregate, index: int, measure: Measure, cells: Sequen
         part.sums[index] = (float(cells[1]), cells[2])
 
 
-def _is_large(item: OwnField) -> bool:
+def _is_large(item: OwnField | PeriodField) -> bool:
     """Whether values of a field may be large: document paths, long texts, JSON and binary columns."""
+    if isinstance(item, PeriodField):
+        return False
     return not isinstance(item, ColumnField) or bounded.is_wide(item.column)
 
 

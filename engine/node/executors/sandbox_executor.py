@@ -10,9 +10,11 @@ from lodger.engine.core.clock import Clock
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.host import Host
+from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -44,10 +46,11 @@ class SandboxExecutor:
         self.side = HostSide(read, datasets, clock, **more)
 
     @classmethod
-    def of(cls, host: Host, *, workers: int | None = None) -> Self:
+    def of(cls, host: Host, *, workers: int | None = None, way_out: WayOut | None = None) -> Self:
         """Make the one that a node uses by itself: a warm pool, its own threads for reads, what the host exposes.
 
-        ``workers``: how many are kept warm; None for the pool's own default.
+        ``workers``: how many are kept warm; None for the pool's own default. ``way_out`` sends requests in place of the
+        node's own.
         """
         settings = host.store.settings
         pool = Pool(
@@ -58,7 +61,7 @@ class SandboxExecutor:
             cgroup=worker_cgroup(settings),
             **demanded(settings),
         )
-        return cls(pool, **parts(host))
+        return cls(pool, **parts(host) | ({} if way_out is None else {"way_out": way_out}))
 
     def walls(self) -> dict[str, str]:
         """Return the report of the zygote: maps each wall to "", or to the reason why it is not active; empty before it started."""
@@ -106,7 +109,10 @@ class SandboxExecutor:
 def as_job(claim: Claim, attempt: Attempt) -> Job:
     """Return the sandbox's job for a claim: a script gets its context, a WebAssembly module its input alone."""
     if claim.wasm is None:
-        bundle = Bundle(claim.modules, attempt.context())
+        modules, source_map = claim.modules, claim.modules.get(MAP)
+        if source_map is not None:
+            modules = {name: text for name, text in modules.items() if name != MAP}
+        bundle = Bundle(modules, attempt.context(), source_map=source_map)
     else:
         bundle = Bundle({}, strict_json.dump(claim.params), wasm=claim.wasm)
     return Job(

@@ -12,6 +12,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content
+from lodger.engine.store.stored_modules import runnable
 from lodger.engine.store.tenants.grants import encode
 
 
@@ -59,7 +60,7 @@ def claim(
         schedule_id=None,
         script_name=name,
         script_version=version,
-        modules=content.modules,
+        modules=runnable(content.modules),
         wasm=content.wasm,
         attempt=1,
         step=0,

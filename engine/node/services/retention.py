@@ -4,6 +4,8 @@ import asyncio
 from functools import partial
 from typing import ClassVar
 
+from sqlalchemy import Connection
+
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import retention, running_lines
@@ -19,6 +21,8 @@ ROUND_S = 600.0
 REST = 200.0
 #: How often those are looked for that store more than the operator lets a tenant: a round may take longer than their disk lasts.
 LOOK_S = 10.0
+#: Target for a transaction that deletes: others wait for its locks.
+HELD_S = 0.05
 
 
 class Retention(Service):
@@ -32,6 +36,7 @@ class Retention(Service):
         self._last = ""
         self._heavy: list[str] = []
         self._look_at = self._round_at = 0.0
+        self._at_once = retention.MAX_ROWS
 
     async def round(self) -> float:
         """Forget a little of one tenant: of one that stores too much before all others."""
@@ -66,11 +71,18 @@ class Retention(Service):
         rows, keys, took_s = await asyncio.to_thread(self._look, tenant, now)
         if keys:
             await context.db.write(partial(retention.delete_expired, tenant_id=tenant, keys=keys, now_us=now))
-        if rows:
-            await context.db.write(partial(retention.delete_actions, rows=rows, now_us=now))
-            context.bus.publish(context.event("forgotten", tenant=tenant, actions=len(rows)))
-        done = len(rows) < retention.MAX_ROWS and len(keys) < retention.MAX_ROWS
+        portion = rows[: self._at_once]
+        if portion:
+            held_s = await context.db.write(partial(self._delete, portion, now))
+            self._at_once = next_portion(len(portion), held_s)
+            context.bus.publish(context.event("forgotten", tenant=tenant, actions=len(portion)))
+        done = len(portion) == len(rows) < retention.MAX_ROWS and len(keys) < retention.MAX_ROWS
         return done, STEP_S if rows or keys else max(STEP_S, REST * took_s)
+
+    def _delete(self, rows: list[AnyRow], now_us: int, connection: Connection) -> float:
+        begun_s = self.clock.elapsed_s()
+        retention.delete_actions(connection, rows, now_us)
+        return self.clock.elapsed_s() - begun_s
 
     def _look(self, tenant: str, now_us: int) -> tuple[list[AnyRow], list[AnyRow], float]:
         begun_s = self.clock.elapsed_s()
@@ -78,3 +90,10 @@ class Retention(Service):
             rows = retention.find_old(self.context.store, connection, tenant, now_us)
             keys = retention.find_expired(connection, tenant, now_us)
         return rows, keys, self.clock.elapsed_s() - begun_s
+
+
+def next_portion(rows: int, held_s: float) -> int:
+    """Return how many actions the next transaction may delete, after one that held its locks so long for ``rows`` actions."""
+    if held_s <= HELD_S:
+        return min(2 * rows, retention.MAX_ROWS)
+    return max(1, int(rows * HELD_S / held_s))

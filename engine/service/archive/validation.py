@@ -26,6 +26,7 @@ from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
 from lodger.engine.store.alerts import rules as alert_rules
+from lodger.engine.store.stored_modules import used
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.job import ScriptError
@@ -203,6 +204,8 @@ def _check_script(row: Row, _cells: Row) -> None:
 def _check_version(_row: Row, cells: Row) -> None:
     if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
         raise TypeError("modules must be an object of texts")
+    if not all(type(version) is int for version in used(cells["modules"]).values()):
+        raise TypeError("the versions of used scripts must be numbers")
     read_fields(cells.get("fields"))
     encode(cells.get("grants"))
 

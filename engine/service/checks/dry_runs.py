@@ -11,6 +11,7 @@ from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Checked, DryRun, Json
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import ScriptInput, read
+from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
@@ -48,11 +49,14 @@ class DryRuns:
 
         with self._engine.context.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
+            limits = scripts.limits_of(self._engine.context, connection, tenant_id)
             if source is not None:
-                content, found = read(source, scripts.limits_of(self._engine.context, connection, tenant_id)), None
+                content, found = link(connection, tenant_id, name, read(source, limits), limits), None
             else:
                 found, content = read_version(connection, tenant_id, name, version)
         self._budget.require(tenant_id)
+        if source is not None:
+            content = self._engine.scripts.source_check.require_stripped(tenant_id, name, content)
         grants = None if found is None else found.grants
         version = 0 if found is None else found.version
         one = claim(
@@ -87,7 +91,7 @@ class DryRuns:
         engine = self._engine
         with engine.context.database.read() as connection:
             limits = scripts.limits_of(engine.context, connection, tenant_id)
-        content = read(source, limits)
+            content = link(connection, tenant_id, "", read(source, limits), limits)
         self._budget.require(tenant_id)
         if content.wasm is not None:
             try:
@@ -95,7 +99,9 @@ class DryRuns:
             except InputError as refused:
                 return Checked(ok=False, problems=(ScriptError("CompileError", f"{refused.what}: {refused.why}"),))
             return Checked(ok=True, problems=())
-        problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
+        content, problem = engine.scripts.source_check.strip(tenant_id, content)
+        if problem is None:
+            problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
         return Checked(ok=problem is None, problems=() if problem is None else (problem,))
 
     def _run(self, one: "Claim") -> "Finished":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.store.scripts.content import ENTRY
+from lodger.engine.store.stored_modules import ENTRIES, MAP, STRIPPED, entry_of, is_authored, is_library, runnable
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
@@ -17,6 +17,7 @@ from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
 if TYPE_CHECKING:
     from lodger.engine.service.checks.trial_budget import TrialBudget
+    from lodger.engine.store.scripts.content import Content
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.syntax_check import SyntaxChecker
 
@@ -76,6 +77,41 @@ class SourceCheck:
             minimum=settings.walls_minimum,
         )
 
+    def strip(self, tenant_id: str, content: "Content") -> "tuple[Content, ScriptError | None]":
+        """Return content with the JavaScript of its TypeScript files beside them, or the first error in them. Blocks.
+
+        Raises:
+            Conflict: budget_used_up.
+            Unavailable: package_missing (extra ``typescript``), no_worker.
+        """
+        from lodger.sandbox import type_stripping
+
+        files = {file: text for file, text in content.modules.items() if is_authored(file)}
+        if not any(map(type_stripping.is_typescript, files)):
+            return content, None
+        if self._budget is not None:
+            self._budget.require(tenant_id)
+        try:
+            stripped = type_stripping.strip(tenant_id, files)
+        except SandboxError as problem:
+            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+        if self._budget is not None:
+            self._budget.charge(tenant_id, stripped.cpu_ms)
+        modules = content.modules | {STRIPPED + file: text for file, text in stripped.files.items()}
+        return replace(content, modules=modules), stripped.error
+
+    def require_stripped(self, tenant_id: str, name: str, content: "Content") -> "Content":
+        """Return content as :meth:`strip`.
+
+        Raises:
+            InputError: source_refused, source_too_costly.
+            Conflict, Unavailable: as :meth:`strip`.
+        """
+        content, problem = self.strip(tenant_id, content)
+        if problem is not None:
+            raise refused(name, content.modules, problem)
+        return content
+
     def require(self, tenant_id: str, name: str, modules: dict[str, str], limits: Limits) -> str | None:
         """Refuse a source that cannot be parsed; return the reason if it was not checked although it should be. Blocks meanwhile.
 
@@ -97,9 +133,13 @@ class SourceCheck:
     def problem(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         """Return why a source cannot run, None if it can.
 
+        Args:
+            modules: as they are stored.
+
         Raises:
             Unavailable: no worker can be started, or not with the walls that this host requires.
         """
+        modules = {name: text for name, text in runnable(modules).items() if name != MAP}
         held = replace(
             limits,
             cpu_ms=MIN_CPU_MS + sum(map(len, modules.values())) // BYTES_A_MS,
@@ -108,17 +148,22 @@ class SourceCheck:
         )
         if self._settings.runtime == "quickjs":
             for file, source in modules.items():
-                if (line := line_with_flag_v(source)) is not None:
+                if not file.endswith(".json") and (line := line_with_flag_v(source)) is not None:
                     return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
-        others = [file for file in modules if file != ENTRY]
+        entry, library = _entry(modules), is_library(modules)
+        others = [
+            file
+            for file in modules
+            if (library or file != entry) and is_authored(file) and file.endswith((".js", ".ts", ".mjs"))
+        ]
         if others:
             imports = "".join(f"import {json.dumps('./' + file)};" for file in others)
             # The runtime ignores line numbers beyond the last line of the entry.
             imports += "\n" * max(modules[file].count("\n") for file in others)
-            found = self._parse(tenant_id, modules | {ENTRY: f'{imports}import "{NOWHERE}"; export default 0'}, held)
-            if found is not None:
+            found = self._parse(tenant_id, modules | {entry: f'{imports}import "{NOWHERE}"; export default 0'}, held)
+            if found is not None or library:
                 return found
-        text = modules[ENTRY]
+        text = modules[entry]
         declares = any(line.lstrip().startswith(_DECLARATIONS) for line in text.split("\n"))
         # The runtime's own interpretations, in its order: a source that one of them can parse runs.
         if "export" in text:
@@ -137,26 +182,29 @@ class SourceCheck:
         )
 
     def _parse_as_module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
-        text = modules[ENTRY]
-        return _ahead(self._parse(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
+        entry = _entry(modules)
+        text = modules[entry]
+        return _ahead(self._parse(tenant_id, modules | {entry: f'{text}\nimport "{NOWHERE}"'}, limits), text)
 
     def _parse_as_callable(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         """Parse a module as the runtime does to find the function to call, and stop before its first line.
 
         Imports would run before that line, so an import that throws comes first.
         """
-        text = modules[ENTRY]
+        entry = _entry(modules)
+        text = modules[entry]
         stop = f"throw new Error({json.dumps(NOWHERE)});"
         others = len(modules) > 1
         head = f'import "./{STOP}";' if others else stop
-        changed = {ENTRY: head + ("//" + text[2:] if text.startswith("#!") else text.removeprefix("\ufeff"))}
+        changed = {entry: head + ("//" + text[2:] if text.startswith("#!") else text.removeprefix("\ufeff"))}
         return self._parse(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
 
     def _parse_as_body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         """Parse a snippet as a function's body: one that begins with return is parsed completely and does nothing."""
-        text = modules[ENTRY]
+        entry = _entry(modules)
+        text = modules[entry]
         head = "return;" + ("//" + text[2:] if text.startswith("#!") else text)
-        return self._parse(tenant_id, modules | {ENTRY: head}, limits)
+        return self._parse(tenant_id, modules | {entry: head}, limits)
 
     def _parse(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         job = Job(Bundle(modules, _CONTEXT), limits, tag="check", tenant=tenant_id)
@@ -180,15 +228,21 @@ class SourceCheck:
         )
 
 
+def _entry(modules: dict[str, str]) -> str:
+    """Return the file that is run; for a library the one that the check makes."""
+    entry = entry_of(modules)
+    return entry if entry in ENTRIES else ENTRIES[0]
+
+
 def _settled(problem: ScriptError) -> bool:
     """Whether no other interpretation of the entry can succeed."""
-    return problem.name != "SyntaxError" or problem.file not in {None, ENTRY}
+    return problem.name != "SyntaxError" or problem.file not in {None, *ENTRIES}
 
 
 def _ahead(problem: ScriptError | None, text: str) -> ScriptError | None:
     """Move an error on the appended line to the end of the author's last line."""
     last = text.count("\n") + 1
-    if problem is None or problem.file != ENTRY or problem.line is None or problem.line <= last:
+    if problem is None or problem.file not in ENTRIES or problem.line is None or problem.line <= last:
         return problem
     return replace(problem, line=last, column=len(text.split("\n")[-1]) + 1)
 
@@ -208,7 +262,7 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
             "source_too_costly",
             f"script {name!r} takes too much memory or time to check",
             why=problem.message,
-            fix="make the script smaller and less nested, or store it as it is with force",
+            fix="make the script smaller and less nested, or store it as it is with force (not TypeScript)",
         )
     lines = modules.get(problem.file or "", "").split("\n")
     line = problem.line if problem.line and problem.line <= len(lines) else None
@@ -223,7 +277,7 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
         "source_refused",
         f"script {name!r} cannot run: {place}{': ' if place else ''}{problem.name}: {problem.message[:MAX_CHARACTERS]}",
         why=f"the line is {shown.strip()!r}" if shown.strip() else "the runtime cannot parse it",
-        fix="correct the script and store it again, or store it as it is with force",
+        fix="correct the script and store it again, or store it as it is with force (not TypeScript)",
         file=problem.file,
         line=line,
         column=column,

@@ -7,7 +7,7 @@ from typing import Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
-from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
@@ -21,8 +21,16 @@ from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.store.scripts import differences, ping_content, scripts, suspensions
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
+from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
+
+
+def _compared(version: ScriptVersion) -> dict[str, str]:
+    """Return what a comparison shows: the files, and the versions of other scripts that they import."""
+    lines = "\n".join(f"{root} version {number}" for root, number in sorted(version.uses.items()))
+    return version.modules | ({"imports:": lines} if lines else {})
+
 
 # Inside the class ``list`` is a verb.
 ScriptList = list[Script]
@@ -77,8 +85,8 @@ class Scripts(Noun[M]):
         can be started it is stored unchecked, and the result's ``unchecked`` gives the reason.
 
         Args:
-            source: the text of ``main.js``, source by file name including ``main.js``, or the bytes of a WebAssembly
-                module, which is compiled first, in the sandbox.
+            source: the text of ``main.js``, source by file name including ``main.js`` or ``main.ts`` (a library:
+                ``index.js`` or ``index.ts``), or the bytes of a WebAssembly module, which is compiled first, in the sandbox.
             grants: grants of the tenant that this script may use; None for all of them. Default: those of the
                 previous version.
             params: declaration of its typed params, see :mod:`lodger.engine.core.params`; None for any JSON value.
@@ -88,11 +96,13 @@ class Scripts(Noun[M]):
             force: store a source without checking it; a module is compiled all the same.
 
         Raises:
-            InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large,
+            InputError: script_name_invalid, script_empty, entry_missing, entry_ambiguous, file_name_invalid,
+                files_too_many, json_invalid, import_unknown, library_not_closed, import_cycle,
+                source_not_text, source_too_large,
                 source_refused, source_too_costly, not_webassembly, module_refused, module_too_costly, grant_unknown,
                 why_invalid, fields_invalid, not_offerable.
             Conflict: scripts_full, versions_full, changed_meanwhile.
-            Unavailable: a module cannot be compiled on this host.
+            Unavailable: a module cannot be compiled on this host, or package_missing: TypeScript cannot be stripped on it.
         """
         fields = read_fields(params)
         content, unchecked = self._read_checked(tenant_id, name, source, force=force)
@@ -185,15 +195,14 @@ class Scripts(Noun[M]):
             limits = scripts.limits_of(self.context, connection, tenant_id)
             scripts.check_name(name, "script")
             content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
-            try:
-                known = scripts.get(connection, tenant_id, name).digest
-            except NotFound:
-                known = ""
-        if known == content.digest:
-            return content, None
+            content = link(connection, tenant_id, name, content, limits)
+            known = scripts.find_latest(connection, tenant_id, name)
+            if known is not None and known.digest == content.digest:
+                return scripts.content(connection, known), None
         if content.wasm is not None:
             self.module_check.require(tenant_id, content.wasm, limits)
             return content, None
+        content = self.source_check.require_stripped(tenant_id, name, content)
         if force:
             return content, "the check was skipped with force"
         return content, self.source_check.require(tenant_id, name, content.modules, limits)
@@ -304,7 +313,7 @@ class Scripts(Noun[M]):
         with self.context.database.read() as connection:
             before = scripts.get(connection, tenant_id, name, older)
             after = scripts.get(connection, tenant_id, name, newer)
-        files = differences.of_files(before.modules, after.modules)
+        files = differences.of_files(_compared(before), _compared(after))
         return ScriptDiff(name, before.version, after.version, files)
 
     @operation("POST", "/tenants/{tenant_id}/scripts/{name}/rollback", Role.EDITOR, tagged=True)

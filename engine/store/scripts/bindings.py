@@ -3,20 +3,29 @@
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.labels import HOST
-from lodger.engine.core.errors import NotFound
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.store.schema.scheduling import script_versions, scripts
+from lodger.engine.store.stored_modules import LIBRARY_START
 from lodger.engine.store.stores import driver_of
 
 _s = scripts.c
 _v = script_versions.c
 _found = select(
-    _s.id, _v.version, _s.version.label("newest"), _s.kind, _s.name, _s.offered, _s.created_us, _v.fields
+    _s.id,
+    _v.version,
+    _s.version.label("newest"),
+    _s.kind,
+    _s.name,
+    _s.offered,
+    _s.created_us,
+    _v.fields,
+    func.substr(_v.modules, 1, len(LIBRARY_START)).label("start"),
 ).join_from(scripts, script_versions, (_v.tenant_id == _s.tenant_id) & (_v.script_id == _s.id))
 
 
@@ -44,6 +53,7 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
 
     Raises:
         NotFound: script_unknown.
+        InputError: library_not_run.
     """
     owned = name.startswith(PLATFORM_PREFIX)
     owner = PLATFORM if owned else tenant_id
@@ -58,6 +68,13 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
         fix = "lodger script offered lists them" if owned else "store it first"
         subject = "the platform offers" if owned else f"tenant {tenant_id!r} has"
         raise NotFound("script_unknown", f"{subject} no script {called}", fix=fix)
+    if row.kind == "script" and row.start == LIBRARY_START:
+        raise InputError(
+            "library_not_run",
+            f"{name!r} is a library, which cannot be run",
+            why="it has an index file and no main.js",
+            fix="import it in a script, and run that",
+        )
     if owned and tenant_id != PLATFORM:
         values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
         made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})

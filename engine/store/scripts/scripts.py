@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, text, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -21,6 +21,7 @@ from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow, Script, ScriptVersion
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
+from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, authored, used
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.limits import Limits
@@ -78,9 +79,12 @@ def put(
     before = None if row is None else get(connection, tenant_id, name)
     held = needs(before.grants if before else None)
     typed = None if fields is None else json.dumps(dump_fields(fields))
-    if row is not None and row.kind != content.kind:
+    if before is not None and before.kind != content.kind:
         raise InputError(
-            "kind_fixed", f"{name!r} is a {row.kind}", why="the kind of a script cannot change", fix="use another name"
+            "kind_fixed",
+            f"{name!r} is a {before.kind}",
+            why="the kind of a script cannot change",
+            fix="use another name",
         )
     if before is not None and (before.digest, encode(before.grants), before.fields) == (
         content.digest, held, None if typed is None else json.loads(typed),
@@ -93,7 +97,7 @@ def put(
     script_id, version = (row.id, row.version + 1) if row is not None else (context.ids.new(), 1)
     if row is None:
         values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
-                  "kind": content.kind, "offered": int(offered)}  # fmt: skip
+                  "kind": "script" if content.kind == LIBRARY else content.kind, "offered": int(offered)}  # fmt: skip
         connection.execute(insert(scripts).values(values))
     else:
         # Tenants that have bound it run the newest version too.
@@ -191,22 +195,29 @@ _with_name = select(
 )
 
 
+def _kind(kind: str, start: str) -> str:
+    """Return the kind of a script, given the start of its files; a library is stored as a script without main.js."""
+    return LIBRARY if kind == "script" and start.startswith(LIBRARY_START) else kind
+
+
 def _version(row: AnyRow) -> ScriptVersion:
+    stored = json.loads(row.modules)
     return ScriptVersion(
         row.tenant_id,
         row.script_id,
         row.name,
         row.version,
-        json.loads(row.modules),
+        authored(stored),
         row.digest,
         from_us(row.created_us),
         row.wasm_bytes,
         load_list(row.grants),
         row.created_by,
         row.why,
-        row.kind,
+        _kind(row.kind, row.modules),
         None if row.fields is None else json.loads(row.fields),
         state=_state(row),
+        uses=used(stored),
     )
 
 
@@ -234,7 +245,17 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
 
 def content(connection: Connection, version: ScriptVersion) -> Content:
     """Return the content of a version, in a form that can be stored again."""
-    return Content(dict(version.modules), _wasm(connection, version), version.digest, version.kind)
+    row = connection.execute(select(script_versions.c.modules, script_versions.c.wasm).where(*_same(version))).one()
+    wasm = None if row.wasm is None else bytes(row.wasm)
+    return Content(json.loads(row.modules), wasm, version.digest, version.kind)
+
+
+def _same(version: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
+    return (
+        script_versions.c.tenant_id == version.tenant_id,
+        script_versions.c.script_id == version.script_id,
+        script_versions.c.version == version.version,
+    )
 
 
 def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:
@@ -251,13 +272,7 @@ def module(connection: Connection, tenant_id: str, name: str, version: int | Non
 
 
 def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
-    found = connection.scalar(
-        select(script_versions.c.wasm).where(
-            script_versions.c.tenant_id == version.tenant_id,
-            script_versions.c.script_id == version.script_id,
-            script_versions.c.version == version.version,
-        )
-    )
+    found = connection.scalar(select(script_versions.c.wasm).where(*_same(version)))
     return None if found is None else bytes(found)
 
 
@@ -305,6 +320,7 @@ def is_offered(connection: Connection, script_id: str) -> bool:
 _latest = select(
     scripts.c.tenant_id, scripts.c.id, scripts.c.name, scripts.c.version, scripts.c.created_us, scripts.c.kind,
     scripts.c.offered, scripts.c.suspended_us, script_versions.c.fields,
+    func.substr(script_versions.c.modules, 1, len(LIBRARY_START)).label("start"),
 ).join_from(
     scripts,
     script_versions,
@@ -316,8 +332,8 @@ _latest = select(
 
 def _scripts(rows: Iterable[AnyRow]) -> list[Script]:
     return [
-        Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us), row.kind,
-               None if row.fields is None else json.loads(row.fields), bool(row.offered),
+        Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us),
+               _kind(row.kind, row.start), None if row.fields is None else json.loads(row.fields), bool(row.offered),
                _state(row))
         for row in rows
     ]  # fmt: skip

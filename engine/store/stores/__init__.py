@@ -249,6 +249,10 @@ class Driver(ABC):
         """Return the 1-based position of a part in a text; 0 if it does not occur."""
 
     @abstractmethod
+    def ascii_lower(self, text: ColumnElement[Any]) -> ColumnElement[str]:
+        """Return a text with the letters A to Z, and no others, in lower case."""
+
+    @abstractmethod
     def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
         """Return the value at a path of a JSON text.
 

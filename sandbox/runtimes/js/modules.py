@@ -20,8 +20,52 @@ _EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
 _MARK = b"\xef\xbb\xbf"
 
 
+#: First characters of a library's name: ``lib:NAME@VERSION``.
+LIB = "lib:"
+_LIB = b"lib:"
+
+
 class SourceRefused(Exception):
     """A module is not text."""
+
+
+def joined(base: bytes, wanted: bytes) -> bytes | None:
+    """Return the path that a file imports, relative to the script's folder; None if it is neither a path nor a library.
+
+    ``../SCRIPT/FILE`` lies in another script's folder. A path cannot leave a library, nor the folder of all scripts.
+    """
+    if wanted.startswith(_LIB):
+        return wanted
+    if not wanted.startswith((b"./", b"../", b"/")):
+        return None
+    parts = base.split(b"/")[:-1]
+    outside = 1 if parts[:1] and parts[0].startswith(_LIB) else 2 if parts[:1] == [b".."] else 0
+    if wanted.startswith(b"/"):
+        parts = parts[:outside]
+    for part in wanted.split(b"/"):
+        if part == b"..":
+            if not parts:
+                parts = [part]
+            elif parts == [part] or (parts[0].startswith(_LIB) and len(parts) == 1):
+                return None
+            else:
+                parts.pop()
+        elif part not in (b"", b"."):
+            parts.append(part)
+    return b"/".join(parts)
+
+
+def sibling(path: bytes) -> bytes | None:
+    """Return the script that ``./NAME.js`` names in a folder of scripts: ``../NAME/main.js``; None for other paths."""
+    folder, _, file = path.rpartition(b"/")
+    beside = not folder or (folder.startswith(b"../") and folder.count(b"/") == 1)
+    return b"../" + file[:-3] + b"/main.js" if beside and file.endswith((b".js", b".ts")) else None
+
+
+def json_module(text: bytes) -> bytes:
+    """Return a module with the value of a JSON text as its default export."""
+    quoted = text.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\r", b"\\r").replace(b"\n", b"\\n")
+    return b'export default JSON.parse("' + quoted + b'")'
 
 
 def _is_quoted(lines: list[bytes]) -> bool:
@@ -89,20 +133,19 @@ class Modules:
         return [int(b"export" in source), len(self.wrap), len(lines), declares, exports], names
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
-        """Return the name of a module relative to its importer; unchanged if the bundle does not have it."""
+        """Return the name of a module relative to its importer; unchanged if the bundle does not have it.
+
+        ``./x.js`` is also ``./x.ts`` or the script ``x``, and a folder or a library its index file.
+        """
         self._asked = (base, wanted)
-        if not wanted.startswith((b"./", b"../", b"/")):
-            return wanted
-        parts = [] if wanted.startswith(b"/") else base.split(b"/")[:-1]
-        for part in wanted.split(b"/"):
-            if part == b"..":
-                if not parts:
-                    return wanted
-                parts.pop()
-            elif part not in (b"", b"."):
-                parts.append(part)
-        name = b"/".join(parts)
-        return name if name in self._sources else wanted
+        path = joined(base, wanted)
+        for place in (path, sibling(path) if path and wanted.startswith(b"./") else None):
+            if place:
+                script = place[:-3] + b".ts" if place.endswith(b".js") else place
+                for name in (place, script, place + b"/index.js", place + b"/index.ts"):
+                    if name in self._sources:
+                        return name
+        return wanted
 
     def source(self, name: bytes) -> bytes | None:
         """Return the text of a module or of the glue; None, and an entry in :attr:`missing`, if the bundle does not have it.
@@ -120,6 +163,8 @@ class Modules:
             if source.startswith(b"#!"):
                 source = b"//" + source[2:]
             return self.wrap + source + _WRAP_END
+        if name.endswith(b".json"):
+            return json_module(source)
         return source or b"\n"
 
     def _note_missing(self) -> None:

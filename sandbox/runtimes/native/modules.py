@@ -1,11 +1,13 @@
 """The source of an attempt of ``quickjs-native``: the binding has no module loader, so a script is a single file.
 
+JSON is the exception: a line that only imports a JSON file is replaced by a constant.
+
 The binding names every module ``<input>``, and a module may import itself: an import of its own default export is appended on a new line,
 which needs no parser and keeps the author's line numbers. (Rewriting ``export default`` would break named functions, and the binding does
 not return a module's namespace.)
 """
 
-from lodger.sandbox.runtimes.js.modules import Modules
+from lodger.sandbox.runtimes.js.modules import Modules, joined, json_module
 
 #: Line offsets of the author's file and of the library, by which stdlib/js/native.js tells them apart. Code that a script evaluates starts
 #: at line 1.
@@ -28,6 +30,8 @@ class NativeModules(Modules):
     def entered(self, way: bytes, name: bytes) -> bytes:
         """Return the text to evaluate, which calls the global ``name`` (17 characters) with the default export."""
         source = self._sources.get(self.entry, b"")
+        if b".json" in source:
+            source = b"\n".join(self._constant(line) for line in source.split(b"\n"))
         if source.startswith(b"#!"):
             source = b"//" + source[2:]
         lines = b"\n" * AUTHOR_LINE
@@ -38,6 +42,18 @@ class NativeModules(Modules):
         if way == b"body":
             return lines + self.wrap.replace(_NAME, name) + source + b"\n}}}.default)"
         return lines + source
+
+    def _constant(self, line: bytes) -> bytes:
+        """Return a line that only imports a JSON file as a constant, any other line as it is."""
+        words, quote, rest = line.partition(b'"') if b'"' in line else line.partition(b"'")
+        wanted, _, after = rest.partition(quote or b"'")
+        text = self._sources.get(joined(self.entry, wanted) or b"") if wanted.endswith(b".json") else None
+        parts = words.split()
+        if text is None or parts[:1] != [b"import"] or parts[2:] not in ([], [b"from"]) or len(parts) == 2:
+            return line
+        if after.replace(b" ", b"").replace(b"'", b'"').rstrip(b";\r") not in (b"", b'with{type:"json"}'):
+            return line
+        return b"const %s = %s;" % (parts[1], json_module(text).removeprefix(b"export default ")) if parts[1:] else b";"
 
     def note_missing(self, wanted: bytes) -> None:
         """Record the line that imports a missing module, which the binding reports by name only."""

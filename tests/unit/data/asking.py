@@ -122,16 +122,21 @@ class Asker:
             return {name: make()}
         words = ["eq", "ne", "in", *(["lt", "lte", "gt", "gte"] if kind not in ("json", "bytes") else [])]
         words += ["contains", "startsWith"] if kind in ("text", "any") else []
+        words += ["notIn", "exists"] if kind != "json" else []
         if kind == "json":
             return {name: {self.one(["eq", "ne"]): None if self.draw.random() < 0.9 else {"$wrong": 1}}}
         ops = {}
         for op in self.draw.sample(words, self.draw.randrange(1, 3)):
-            if op == "in":
+            if op == "exists":
+                ops[op] = self.draw.random() < 0.5
+            elif op in ("in", "notIn"):
                 ops[op] = [make() if self.draw.random() > 0.1 else None for _ in range(self.draw.randrange(4))]
             elif op in ("contains", "startsWith"):
                 ops[op] = self.one(TEXTS)
             else:
                 ops[op] = make()
+        if ops.keys() <= {"contains", "startsWith"} and self.draw.random() < 0.5:
+            ops["ignoreCase"] = True
         return {name: ops}
 
     def filter(self, documents: bool, depth: int = 0) -> dict[str, Any]:
@@ -169,4 +174,10 @@ class Asker:
         }
         if self.draw.random() < 0.5:
             wanted["groupBy"] = self.draw.sample(groups, self.draw.randrange(1, 3))
+            if self.draw.random() < 0.15:
+                at = "a" if documents else next(name for name, kind in KINDS.items() if kind == "instant")
+                unit = self.one(["day", "week", "month"])
+                wanted["groupBy"].append(
+                    {unit: at, "tz": self.one(["Europe/Berlin", "Asia/Kathmandu", "America/Sao_Paulo"])}
+                )
         return wanted

@@ -46,6 +46,8 @@ async def reported(attempt: Attempt, name: str, **arguments: Any) -> Any:
 
 def in_python(wanted: aggregate.AggregateQuery, rows: list[Any]) -> Any:
     try:
+        if (spans := wanted.spans()) is not None:
+            wanted = wanted.with_periods(aggregate.aggregate_rows(spans, rows))
         return json.loads(json.dumps(aggregate.shown(wanted, aggregate.aggregate_rows(wanted, rows))))
     except CallRefused as refused:
         return {"code": refused.code, "message": refused.message}

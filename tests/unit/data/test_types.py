@@ -15,6 +15,7 @@ from lodger.engine.cli.commands.init import JSCONFIG
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.typescript import GIVEN, SAID, declarations
 from lodger.engine.data.values.kinds import Kind
+from lodger.stdlib import declarations as of_scripts
 from lodger.stdlib.calls import CALLS
 from lodger.stdlib.reference import reference
 
@@ -106,8 +107,7 @@ def folder(tmp_path: Path, bare: Shop) -> Path:
         pytest.skip("NOT TESTED: no TypeScript compiler (npm install -g typescript, or LODGER_TSC)")
     place = tmp_path / "lodger-types"
     place.mkdir()
-    for source in TYPES.iterdir():
-        (place / source.name).write_text(source.read_text())
+    (place / of_scripts.FILE).write_text(of_scripts.text())
     (place / "sets.d.ts").write_text(exposed(bare))
     (tmp_path / "jsconfig.json").write_text(JSCONFIG)
     return tmp_path

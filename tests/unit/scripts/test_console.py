@@ -38,10 +38,16 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
         ("log({ get a() { throw 1 }, set b(v) {} })", "info", "{ a: [Getter], b: [Setter] }"),
         ("log(new Proxy({}, { ownKeys() { throw 1 } }))", "info", "[unreadable]"),
         ("log(Object(1), Object('s'))", "info", "[Number: 1] [String: 's']"),
+        (
+            "log(new URL('https://a.example/b?c=1'), new URLSearchParams('a=1&b= '))",
+            "info",
+            "https://a.example/b?c=1 URLSearchParams a=1&b=+",
+        ),
+        ("log({ [Symbol.toStringTag]: 'Instant' }, { [Symbol.toStringTag]: 'Headers', a: 1 })", "info", "{} { a: 1 }"),
         ("assert(1 === 2, 'sums', 3)", "error", "Assertion failed: sums 3"),
         ("count(); console.countReset()", "info", "default: 1"),
         ("dir([1])", "info", "[ 1 ]"),
-        ("timeEnd('t')", "info", "t: no such timer"),
+        ("timeEnd('t')", "warn", "Timer 't' does not exist"),
     ],
 )
 def test_line(run, call: str, level: str, text: str) -> None:

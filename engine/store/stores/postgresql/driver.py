@@ -290,6 +290,10 @@ class PostgresDriver(Driver):
         """Return ``strpos``."""
         return func.strpos(text, part)
 
+    def ascii_lower(self, text: ColumnElement[Any]) -> ColumnElement[str]:
+        """Return ``lower`` under the collation C, which knows ASCII only."""
+        return func.lower(collate(text, "C"))
+
     def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
         """Return a path in jsonb."""
         return PostgresJsonPath(body, parts, tag)

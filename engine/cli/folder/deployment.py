@@ -1,0 +1,254 @@
+"""What must change in a ledger so that it has the scripts and schedules of a folder: compared first, then applied by the operations."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lodger.engine.cli.folder import schedules_file, stocking
+from lodger.engine.cli.folder.findings import Finding
+from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
+from lodger.engine.core.access.grants import parse
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.params import dump_fields, read_fields
+from lodger.engine.store.records import Page, Schedule, ScriptVersion
+from lodger.engine.store.scripts import differences
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+#: Begins the reason of every change that a deployment makes; its name follows.
+MARK = "lodger deploy "
+#: Maximum number of slots that are shown of each change.
+SLOTS = 5
+_DETAILS = ("create", "change", "delete")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One object of a plan.
+
+    Attributes:
+        action: create, change, delete, unchanged, or keep: made by this deployment, and not in the folder any more.
+        kind: script or schedule.
+        seen: version or revision that was compared; 0 if it does not exist.
+        diff: what changes, as lines.
+        dropped, added: slots that a change of rules drops and adds within 31 days.
+    """
+
+    action: str
+    kind: str
+    name: str
+    seen: int
+    diff: tuple[str, ...] = ()
+    dropped: tuple[datetime, ...] = ()
+    added: tuple[datetime, ...] = ()
+
+    @property
+    def writes(self) -> bool:
+        """Whether applying it writes."""
+        return self.action in _DETAILS
+
+
+def make_plan(
+    engine: "Engine", tenant_id: str, folder: ScriptFolder, *, prune: bool
+) -> tuple[list[Step], list[Finding]]:
+    """Compare a folder with a tenant's scripts and schedules; nothing is written.
+
+    Returns:
+        The steps in the order in which they are applied, and what prevents that.
+    """
+    engine.tenants.get(tenant_id)
+    findings = [each for each in (*folder.findings, *stocking.unused(folder)) if each.level == "error"]
+    stored = {each.name for each in everything(lambda cursor: engine.scripts.list(tenant_id, cursor=cursor))}
+    steps = list(_scripts(engine, tenant_id, folder, stored))
+    existing = {each.name: each for each in everything(lambda cursor: engine.schedules.list(tenant_id, cursor=cursor))}
+    for name, fields in folder.file.schedules.items():
+        absent = [each for each in stocking.absent_scripts(folder, fields) if each not in stored]
+        findings += [stocking.absent_script(folder, name, each) for each in absent]
+        if not absent and stocking.readable(fields):
+            steps.append(_schedule(engine, tenant_id, name, fields, existing.get(name)))
+    for name, schedule in existing.items():
+        if name not in folder.file.schedules and is_made_by(engine, schedule, folder.file.name):
+            steps.append(
+                Step("delete" if prune else "keep", "schedule", name, schedule.revision, (f"- {schedule.text}",))
+            )
+    return steps, findings
+
+
+def everything(read: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
+    """Yield the entries of all pages of a list."""
+    cursor = None
+    while True:
+        page = read(cursor)
+        yield from page
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def is_made_by(engine: "Engine", schedule: Schedule, deployment: str) -> bool:
+    """Whether a deployment of this name created a schedule: the reason of its first revision says so."""
+    first = None
+    for first in everything(  # noqa: B007 - the last one is wanted
+        lambda cursor: engine.schedules.revisions(schedule.tenant_id, schedule.id, cursor=cursor)
+    ):
+        pass
+    return first is not None and first.revision == 1 and (first.why or "").split(": ")[0] == MARK + deployment
+
+
+def _scripts(engine: "Engine", tenant_id: str, folder: ScriptFolder, stored: set[str]) -> Iterator[Step]:
+    changed: set[str] = set()
+    for script in folder.scripts.values():
+        current = engine.scripts.get(tenant_id, script.name) if script.name in stored else None
+        step = _script(engine, folder, script, current, changed)
+        if step.writes:
+            changed.add(script.name)
+        yield step
+
+
+def _script(
+    engine: "Engine", folder: ScriptFolder, script: FolderScript, current: ScriptVersion | None, changed: set[str]
+) -> Step:
+    if current is None:
+        return Step("create", "script", script.name, 0, _size(script))
+    diff = [*_content(engine, script, current), *_settings(folder, script, current)]
+    for start, version in current.uses.items():
+        other = start.removeprefix("../")
+        if start != other and (other in changed or engine.scripts.get(current.tenant_id, other).version != version):
+            diff.append(f"~ imports a new version of {other}")
+    return Step("change" if diff else "unchanged", "script", script.name, current.version, tuple(diff))
+
+
+def _size(script: FolderScript) -> tuple[str, ...]:
+    if isinstance(script.source, bytes):
+        return (f"+ {len(script.source)} bytes of WebAssembly",)
+    files = {"main.js": script.source} if isinstance(script.source, str) else script.source
+    return tuple(f"+ {file}: {text.count(chr(10)) + 1} lines" for file, text in files.items())
+
+
+def _content(engine: "Engine", script: FolderScript, current: ScriptVersion) -> Iterator[str]:
+    if isinstance(script.source, bytes):
+        same = current.wasm_bytes == len(script.source)
+        if not same or engine.scripts.module(current.tenant_id, current.name, current.version) != script.source:
+            yield f"~ {len(script.source)} bytes of WebAssembly"
+        return
+    files = {"main.js": script.source} if isinstance(script.source, str) else script.source
+    for each in differences.of_files(current.modules, files):
+        yield f"~ {each.file} ({each.state})"
+        yield from each.text.split("\n")
+
+
+def _settings(folder: ScriptFolder, script: FolderScript, current: ScriptVersion) -> Iterator[str]:
+    """Yield the settings of a script that differ."""
+    wanted = settings_of(folder, script.name)
+    grants = None if wanted["grants"] is None else list(parse(wanted["grants"]).shown())
+    held = None if current.grants is None else list(current.grants)
+    for name, old, new in (
+        ("grants", held, grants),
+        ("params", current.fields, dump_fields(read_fields(wanted["params"]))),
+    ):
+        if old != new:
+            yield f"~ {name}: {old} → {new}"
+
+
+def settings_of(folder: ScriptFolder, name: str) -> dict[str, Any]:
+    """Return the settings of a script; what the file does not say is the default."""
+    return {"grants": None, "params": None} | folder.file.scripts.get(name, {})
+
+
+def _schedule(engine: "Engine", tenant_id: str, name: str, fields: Mapping[str, Any], current: Schedule | None) -> Step:
+    wanted = schedules_file.normal(fields)
+    if current is None:
+        rules = schedules_file.rules_of(fields)
+        shown = engine.schedules.preview(
+            rules.rules,
+            exclusions=rules.exclusions,
+            tz=rules.tz,
+            dst=rules.dst,
+            start=rules.start,
+            end=rules.end,
+            n=SLOTS,
+        )
+        return Step("create", "schedule", name, 0, (f"+ {shown.text}",), (), shown.slots)
+    before = schedules_file.normal_record(current)
+    diff = [
+        f"~ {key}: {_short(before.get(key))} → {_short(value)}"
+        for key, value in wanted.items()
+        if before.get(key) != value
+    ]
+    dropped: tuple[datetime, ...] = ()
+    added: tuple[datetime, ...] = ()
+    if before["rules"] != wanted["rules"]:
+        rules = schedules_file.rules_of(fields)
+        shown_change = engine.schedules.what_if(
+            tenant_id, name, rules=rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst,
+            start=rules.start, end=rules.end,
+        )  # fmt: skip
+        diff = [line for line in diff if not line.startswith("~ rules")]
+        diff += [f"- {shown_change.before}", f"+ {shown_change.after}"]
+        dropped, added = shown_change.dropped, shown_change.added
+    return Step("change" if diff else "unchanged", "schedule", name, current.revision, tuple(diff), dropped, added)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def apply(
+    engine: "Engine",
+    tenant_id: str,
+    folder: ScriptFolder,
+    steps: list[Step],
+    why: str | None,
+    done: Callable[[Step], None],
+) -> None:
+    """Apply a plan's steps. Each is refused if the object has changed since the plan was made; what was applied before stays.
+
+    Args:
+        why: the reason, which follows the deployment's name.
+        done: called after each step that wrote.
+
+    Raises:
+        Conflict: changed_meanwhile, schedule_exists.
+        InputError: what an operation refused.
+    """
+    reason = MARK + folder.file.name + (f": {why}" if why else "")
+    waiting = [each for each in steps if each.kind == "script" and each.writes]
+    while waiting:
+        later: list[Step] = []
+        for step in waiting:
+            source, settings = folder.scripts[step.name].source, settings_of(folder, step.name)
+            try:
+                engine.scripts.put(tenant_id, step.name, source, after_version=step.seen, why=reason, **settings)
+            except InputError as error:
+                # It may import a script of the folder that is stored after it.
+                if error.code != "import_unknown" or len(later) + 1 == len(waiting):
+                    raise
+                later.append(step)
+            else:
+                done(step)
+        waiting = later
+    for step in steps:
+        if step.kind != "schedule" or not step.writes:
+            continue
+        fields = folder.file.schedules.get(step.name, {})
+        if step.action == "create":
+            engine.schedules.create(tenant_id, step.name, **fields, why=reason)
+        elif step.action == "change":
+            engine.schedules.edit(tenant_id, step.name, **stocking.whole(fields), revision=step.seen, why=reason)
+        else:
+            _delete(engine, tenant_id, step)
+        done(step)
+
+
+def _delete(engine: "Engine", tenant_id: str, step: Step) -> None:
+    try:
+        now = engine.schedules.get(tenant_id, step.name)
+    except NotFound:
+        return
+    if now.revision != step.seen:
+        what = f"schedule {step.name!r} is at revision {now.revision}, not {step.seen}"
+        raise Conflict("changed_meanwhile", what, fix="run lodger deploy again")
+    engine.schedules.delete(tenant_id, now.id)

@@ -1,0 +1,250 @@
+"""A folder of scripts at work on a virtual clock: a throw-away ledger, real workers, and reports of what happens."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.folder import script_folder, stocking
+from lodger.engine.cli.folder.cases import SEED, SEEDING
+from lodger.engine.cli.folder.check import TENANT
+from lodger.engine.cli.folder.findings import Finding
+from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
+from lodger.engine.cli.output.code_frame import code_frame
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import zulu
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.events import Event
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.strict_json import parse
+from lodger.engine.service.effect_diff import lines
+from lodger.engine.store.records import Schedule
+from lodger.engine.testing import Stage
+from lodger.engine.testing.recordings import Recordings, check_recordings
+from lodger.sandbox.job import LogLine
+
+#: One report: its ``kind`` is run, log, skipped, reload, finding or time.
+Report = dict[str, Any]
+#: How far ahead the next slot is looked for.
+HORIZON = timedelta(days=366 * 20)
+
+
+class DevSession:
+    """One folder on one stage.
+
+    Args:
+        report: called with each report as it happens; log lines come from the stage's thread.
+    """
+
+    def __init__(
+        self, stage: Stage, folder: ScriptFolder, way_out: Recordings, report: Callable[[Report], None]
+    ) -> None:
+        self._stage = stage
+        self._way_out = way_out
+        self._report = report
+        self._stamp: object = None
+        self._names: dict[str, str] = {}
+        self.folder = folder
+
+    @property
+    def now(self) -> datetime:
+        """Return the virtual instant."""
+        return self._stage.now
+
+    def begin(self) -> None:
+        """Store the folder and the data of [dev]."""
+        dev, engine = self.folder.file.dev, self._stage.engine
+        engine.tenants.create(TENANT, grants=dev.grants, people=dev.people)
+        engine.scripts.put(TENANT, SEED, SEEDING, force=True)
+        if dev.collections or dev.kv:
+            made = engine.run_at(TENANT, SEED, self.now, {"rows": dev.collections, "kv": dev.kv})
+            self._stage.settle()
+            ended = engine.actions.get(TENANT, made.id)
+            if ended.error is not None:
+                what = f"the data of [dev] cannot be stored: {ended.error.message}"
+                self._report(
+                    {"kind": "finding"} | asdict(Finding("error", "schedules.toml", None, None, "seed_refused", what))
+                )
+        self._stage.engine.on_event(self._happened)
+        self._stamp = stamp(self.folder.path)
+        self._store(dict(self.folder.scripts), None)
+
+    def _store(self, changed: dict[str, FolderScript], before: ScriptFolder | None) -> None:
+        """Store changed scripts and schedules; report each that was stored before, and what was refused."""
+        engine, folder = self._stage.engine, self.folder
+        refused = stocking.store_scripts(engine, TENANT, folder, changed)
+        for name in changed:
+            if before is not None and not any(each.file == folder.scripts[name].path.name for each in refused):
+                version = engine.scripts.get(TENANT, name).version
+                self._report({"kind": "reload", "at": zulu(self.now), "script": name, "version": version})
+        stored = {each.name for each in engine.scripts.list(TENANT)}
+        for name, fields in folder.file.schedules.items():
+            if before is not None and fields == before.file.schedules.get(name):
+                continue
+            absent = [each for each in stocking.absent_scripts(folder, fields) if each not in stored]
+            found = [stocking.absent_script(folder, name, each) for each in absent]
+            if not found and stocking.readable(fields):
+                found = stocking.store_schedule(engine, TENANT, folder, name, fields)
+                if before is not None and not found:
+                    self._report({"kind": "reload", "at": zulu(self.now), "schedule": name})
+            refused += found
+        for each in self.schedules():
+            if each.name not in folder.file.schedules and not folder.findings:
+                engine.schedules.delete(TENANT, each.name)
+                self._report({"kind": "reload", "at": zulu(self.now), "schedule": each.name, "deleted": True})
+        for finding in (*folder.findings, *refused):
+            self._report({"kind": "finding"} | asdict(finding))
+        self._names = {each.id: each.name for each in self.schedules()}
+        self._give_recordings()
+
+    def _give_recordings(self) -> None:
+        recordings: list[dict[str, Any]] = []
+        for path in sorted(self.folder.path.glob("*.fetches.json")):
+            try:
+                recordings += check_recordings(parse(path.read_text()))
+            except (OSError, ValueError, InputError) as error:
+                self._report(
+                    {"kind": "finding"}
+                    | asdict(Finding("error", path.name, None, None, "recording_invalid", str(error)))
+                )
+        self._way_out.give(TENANT, recordings)
+
+    def reload(self) -> bool:
+        """Store what has changed in the folder since the last look; whether anything has. What is refused leaves the old version."""
+        now = stamp(self.folder.path)
+        if now == self._stamp:
+            return False
+        self._stamp = now
+        before, self.folder = self.folder, script_folder.read(self.folder.path)
+        changed = {
+            name: script
+            for name, script in self.folder.scripts.items()
+            if name not in before.scripts or before.scripts[name].source != script.source
+        }
+        self._store(changed, before)
+        return True
+
+    # ---- time
+
+    def schedules(self) -> list[Schedule]:
+        """Return the schedules, by their next slot."""
+        found = self._stage.engine.schedules.list(TENANT, limit=1000)
+        return sorted(found, key=lambda each: (each.next_at is None, each.next_at or self.now, each.name))
+
+    def next_due(self) -> datetime | None:
+        """Return the next instant at which something happens."""
+        return self._stage.next_due(self.now + HORIZON)
+
+    def step(self) -> bool:
+        """Go to the next instant at which something happens; whether there is one."""
+        due = self.next_due()
+        if due is not None:
+            self.go_to(due)
+        return due is not None
+
+    def go_to(self, instant: datetime) -> None:
+        """Let time pass until an instant, and everything happen on the way."""
+        self._stage.advance_to(max(instant, self.now))
+
+    def run_now(self, name: str) -> None:
+        """Run a schedule, or a script without params, now.
+
+        Raises:
+            InputError: there is none of this name.
+        """
+        if name in self._names.values():
+            self._stage.engine.actions.run_now(TENANT, name)
+        else:
+            self._stage.engine.run_at(TENANT, name, self.now)
+        self._stage.settle()
+
+    # ---- what happens
+
+    def log(self, claim: Claim, line: LogLine) -> None:
+        """Report a line of a running script."""
+        self._report(
+            {
+                "kind": "log",
+                "at": zulu(from_us(claim.started_us)),
+                "script": claim.script_name,
+                "level": line.level,
+                "text": line.text,
+            }
+        )
+
+    def _happened(self, event: Event) -> None:
+        details, schedule = event.details, self._names.get(event.schedule_id or "")
+        finished = details.get("finished")
+        if event.kind == "finished" and isinstance(finished, Finished):
+            self._report(self._run(event, finished, schedule))
+        elif event.kind == "skipped":
+            slot = from_us(details["slot_us"])
+            self._report({"kind": "skipped", "at": zulu(slot), "schedule": schedule, "reason": details.get("reason")})
+
+    def _run(self, event: Event, finished: Finished, schedule: str | None) -> Report:
+        details = event.details
+        slot, name = details.get("slot_us"), str(details["script"])
+        error: dict[str, Any] | None = None
+        if finished.error is not None:
+            script = self.folder.scripts.get(name)
+            shown = finished.error
+            error = {
+                "name": shown.name,
+                "message": shown.message,
+                "file": None,
+                "line": shown.line,
+                "column": shown.column,
+                "frame": [],
+            }
+            if script is not None:
+                error["file"] = script.shown(self.folder.path, shown.file)
+                error["frame"] = code_frame(script.text(shown.file), shown.line, shown.column)
+        return {
+            "kind": "run", "at": zulu(from_us(event.at_us)), "schedule": schedule, "script": name,
+            "slot": zulu(from_us(slot)) if isinstance(slot, int) else None, "outcome": str(details["outcome"]),
+            "attempt": details["attempt"], "result": None if finished.result is None else parse(finished.result), "error": error,
+            "retry_at": zulu(from_us(details["retry_at_us"])) if details.get("retry_at_us") else None,
+            "effects": list(finished.effects), "diff": lines(finished.effects), "took_ms": round(finished.usage.wall_ms, 1),
+        }  # fmt: skip
+
+
+@contextmanager
+def open_session(
+    path: Path, start: datetime, report: Callable[[Report], None], *, allow_fetch: bool
+) -> Iterator[DevSession]:
+    """Open a session on a throw-away ledger for the block.
+
+    Raises:
+        Usage: folder_missing, folder_empty.
+    """
+    from lodger.engine.core.settings import load
+
+    folder = script_folder.read(path)
+    if not folder.scripts and not folder.findings:
+        what = f"{str(path)!r} has no scripts"
+        raise Usage("folder_empty", what, fix=f"write a script, or an example with: lodger init {path}")
+    way_out = Recordings(load(), live=allow_fetch)
+    made: list[DevSession] = []
+    with Stage(
+        at=start, way_out=way_out, on_log=lambda claim, line: made[0].log(claim, line), check_scripts=True
+    ) as stage:
+        made.append(DevSession(stage, folder, way_out, report))
+        made[0].begin()
+        yield made[0]
+
+
+def stamp(path: Path) -> object:
+    """Return a value that differs when a file of the folder has changed."""
+    found = []
+    for each in sorted(path.rglob("*")):
+        if inputs.PACKAGES not in each.parts and not any(part.startswith(".") for part in each.relative_to(path).parts):
+            try:
+                about = each.stat()
+            except OSError:
+                continue
+            found.append((str(each), about.st_mtime_ns, about.st_size))
+    return tuple(found)

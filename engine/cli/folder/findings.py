@@ -1,0 +1,37 @@
+"""Findings about a folder of scripts: what is wrong, where, and what to write instead."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+#: An error makes a deployment impossible; a warning and a hint do not.
+LEVELS = ("error", "warning", "hint")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. ``line`` and ``column`` are 1-based; None if it concerns the whole file."""
+
+    level: str
+    file: str
+    line: int | None
+    column: int | None
+    code: str
+    message: str
+    fix: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as the object that ``--json`` shows."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        place = ":".join(str(each) for each in (self.file, self.line, self.column) if each is not None)
+        return f"{place}: {self.level}: {self.message}  [{self.code}]"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the advice that names the nearest known word, or all of them if none is near."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word[:100], names, 1)
+    return f"did you mean {near[0]}?" if near else "one of: " + ", ".join(names)

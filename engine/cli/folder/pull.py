@@ -1,0 +1,190 @@
+"""``lodger pull``: writes a tenant's scripts and schedules into a folder, so that a deployment right after has nothing to do."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lodger.engine.cli.folder import schedules_file, script_folder
+from lodger.engine.cli.folder.deployment import everything
+from lodger.engine.cli.folder.toml_places import has_null, toml_key, toml_text
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.operations import confirm
+from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
+from lodger.engine.core.access import names
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.store.records import Schedule, ScriptVersion
+from lodger.engine.store.scripts import content
+from lodger.sandbox.limits import Limits
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+
+def pull(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; created if it does not exist.")],
+    tenant: TenantId,
+    yes: Yes = False,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a tenant's scripts and schedules into a folder."""
+    with opened(db) as engine:
+        files, scripts, left_out = read_scripts(engine, tenant)
+        schedules = {
+            each.name: table_of(each)
+            for each in everything(lambda cursor: engine.schedules.list(tenant, cursor=cursor))
+        }
+    written = {path: text for path, text in files.items() if _present(folder / path) != text}
+    file = new_file(folder, schedules, scripts)
+    if file is not None:
+        written[schedules_file.NAME] = file.encode()
+    if replaced := [path for path in written if (folder / path).exists()]:
+        more = " …" if len(replaced) > 5 else ""
+        confirm(f"replace {', '.join(replaced[:5])}{more} in {folder}", {}, yes=yes, as_json=as_json)
+    for path, text in written.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text)
+    there = script_folder.read(folder).scripts if folder.is_dir() else {}
+    others = [name for name in there if not any(path.startswith((f"{name}/", f"{name}.")) for path in files)]
+    if as_json:
+        write_json({"folder": str(folder), "written": list(written), "left_out": left_out, "others": others})
+        return
+    for path in written:
+        say(f"written: {path}")
+    for name, reason in left_out.items():
+        say(f"left out: script {name}: {reason}")
+    for name in others:
+        say(f"only in the folder: script {name}")
+    if not written:
+        say("nothing to do")
+
+
+def _present(path: Path) -> bytes | None:
+    """Return what a file holds; None if there is none, or a link, which is not followed."""
+    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+
+
+def read_scripts(
+    engine: "Engine", tenant_id: str
+) -> tuple[dict[str, bytes], dict[str, dict[str, Any]], dict[str, str]]:
+    """Return the files of a tenant's scripts by path, the settings of scripts that have any, and why others are left out."""
+    files: dict[str, bytes] = {}
+    settings: dict[str, dict[str, Any]] = {}
+    left_out: dict[str, str] = {}
+    for each in everything(lambda cursor: engine.scripts.list(tenant_id, cursor=cursor)):
+        if each.kind not in {"script", "library"}:
+            left_out[each.name] = f"its kind is {each.kind}"
+            continue
+        version = engine.scripts.get(tenant_id, each.name)
+        try:
+            files |= _files(engine, version)
+        except InputError as error:
+            left_out[each.name] = error.what
+            continue
+        held = {"grants": None if version.grants is None else list(version.grants), "params": version.fields}
+        if any(value is not None for value in held.values()):
+            settings[each.name] = {key: value for key, value in held.items() if value is not None}
+    return files, settings, left_out
+
+
+def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:
+    """Return the files of a version. Names come from the server: one that would leave the folder is refused."""
+    name = version.name
+    names.check(name, "script_name_invalid", "a file", "rename the script")
+    if name.startswith(".") or ":" in name or name == "node_modules":
+        raise InputError("script_name_invalid", f"{name!r} cannot be the name of a file of a script")
+    if version.wasm_bytes is not None:
+        return {f"{name}.wasm": engine.scripts.module(version.tenant_id, name, version.version)}
+    modules = version.modules
+    content.read(modules, Limits(source_bytes=4 * 1024 * 1024))
+    plain = not name.endswith((".test", ".d"))
+    if plain and len(modules) == 1:
+        (file, text), *_others = modules.items()
+        if file in {"main.js", "main.ts"}:
+            return {f"{name}.{file.partition('.')[2]}": _bytes(text)}
+    return {f"{name}/{file}": _bytes(text) for file, text in modules.items()}
+
+
+def _bytes(text: str) -> bytes:
+    # A reader removes the first byte order mark.
+    return text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8")
+
+
+def table_of(schedule: Schedule) -> dict[str, Any]:
+    """Return the keys of a schedule's table, without those that have their default."""
+    state = schedules_file.normal_record(schedule)
+    rules = state.pop("rules")
+    base = schedules_file.normal({"script": state["script"], "rules": "at 2000-01-01T00:00:00Z"})
+    steps = [each["script"] if list(each) == ["script"] else each for each in state.pop("script")]
+    found: dict[str, Any] = {
+        "script": steps[0] if len(steps) == 1 else steps,
+        "rules": _rules(rules["rules"]),
+        "exclusions": _rules(rules["exclusions"]),
+        "dst": {key: value for key, value in rules["dst"].items() if value is not None},
+    } | {key: rules[key] for key in ("tz", "start", "end")}
+    found = {key: value for key, value in found.items() if value not in (None, [], {})}
+    found |= {key: value for key, value in state.items() if value != base[key]}
+    if "retry" in found:
+        found["retry"] = {key: value for key, value in found["retry"].items() if value != base["retry"][key]}
+    if "params" in found and has_null(found["params"]):
+        found[schedules_file.PARAMS_JSON] = found.pop("params")
+    return found
+
+
+def _rules(specs: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a text, or a list of texts and objects
+    """Return rules as they are written: a text each, an object if there is more to say."""
+    short = [{key: value for key, value in each.items() if value is not None} for each in specs]
+    texts = [each["text"] if list(each) == ["text"] else each for each in short]
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else texts
+
+
+def new_file(folder: Path, schedules: Mapping[str, Any], scripts: Mapping[str, Any]) -> str | None:
+    """Return the text of schedules.toml; None if the present one says the same, or if there is nothing to say.
+
+    The name and [dev] of the present file are kept; its comments are not.
+    """
+    path = folder / schedules_file.NAME
+    before = schedules_file.read(path, schedules_file.default_name(folder))
+    text = file_text({}, schedules, scripts)
+    if path.exists() and not before.findings:
+        wanted = schedules_file.read_text(text, before.name)
+        if _state(wanted) == _state(before):
+            return None
+        body = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = file_text({key: body[key] for key in ("name", "dev") if key in body}, schedules, scripts)
+    elif not schedules and not scripts:
+        return None
+    return text
+
+
+def _state(file: schedules_file.SchedulesFile) -> Any:  # noqa: ANN401 - a value that is compared
+    return {name: schedules_file.normal(fields) for name, fields in file.schedules.items()}, to_jsonable(file.scripts)
+
+
+def file_text(kept: Mapping[str, Any], schedules: Mapping[str, Any], scripts: Mapping[str, Any]) -> str:
+    """Return the text of a file."""
+    lines = [f"name = {toml_text(kept['name'])}", ""] if "name" in kept else []
+    for kind, tables in (("schedules", schedules), ("scripts", scripts)):
+        for name, fields in tables.items():
+            lines.append(f"[{kind}.{toml_key(name)}]")
+            for key, value in fields.items():
+                said = json.dumps(value, ensure_ascii=False) if key == schedules_file.PARAMS_JSON else value
+                lines.append(f"{toml_key(key)} = {toml_text(said)}")
+            lines.append("")
+    if dev := kept.get("dev"):
+        lines += [
+            "[dev]",
+            *(f"{toml_key(key)} = {toml_text(value)}" for key, value in dev.items() if key != "collections"),
+            "",
+        ]
+        for name, rows in dev.get("collections", {}).items():
+            for row in rows:
+                lines.append(f"[[dev.collections.{toml_key(name)}]]")
+                lines += [*(f"{toml_key(key)} = {toml_text(value)}" for key, value in row.items()), ""]
+    return "\n".join(lines)

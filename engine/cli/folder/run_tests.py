@@ -1,0 +1,82 @@
+"""``lodger test``: runs the tests of a folder of scripts and shows what failed."""
+
+import difflib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lodger.engine.cli.folder import script_folder
+from lodger.engine.cli.folder.check import Folder, show
+from lodger.engine.cli.folder.script_folder import ScriptFolder
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.result_output import AsJson, say, write_json
+
+
+def run(
+    folder: Folder = Path(),
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="TEXT", help="Run only cases with this text in their file or name.")
+    ] = None,
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Send requests without a recording, and write the responses beside the test."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the tests (NAME.test.js) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
+    from lodger.engine.cli.folder.cases import recordings_of, run_tests
+
+    read = script_folder.read(folder)
+    if not read.tests:
+        raise Usage("tests_missing", f"{str(folder)!r} has no tests", fix="write a test NAME.test.js beside NAME.js")
+    done = run_tests(read, only, live=record)
+    written = []
+    for path, received in done.received.items():
+        if received:
+            place = recordings_of(path)
+            before = json.loads(place.read_text()) if place.exists() else []
+            place.write_text(json.dumps([*before, *received], indent=2, ensure_ascii=False) + "\n")
+            written.append(place.name)
+    failed = [case for case in done.cases if case.failures]
+    broken = any(each.level == "error" for each in done.findings)
+    if as_json:
+        write_json({
+            "ok": not failed and not broken, "passed": len(done.cases) - len(failed), "failed": len(failed),
+            "findings": done.findings, "recorded": written,
+            "cases": [
+                {"file": case.path.name, "name": case.name, "ok": not case.failures, "failures": case.failures}
+                for case in done.cases
+            ],
+        })  # fmt: skip
+    else:
+        show(done.findings)
+        for case in done.cases:
+            say(f"{'failed' if case.failures else 'ok':6}  {case.key}")
+            for each in case.failures:
+                _show(read, case.path, each)
+        for name in written:
+            say(f"written: {name}")
+        say(f"{len(done.cases) - len(failed)} passed, {len(failed)} failed")
+    if failed or broken:
+        raise typer.Exit(1)
+
+
+def _show(folder: ScriptFolder, path: Path, failure: dict[str, Any]) -> None:
+    from lodger.engine.cli.output.code_frame import code_frame
+
+    script = folder.scripts.get(str(failure.get("script")))
+    shown = script.shown(folder.path, failure.get("file")) if script else path.name
+    line, column = failure.get("line"), failure.get("column")
+    say(f"  {shown}{f':{line}' if line else ''}: {failure['message']}")
+    text = script.text(failure.get("file")) if script else path.read_text(encoding="utf-8", errors="replace")
+    for each in code_frame(text, line, column):
+        say(f"  {each}")
+    if failure.get("fix"):
+        say(f"    fix: {failure['fix']}")
+    if "expected" in failure and "actual" in failure:
+        expected, actual = failure["expected"].split("\n")[:200], failure["actual"].split("\n")[:200]
+        for each in list(difflib.unified_diff(expected, actual, "expected", "actual", lineterm="", n=2)):
+            if not each.startswith("@@"):
+                say(f"    {each.rstrip()}")

@@ -1,0 +1,391 @@
+"""``schedules.toml``: the schedules, the settings of scripts and the data for development of a folder.
+
+A table ``[schedules.NAME]`` has the parameters of ``schedules.create``, a table ``[scripts.NAME]`` those of ``scripts.put``: both are
+read from the declared operations, so that a new parameter is a new key.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lodger.engine.cli.folder import toml_places
+from lodger.engine.cli.folder.findings import Finding, nearest
+from lodger.engine.core.access import grants, names
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.params import read_fields
+from lodger.engine.core.serialization import from_jsonable, to_jsonable
+from lodger.engine.policy.conduct import Conduct, parse_placement
+from lodger.engine.policy.plan import parse_missed, parse_overlap
+from lodger.engine.policy.retry import parse_retry
+from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.service.nouns.base import specs
+from lodger.engine.service.operations.route import Parameter
+from lodger.engine.service.operations.table import OPERATIONS, routes_of
+from lodger.engine.store.records import Schedule
+
+NAME = "schedules.toml"
+#: Maximum size of the file and number of its schedules; a larger folder is more than one.
+MAX_BYTES, MAX_SCHEDULES = 4 * 1024 * 1024, 2000
+#: Parameters of the operations that are no state: what identifies the object, and what belongs to one request.
+_NO_STATE = frozenset({"tenant_id", "name", "source", "first_after", "why", "offered", "after_version", "force"})
+#: Keys of the file itself, and of the table with data for development.
+TOP = ("name", "schedules", "scripts", "dev")
+DEV = {"grants": list[str], "people": list[str], "collections": dict[str, list[dict[str, Any]]], "kv": dict[str, Any]}
+#: JSON text in place of params that TOML cannot say, because they have null in them.
+PARAMS_JSON = "params_json"
+_PARTS = ("missed", "overlap", "retry", "limits", "grants", "labels", "placement", "priority", "params")
+
+
+@cache
+def keys(operation: str) -> dict[str, Parameter]:
+    """Return the parameters of an operation that a table of the file may have, by name."""
+    noun, verb = operation.split(".")
+    route = next(each for each in routes_of(noun, verb) if each.raw is None)
+    assert operation in OPERATIONS
+    return {each.name: each for each in route.parameters if each.name not in _NO_STATE}
+
+
+@dataclass(frozen=True, slots=True)
+class Dev:
+    """Data for development: what a throw-away ledger of ``lodger dev`` and ``lodger test`` begins with.
+
+    Attributes:
+        grants: grants of the tenant in addition to the defaults.
+        people: addresses to which scripts may send mail.
+        collections: documents by collection.
+        kv: values by key.
+    """
+
+    grants: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    collections: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    kv: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulesFile:
+    """The content of the file; what was wrong is left out and is among the findings.
+
+    Attributes:
+        name: name of the deployment, which marks what ``lodger deploy`` makes.
+        schedules, scripts: arguments of the operations, by name.
+        places: line and column by path.
+    """
+
+    name: str
+    schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scripts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dev: Dev = field(default_factory=Dev)
+    places: dict[tuple[str, ...], toml_places.Position] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+def read(path: Path, default_name: str) -> SchedulesFile:
+    """Read a file; an absent one is empty. Nothing is raised: all mistakes are findings."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return SchedulesFile(default_name, findings=(_whole(f"the file has more than {MAX_BYTES} bytes"),))
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return SchedulesFile(default_name)
+    except (OSError, UnicodeDecodeError) as error:
+        return SchedulesFile(default_name, findings=(_whole(f"the file cannot be read: {error}"),))
+    return read_text(text, default_name)
+
+
+def read_text(text: str, default_name: str) -> SchedulesFile:
+    """Read the text of a file. Nothing is raised: all mistakes are findings."""
+    try:
+        body = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message, (line, column) = toml_places.error_place(error, text)
+        wrong = Finding("error", NAME, line, column, "toml_invalid", message, "see https://toml.io")
+        return SchedulesFile(default_name, findings=(wrong,))
+    except RecursionError:
+        return SchedulesFile(default_name, findings=(_whole("the file is nested too deeply"),))
+    return _Reader(body, toml_places.places(text)).read(default_name)
+
+
+def _whole(message: str) -> Finding:
+    return Finding("error", NAME, None, None, "toml_invalid", message)
+
+
+class _Reader:
+    """One reading of a file: collects findings at the places of their keys."""
+
+    def __init__(self, body: dict[str, Any], places: dict[tuple[str, ...], toml_places.Position]) -> None:
+        self._body = body
+        self._places = places
+        self._findings: list[Finding] = []
+
+    def read(self, default_name: str) -> SchedulesFile:
+        body = self._body
+        for key in body:
+            if key not in TOP:
+                self._note((key,), "toml_key_unknown", f"there is no key {key!r}", nearest(key, TOP))
+        name = body.get("name", default_name)
+        if not isinstance(name, str) or not names.NAME_LENGTH >= len(name.strip()) > 0 or not name.isprintable():
+            self._note(("name",), "name_invalid", "the name is not a printable text", 'name = "shop"')
+            name = default_name
+        schedules = self._tables("schedules", "schedules.create")
+        if len(schedules) > MAX_SCHEDULES:
+            self._note(("schedules",), "schedules_full", f"there are more than {MAX_SCHEDULES} schedules")
+            schedules = {}
+        for schedule, table in list(schedules.items()):
+            self._check_schedule(schedule, table)
+        scripts = self._tables("scripts", "scripts.put")
+        for script, table in scripts.items():
+            self._try(("scripts", script, "params"), read_fields, table.get("params"))
+            self._try(("scripts", script, "grants"), grants.parse, table.get("grants") or ())
+        dev = self._dev()
+        return SchedulesFile(name, schedules, scripts, dev, self._places, tuple(self._findings))
+
+    def _note(self, path: tuple[str, ...], code: str, message: str, fix: str = "", level: str = "error") -> None:
+        line, column = self.place(path)
+        self._findings.append(Finding(level, NAME, line, column, code, message, fix))
+
+    def place(self, path: tuple[str, ...]) -> tuple[int | None, int | None]:
+        """Return the position of a key, or of the nearest table around it."""
+        return place_of(self._places, path)
+
+    def _tables(self, kind: str, operation: str) -> dict[str, dict[str, Any]]:
+        tables = self._body.get(kind, {})
+        if not isinstance(tables, dict):
+            self._note((kind,), "toml_key_invalid", f"{kind} is not a table", f"write [{kind}.NAME]")
+            return {}
+        found = {}
+        for name, table in tables.items():
+            path = (kind, name)
+            if not isinstance(table, dict):
+                self._note(path, "toml_key_invalid", f"{kind}.{name} is not a table", f"write [{kind}.NAME]")
+            elif self._try(path, names.check, name, "name_invalid", "a " + kind.removesuffix("s"), "use another name"):
+                found[name] = self._fields(path, table, keys(operation))
+        return found
+
+    def _fields(self, path: tuple[str, ...], given: dict[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
+        """Return the arguments of an operation: each key is known, and its value of the operation's type."""
+        found: dict[str, Any] = {}
+        given = self._with_params(path, given, known)
+        for key, value in given.items():
+            parameter = known.get(key)
+            if parameter is None:
+                self._note((*path, key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, known))
+                continue
+            try:
+                given_json = toml_places.as_json(value)
+                found[key] = from_jsonable(parameter.kind, given_json)
+                self._check_members((*path, key), found[key], given_json)
+            except ValidationError as error:
+                said = error.errors(include_url=False, include_input=False)[0]["msg"]
+                self._note((*path, key), "toml_key_invalid", f"{key} has a wrong value: {said}")
+            except (ValueError, RecursionError) as error:
+                self._note((*path, key), "toml_key_invalid", f"{key} has a wrong value: {error}")
+        for key, parameter in known.items():
+            if parameter.needed and key not in given:
+                self._note(path, "toml_key_missing", f"{'.'.join(path)} has no {key}", f'write {key} = "…"')
+        return found
+
+    def _check_members(self, path: tuple[str, ...], value: Any, given: Any) -> None:  # noqa: ANN401 - any argument
+        """Note the members of objects that their type does not have."""
+        if isinstance(given, list) and isinstance(value, list):
+            for each, of in zip(value, given, strict=True):
+                self._check_members(path, each, of)
+        elif is_dataclass(value) and isinstance(given, dict):
+            known = [each.name for each in fields(value)]
+            for key in given.keys() - set(known):
+                self._note(path, "toml_key_unknown", f"{path[-1]} has no key {key!r}", nearest(key, known))
+
+    def _with_params(
+        self, path: tuple[str, ...], given: dict[str, Any], known: Mapping[str, Parameter]
+    ) -> dict[str, Any]:
+        """Return the keys with ``params_json`` read as params."""
+        if PARAMS_JSON not in given or "params" not in known:
+            return given
+        left = {key: value for key, value in given.items() if key != PARAMS_JSON}
+        try:
+            return left | {"params": json.loads(given[PARAMS_JSON])}
+        except (ValueError, TypeError, RecursionError) as error:
+            self._note((*path, PARAMS_JSON), "toml_key_invalid", f"{PARAMS_JSON} is not JSON text: {error}")
+            return left
+
+    def _check_schedule(self, name: str, table: dict[str, Any]) -> None:
+        """Check what the operation checks beyond the types: policies, limits, grants, rules."""
+        path = ("schedules", name)
+        for key in _PARTS:
+            if key in table:
+                self._try((*path, key), normal_part, key, table[key])
+        if "rules" in table:
+            try:
+                compile_schedule(rules_of(table))
+            except InputError as error:
+                position = error.details.get("rule", 0)
+                excluded = isinstance(position, int) and position >= len(specs(table["rules"]))
+                fix = error.fix or error.why
+                self._note((*path, "exclusions" if excluded else "rules"), error.code, _said(error), fix)
+                del table["rules"]
+
+    def _try(self, path: tuple[str, ...], check: Any, *arguments: Any) -> bool:  # noqa: ANN401 - any check
+        """Call a check; note what it refuses at a place, and return whether it did not."""
+        try:
+            check(*arguments)
+        except InputError as error:
+            self._note(path, error.code, _said(error), error.fix or error.why)
+            return False
+        except (ValueError, TypeError, AttributeError) as error:
+            self._note(path, "toml_key_invalid", str(error))
+            return False
+        return True
+
+    def _dev(self) -> Dev:
+        given = self._body.get("dev", {})
+        if not isinstance(given, dict):
+            self._note(("dev",), "toml_key_invalid", "dev is not a table", "write [dev]")
+            return Dev()
+        found: dict[str, Any] = {}
+        for key, value in given.items():
+            if key not in DEV:
+                self._note(("dev", key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, DEV))
+                continue
+            try:
+                found[key] = from_jsonable(DEV[key], toml_places.as_json(value, marked=True))
+            except (ValidationError, ValueError, RecursionError):
+                self._note(("dev", key), "toml_key_invalid", f"{key} has a wrong value", _DEV_FORMS[key])
+        if not self._try(("dev", "grants"), grants.parse, found.get("grants", ())):
+            found.pop("grants")
+        return Dev(
+            tuple(found.get("grants", ())),
+            tuple(found.get("people", ())),
+            found.get("collections", {}),
+            found.get("kv", {}),
+        )
+
+
+_DEV_FORMS = {
+    "grants": 'write grants = ["fetch:api.example.com"]',
+    "people": 'write people = ["ann@example.com"]',
+    "collections": 'write [[dev.collections.orders]] and below it the document, such as id = "o1"',
+    "kv": "write [dev.kv] and below it keys and values",
+}
+
+
+def place_of(
+    places: Mapping[tuple[str, ...], toml_places.Position], path: tuple[str, ...]
+) -> tuple[int | None, int | None]:
+    """Return the position of a path, or of the nearest table around it."""
+    for depth in range(len(path), 0, -1):
+        if path[:depth] in places:
+            return places[path[:depth]]
+    return None, None
+
+
+def _said(error: InputError) -> str:
+    return f"{error.what}: {error.why}" if error.why and error.fix else error.what
+
+
+# ---- one form of a schedule, in which a file and a ledger are compared
+
+
+def rules_of(fields: Mapping[str, Any]) -> ScheduleRules:
+    """Return the rules of a table's keys."""
+    return ScheduleRules(
+        specs(fields["rules"]), specs(fields.get("exclusions", ())), fields.get("tz"),
+        fields.get("dst") or DstPolicy(), fields.get("start"), fields.get("end"),
+    )  # fmt: skip
+
+
+def normal_part(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON values
+    """Return a value in the form in which the ledger keeps it.
+
+    Raises:
+        InputError: what is wrong with it.
+    """
+    if key == "missed":
+        return str(parse_missed(value))
+    if key == "overlap":
+        return parse_overlap(value).value
+    if key == "retry":
+        return parse_retry(value).as_dict()
+    if key == "grants":
+        return None if value is None else list(grants.parse(value).shown())
+    if key in {"labels", "placement", "priority"}:
+        given: dict[str, Any] = {key: parse_placement(value) if key == "placement" else value}
+        return Conduct(**given).as_dict()[key]
+    if key == "limits":
+        from lodger.sandbox.errors import LimitInvalid
+        from lodger.sandbox.limits import Limits
+
+        try:
+            Limits(**(value or {}))
+        except (LimitInvalid, TypeError) as error:
+            known = nearest(next(iter(set(value) - set(Limits.__dataclass_fields__)), ""), Limits.__dataclass_fields__)
+            raise InputError("limit_invalid", f"these limits cannot be used: {error}", fix=known) from None
+    return value
+
+
+def normal_steps(wish: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
+    """Return the steps of a schedule, each as an object."""
+    given: Iterable[Any] = [wish] if isinstance(wish, str | Mapping) else wish
+    steps = [dict(each) if isinstance(each, Mapping) else {"script": each} for each in given]
+    return [
+        {key: value for key, value in step.items() if value not in (None, {}) and (key, value) != ("version", "latest")}
+        for step in steps
+    ]
+
+
+def script_names(fields: Mapping[str, Any]) -> list[str]:
+    """Return the names of the scripts of a schedule's steps."""
+    return [each["script"] for each in normal_steps(fields.get("script", ())) if isinstance(each.get("script"), str)]
+
+
+def normal(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the whole state that a table asks for, defaults included, in the form of :func:`normal_record`.
+
+    Raises:
+        InputError: what is wrong with it.
+    """
+    steps = normal_steps(fields["script"])
+    if fields.get("version") not in (None, "latest"):
+        steps = [steps[0] | {"version": fields["version"]}, *steps[1:]]
+    conduct = Conduct(**{key: fields[key] for key in Conduct.__dataclass_fields__ if key in fields})
+    return {
+        "script": steps,
+        "rules": to_jsonable(rules_of(fields)),
+        "missed": normal_part("missed", fields.get("missed", keys("schedules.create")["missed"].default)),
+        "overlap": normal_part("overlap", fields.get("overlap", keys("schedules.create")["overlap"].default)),
+        "retry": normal_part("retry", fields.get("retry")),
+        "limits": dict(fields.get("limits") or {}),
+        "params": fields.get("params"),
+        "grants": normal_part("grants", fields.get("grants")),
+        **conduct.as_dict(),
+    }
+
+
+def normal_record(schedule: Schedule) -> dict[str, Any]:
+    """Return the state of a stored schedule in the form of :func:`normal`."""
+    return {
+        "script": normal_steps(schedule.steps),
+        "rules": to_jsonable(schedule.rules),
+        "missed": schedule.missed,
+        "overlap": schedule.overlap,
+        "retry": schedule.retry,
+        "limits": schedule.limits,
+        "params": schedule.params,
+        "grants": None if schedule.grants is None else list(schedule.grants),
+        **schedule.conduct,
+    }
+
+
+_NAME_CHARACTERS = re.compile(r"[^\w.-]+")
+
+
+def default_name(folder: Path) -> str:
+    """Return the name of a deployment if the file gives none: the folder's."""
+    return _NAME_CHARACTERS.sub("-", folder.resolve().name) or "lodger"

@@ -1,0 +1,132 @@
+"""A folder of scripts with its ``schedules.toml``, as it stands on the disk."""
+
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.folder import schedules_file
+from lodger.engine.cli.folder.findings import Finding
+from lodger.engine.cli.folder.schedules_file import SchedulesFile
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.core.access import names
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.scripts.linking import imported_scripts
+
+#: Endings of script files, and of the tests beside them.
+SCRIPTS = (".js", ".ts", ".wasm")
+TESTS = (".test.js", ".test.ts")
+MAX_SCRIPTS = 1000
+#: Entries of libraries: they are stored before the scripts that may import them.
+_LIBRARIES = ("index.js", "index.ts")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderScript:
+    """One script. ``path`` is its file, or its folder with a main.js."""
+
+    name: str
+    path: Path
+    source: str | bytes | dict[str, str]
+
+    def text(self, file: str | None) -> str:
+        """Return the text of one of its files, the entry by default; empty if there is none."""
+        if isinstance(self.source, str):
+            return self.source
+        return self.source.get(file or inputs.MAIN, "") if isinstance(self.source, dict) else ""
+
+    def shown(self, root: Path, file: str | None) -> str:
+        """Return the path of one of its files, as findings and errors show it."""
+        path = self.path / (file or inputs.MAIN) if self.path.is_dir() else self.path
+        return path.relative_to(root).as_posix()
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it can be imported and not run."""
+        return isinstance(self.source, dict) and any(entry in self.source for entry in _LIBRARIES)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFolder:
+    """A folder as it was read.
+
+    Attributes:
+        scripts: by name, each after those that it imports.
+        tests: files with tests, by path.
+        file: the content of schedules.toml.
+        findings: what is wrong with the files themselves.
+    """
+
+    path: Path
+    scripts: dict[str, FolderScript]
+    tests: tuple[Path, ...]
+    file: SchedulesFile
+    findings: tuple[Finding, ...]
+
+
+def read(path: Path) -> ScriptFolder:
+    """Read a folder: each ``NAME.js``, ``NAME.ts`` and ``NAME.wasm``, and each sub-folder with a main.js, is the script NAME.
+
+    Hidden files, declarations, tests and node_modules are no scripts.
+
+    Raises:
+        Usage: folder_missing.
+    """
+    if not path.is_dir():
+        raise Usage("folder_missing", f"there is no folder {str(path)!r}", fix="give the folder of your scripts")
+    findings: list[Finding] = []
+    found: dict[str, FolderScript] = {}
+    tests: list[Path] = []
+    for each in sorted(path.iterdir()):
+        name = _name(each)
+        if each.name.endswith(TESTS):
+            tests.append(each)
+        if name is None:
+            continue
+        try:
+            script = _script(name, each, found.get(name))
+        except (Usage, InputError) as wrong:
+            body = wrong.as_dict()
+            findings.append(Finding("error", each.name, None, None, body["code"], body["message"], body.get("fix", "")))
+        else:
+            found[name] = script
+        if len(found) > MAX_SCRIPTS:
+            raise Usage("folder_too_large", f"{str(path)!r} has more than {MAX_SCRIPTS} scripts", fix="split it")
+    file = schedules_file.read(path / schedules_file.NAME, schedules_file.default_name(path))
+    scripts = {name: found[name] for name in _order(found)}
+    return ScriptFolder(path, scripts, tuple(tests), file, (*findings, *file.findings))
+
+
+def _order(found: dict[str, FolderScript]) -> list[str]:
+    """Return the names in an order in which each script comes after those that it imports; a version keeps what it finds."""
+    needs = {
+        name: sorted(
+            imported_scripts({inputs.MAIN: script.source} if isinstance(script.source, str) else script.source)
+            & found.keys()
+        )
+        for name, script in sorted(found.items(), key=lambda item: (not item[1].is_library, item[0]))
+        if not isinstance(script.source, bytes)
+    }
+    try:
+        ordered = list(TopologicalSorter(needs).static_order())
+    except CycleError:  # the refusal of the upload says which
+        ordered = list(needs)
+    return [*ordered, *(name for name in sorted(found) if name not in needs)]
+
+
+def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:
+    names.check(name, "script_name_invalid", "a script", "rename the file")
+    if other is not None:
+        what = f"{other.path.name} and {path.name} are both the script {name!r}"
+        raise InputError("script_twice", what, fix="rename one of them")
+    return FolderScript(name, path, inputs.script(path))
+
+
+def _name(path: Path) -> str | None:
+    """Return the name of the script that a path is; None if it is none."""
+    if path.name.startswith(".") or path.name == inputs.PACKAGES:
+        return None
+    if path.is_dir():
+        return path.name if inputs.is_script(path) else None
+    tool = path.name.endswith((*TESTS, ".d.ts"))
+    return path.stem if path.suffix in SCRIPTS and not tool and path.is_file() else None

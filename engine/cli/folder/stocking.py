@@ -1,0 +1,163 @@
+"""Stores a folder's scripts and schedules in a ledger through the operations, and returns what they refuse as findings."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lodger.engine.cli.folder import schedules_file
+from lodger.engine.cli.folder.findings import Finding, nearest
+from lodger.engine.cli.folder.schedules_file import place_of, script_names
+from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
+from lodger.engine.core.access.grants import DEFAULT, parse
+from lodger.engine.core.access.origins import parse_origin
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.recurrence.rule import DstPolicy
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+#: Key of the file that an error of a schedule is about, by the beginning of its code; else the schedule's table.
+_KEYS = (("script", "script"), ("version", "version"), ("steps", "script"), ("rule", "rules"), ("params", "params"),
+         ("fields", "params"), ("limit", "limits"), ("placement", "placement"))  # fmt: skip
+#: A request with a literal URL, and a literal name of a secret.
+_FETCH = re.compile(r"""\bfetch\s{0,20}\(\s{0,20}["'`](https?://[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)(?=["'`/?#])""")
+#: The place in an error's message, which a finding has beside it.
+_PLACE = re.compile(r"^[^:\n]{0,200}?, line \d+(, column \d+)?: ")
+_SECRET = re.compile(r"""\bsecrets\s{0,20}\.\s{0,20}(?!(?:basic|read)\b)([A-Za-z0-9_]{1,64})\b""")
+
+
+def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script: FolderScript) -> list[Finding]:
+    """Store one script; return why it was refused."""
+    settings = folder.file.scripts.get(script.name, {})
+    try:
+        engine.scripts.put(tenant_id, script.name, script.source, **settings)
+    except InputError as error:
+        details = error.details
+        file = details.get("file")
+        shown = script.shown(folder.path, file if isinstance(file, str) else None)
+        message = _PLACE.sub("", error.what.removeprefix(f"script {script.name!r} cannot run: "))
+        return [
+            Finding(
+                "error", shown, details.get("line"), details.get("column"), error.code, message, error.fix or error.why
+            )
+        ]
+    return []
+
+
+def store_scripts(
+    engine: "Engine", tenant_id: str, folder: ScriptFolder, wanted: Mapping[str, FolderScript] | None = None
+) -> list[Finding]:
+    """Store every script, or the wanted ones; those that import others of the folder come after them."""
+    waiting = list((folder.scripts if wanted is None else wanted).values())
+    while waiting:
+        refused = [(script, found) for script in waiting if (found := store_script(engine, tenant_id, folder, script))]
+        again = [script for script, found in refused if found[0].code == "import_unknown"]
+        if not again or len(refused) == len(waiting):
+            return [each for _script, found in refused for each in found]
+        waiting = [script for script, _found in refused]
+    return []
+
+
+def store_schedule(
+    engine: "Engine", tenant_id: str, folder: ScriptFolder, name: str, fields: dict[str, Any]
+) -> list[Finding]:
+    """Create one schedule, or change it if it exists; return why it was refused."""
+    try:
+        try:
+            before = engine.schedules.get(tenant_id, name)
+        except NotFound:
+            engine.schedules.create(tenant_id, name, **fields)
+        else:
+            engine.schedules.edit(tenant_id, name, **whole(fields), revision=before.revision)
+    except InputError as error:
+        return [finding_of(folder, name, error)]
+    return []
+
+
+def whole(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an edit after which a schedule has the state of these keys: what is left out gets its default."""
+    known = schedules_file.keys("schedules.create")
+    defaults = {name: each.default for name, each in known.items() if not each.needed and name != "version"}
+    return defaults | fields | ({"dst": fields.get("dst") or DstPolicy()})
+
+
+def finding_of(folder: ScriptFolder, name: str, error: InputError) -> Finding:
+    """Return the error of a schedule as a finding at the key that it is about."""
+    key = next((key for start, key in _KEYS if error.code.startswith(start)), "")
+    line, column = place_of(folder.file.places, ("schedules", name, key))
+    message = f"schedule {name}: {error.what}"
+    return Finding("error", schedules_file.NAME, line, column, error.code, message, error.fix or error.why)
+
+
+def store_schedules(
+    engine: "Engine", tenant_id: str, folder: ScriptFolder, refused: Iterable[str] = ()
+) -> list[Finding]:
+    """Store every readable schedule if its scripts are in the folder and were not refused."""
+    found, left_out = [], set(refused)
+    for name, fields in folder.file.schedules.items():
+        unknown = absent_scripts(folder, fields)
+        found += [absent_script(folder, name, each) for each in unknown]
+        if not unknown and readable(fields) and not left_out.intersection(script_names(fields)):
+            found += store_schedule(engine, tenant_id, folder, name, fields)
+    return found
+
+
+def absent_script(folder: ScriptFolder, schedule: str, script: str) -> Finding:
+    """Return the finding about a schedule's script that the folder does not have."""
+    line, column = place_of(folder.file.places, ("schedules", schedule, "script"))
+    what, fix = f"schedule {schedule}: the folder has no script {script!r}", nearest(script, folder.scripts)
+    return Finding("error", schedules_file.NAME, line, column, "script_unknown", what, fix)
+
+
+def absent_scripts(folder: ScriptFolder, fields: dict[str, Any]) -> list[str]:
+    """Return the scripts of a schedule that are neither in the folder nor the platform's."""
+    return [each for each in script_names(fields) if each not in folder.scripts and not each.startswith("@")]
+
+
+def readable(fields: dict[str, Any]) -> bool:
+    """Whether a schedule has what it needs; if not, a finding says so."""
+    return all(name in fields for name, each in schedules_file.keys("schedules.create").items() if each.needed)
+
+
+def missing_grants(folder: ScriptFolder) -> list[Finding]:
+    """Return a hint for each grant that a script seems to need, from the URLs and names in its text, and that [dev] does not give."""
+    held = parse([*DEFAULT.split(), *folder.file.dev.grants])
+    hints = []
+    for script in folder.scripts.values():
+        files = {None: script.source} if isinstance(script.source, str) else script.source
+        for file, text in files.items() if isinstance(files, dict) else ():
+            for number, line in enumerate(text.split("\n"), 1):
+                for grant in _grants_of(line, held):
+                    message = f"the script seems to need the grant {grant}"
+                    fix = f'for development: grants = ["{grant}"] in [dev]; for a tenant: lodger grant give TENANT {grant}'
+                    hints.append(
+                        Finding("hint", script.shown(folder.path, file), number, None, "grant_hint", message, fix)
+                    )
+    return hints
+
+
+def _grants_of(line: str, held: Any) -> Iterable[str]:  # noqa: ANN401 - Grants
+    for url in _FETCH.findall(line):
+        try:
+            origin = parse_origin(url)
+        except InputError:
+            continue
+        if not held.of_fetch(origin):
+            yield f"fetch:{url.removeprefix('https://')}"
+    for name in _SECRET.findall(line):
+        if not held.of_secret(name):
+            yield f"secret:{name}"
+
+
+def unused(folder: ScriptFolder) -> list[Finding]:
+    """Return a warning for settings of scripts that the folder does not have."""
+    found = []
+    for name in folder.file.scripts:
+        if name not in folder.scripts:
+            line, column = place_of(folder.file.places, ("scripts", name))
+            found.append(
+                Finding(
+                    "error", schedules_file.NAME, line, column, "script_unknown", f"the folder has no script {name!r}"
+                )
+            )
+    return found

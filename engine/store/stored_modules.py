@@ -1,0 +1,62 @@
+"""The files of a version as they are stored: those of its author, and beside them what was made of them at upload.
+
+One JSON object of texts by name. An author's file has no colon in its name and does not leave its folder, so these names are free:
+
+* ``lib:NAME@VERSION/FILE`` and ``../SCRIPT/FILE``: copies of other scripts' files that it imports, as of the upload;
+* ``uses:``: their versions, JSON;
+* ``stripped:FILE``: what runs instead of a TypeScript file;
+* ``map:``: the source map of main.js, unpacked.
+
+A run therefore needs nothing but its own version, whatever becomes of the scripts that were copied.
+"""
+
+import json
+from collections.abc import Mapping
+
+#: Files that a script starts in, and that a library exports from; the first that exists.
+ENTRIES = ("main.js", "main.ts")
+LIBRARY_ENTRIES = ("index.js", "index.ts")
+LIBRARY = "library"
+STRIPPED = "stripped:"
+USES = "uses:"
+MAP = "map:"
+#: Start of the JSON text of a library's files; the entry is the first one.
+LIBRARY_START = '{"index.'
+
+
+def is_authored(name: str) -> bool:
+    """Whether a stored name is that of an author's file."""
+    return ":" not in name and not name.startswith("../")
+
+
+def authored(stored: Mapping[str, str]) -> dict[str, str]:
+    """Return the author's files."""
+    return {name: text for name, text in stored.items() if is_authored(name)}
+
+
+def runnable(stored: Mapping[str, str]) -> dict[str, str]:
+    """Return what a run needs: copies of other scripts' files included, TypeScript as JavaScript, no declarations.
+
+    Under ``map:`` it has the source map, which is no module.
+    """
+    return {
+        name: stored.get(STRIPPED + name, text)
+        for name, text in stored.items()
+        if not name.startswith((STRIPPED, USES)) and not name.endswith((".d.ts", ".map"))
+    }
+
+
+def used(stored: Mapping[str, str]) -> dict[str, int]:
+    """Return the versions of the scripts that were copied, by the name that imports begin with."""
+    found: dict[str, int] = json.loads(stored.get(USES, "{}"))
+    return found
+
+
+def entry_of(modules: Mapping[str, str]) -> str | None:
+    """Return the file that a script starts in or that a library exports from."""
+    return next((each for each in (*ENTRIES, *LIBRARY_ENTRIES) if each in modules), None)
+
+
+def is_library(modules: Mapping[str, str]) -> bool:
+    """Whether these are the files of a library, which cannot be run but imported."""
+    return entry_of(modules) in LIBRARY_ENTRIES

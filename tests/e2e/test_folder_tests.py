@@ -1,0 +1,110 @@
+"""``lodger test``: cases in the sandbox with fake time, data and recorded responses; one stage for all of them."""
+
+import json
+from pathlib import Path
+
+from tests.e2e.command import inside
+
+SCRIPT = """\
+export default async function ({ db, mail, now, kv, action }) {
+  for (const person of await db.signups.find({ greeted: false })) {
+    await db.signups.update(person.id, { greeted: true });
+    await mail.send({ to: person.mail, subject: "Welcome", text: `Hello ${person.name}` });
+  }
+  const { EUR } = await (await fetch("https://api.example.com/rates")).json();
+  await kv.set("count", (await kv.get("count") ?? 0) + 1);
+  console.log("rate", EUR);
+  return { EUR, at: now, input: action.input };
+}
+export const double = (value) => value * 2;
+"""
+SCHEDULES = """\
+[schedules.welcomes]
+script = "welcome"
+rules = "every weekday at 9:00"
+tz = "Europe/Berlin"
+[dev]
+grants = ["fetch:api.example.com"]
+people = ["*@example.com"]
+"""
+GOOD = """\
+import { test, expect } from "testing";
+import { double } from "./welcome.js";
+const fetches = [{ url: "https://api.example.com/rates", json: { EUR: 1.1 } }, { url: "https://api.example.com/rates", json: { EUR: 2 } }];
+test("later cases first", { now: "2040-01-01T00:00:00Z", input: { a: [1] }, fetches, kv: { count: 7 }, times: 2 },
+  ({ result, kv, logs, runs, fetches }) => {
+    expect(result).toEqual({ EUR: 2, at: "2040-01-01T00:00:00.000Z", input: { a: [1] } });
+    expect(kv).toEqual({ count: 9 });
+    expect(logs.map((line) => line.text)).toEqual(["rate 1.1", "rate 2"]);
+    expect(runs).toHaveLength(2);
+    expect(fetches[1]).toMatchObject({ method: "GET", status: 200 });
+    expect(double(2)).toBe(4);
+    expect([1, { a: 2 }]).toContain({ a: 2 });
+    expect("abc").not.toMatch(/d/);
+  });
+test("a week across the change of the clocks", { schedule: "welcomes", now: "2027-03-24T12:00:00Z", for: "7d", fetches,
+  seed: { signups: [{ id: "a", name: "Ann", mail: "ann@example.com", greeted: false }] } }, ({ runs, next, mails, rows }) => {
+    expect(runs.map((run) => run.slot)).toEqual(["2027-03-25T08:00:00Z", "2027-03-26T08:00:00Z", "2027-03-29T07:00:00Z",
+      "2027-03-30T07:00:00Z", "2027-03-31T07:00:00Z"]);
+    expect(next[0]).toBe("2027-04-01T07:00:00Z");
+    expect(mails).toMatchObject([{ to: ["ann@example.com"], text: "Hello Ann" }]);
+    expect(rows.signups[0].greeted).toBe(true);
+  });
+test("no data of another case", { fetches }, ({ rows, kv }) => expect([rows, kv]).toEqual([{}, { count: 1 }]));
+test("a refused host", { outcome: "script_error" }, ({ error }) => expect(error.message).toContain("no recording of GET"));
+"""
+BAD = """\
+import { test, expect } from "testing";
+const fetches = [{ url: "https://api.example.com/rates", json: { EUR: 1.1 } }];
+test("wrong value", { script: "welcome", fetches }, ({ result }) => {
+  expect(result).toMatchObject({ EUR: 1.2 });
+});
+test("unknown option", { script: "welcome", tims: 2 }, () => {});
+test("unknown script", { script: "welcom" }, () => {});
+test("script fails", { script: "welcome" }, () => {});
+test("endless check", { script: "welcome", fetches }, () => { for (;;); });
+test("throws", { script: "welcome", fetches }, (run) => run.absent.x);
+test("reads another's data", { script: "welcome", fetches }, () => db.signups.find({}));
+test("bad recording", { script: "welcome", fetches: [{ url: 1 }] }, () => {});
+test("bad time", { script: "welcome", now: "yesterday" }, () => {});
+"""
+
+
+def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
+    for name, text in {
+        "welcome.js": SCRIPT, "schedules.toml": SCHEDULES, "welcome.test.js": GOOD, "bad.test.js": BAD, "broken.test.js": "let a = ;",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(text)
+    said = inside("test", tmp_path, "--json")
+    body = said.json
+    good = {case["name"]: case["failures"] for case in body["cases"] if case["file"] == "welcome.test.js"}
+    assert list(good.values()) == [[]] * 4
+    assert (said.code, body["passed"], body["failed"], len(good)) == (1, 4, 9, 4)
+    assert [(each["file"], each["line"], each["code"]) for each in body["findings"]] == [
+        ("broken.test.js", 1, "test_invalid")
+    ]
+    bad = {case["name"]: case["failures"][0] for case in body["cases"] if case["file"] == "bad.test.js"}
+    assert (bad["wrong value"]["file"], bad["wrong value"]["line"]) == ("bad.test.js", 4)
+    assert (bad["wrong value"]["expected"], '"EUR": 1.1' in bad["wrong value"]["actual"]) == (
+        '{\n  "EUR": 1.2\n}',
+        True,
+    )
+    assert bad["unknown option"]["fix"] == "did you mean times?"
+    assert bad["unknown script"]["fix"] == "did you mean welcome?"
+    assert (bad["script fails"]["script"], bad["script fails"]["line"]) == ("welcome", 6)
+    assert "cpu_limit" in bad["endless check"]["message"]
+    assert bad["throws"]["line"] == 10
+    assert "does not have the grant" in bad["reads another's data"]["message"]
+    assert "has no url" in bad["bad recording"]["message"]
+    assert "option now" in bad["bad time"]["message"]
+
+    (tmp_path / "broken.test.js").unlink()
+    (tmp_path / "bad.fetches.json").write_text(
+        json.dumps([{"url": "https://api.example.com/rates", "json": {"EUR": 1}}])
+    )
+    shown = inside("test", tmp_path, "--only", "script fails")
+    assert (shown.code, shown.out) == (0, "ok      bad.test.js: script fails\n1 passed, 0 failed\n")
+    shown = inside("test", tmp_path, "--only", "wrong")
+    assert "    4 |   expect(result).toMatchObject({ EUR: 1.2 });" in shown.out
+    assert '-  "EUR": 1.2' in shown.out
+    assert inside("test", tmp_path / "absent").code == 2

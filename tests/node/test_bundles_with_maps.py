@@ -1,0 +1,157 @@
+"""Errors of a bundled script are those of the author's files, whatever its source map claims; lodger bundle makes both."""
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.command import inside
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.scripts import source_maps
+from lodger.engine.sync import Engine
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers.source_map import mapped
+from lodger.sandbox.workers.verdict import Verdict
+
+_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+#: By line of main.js: (column, source, line, column), all from 0.
+Segments = list[list[tuple[int, int, int, int]]]
+BUNDLE = """// src/sum.ts
+function sum(rows) {
+  return rows.nothing.length;
+}
+export default () => sum({});
+"""
+LINES: Segments = [[], [(0, 0, 6, 7)], [(2, 0, 7, 4), (9, 0, 7, 11), (22, 0, 7, 31)], [], [(0, 1, 0, 0), (21, 1, 2, 9)]]
+
+
+def number(value: int) -> str:
+    rest, found = (-value << 1 | 1) if value < 0 else value << 1, ""
+    while True:
+        found += _DIGITS[rest & 31 | (32 if rest > 31 else 0)]
+        rest >>= 5
+        if not rest:
+            return found
+
+
+def map_of(lines: Segments, **more: Any) -> str:
+    last, parts = [0, 0, 0], []
+    for line in lines:
+        at, segments = 0, []
+        for column, *place in line:
+            segments.append(
+                number(column - at) + "".join(number(new - old) for new, old in zip(place, last, strict=True))
+            )
+            at, last = column, list(place)
+        parts.append(",".join(segments))
+    sources = ["../src/sum.ts", "../src/main.ts"]
+    return json.dumps({"version": 3, "sources": sources, "mappings": ";".join(parts), "names": []} | more)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(tmp_path / "ledger.db") as opened:
+        opened.tenants.create("acme")
+        yield opened
+
+
+def test_an_error_has_the_authors_place(engine: Engine, tmp_path: Path) -> None:
+    files = {"main.js": BUNDLE, "main.js.map": map_of(LINES)}
+    assert engine.scripts.put("acme", "job", files).modules == files
+    error = engine.scripts.dry_run("acme", "job").error
+    assert error is not None
+    assert (error.file, error.line, error.column) == ("../src/sum.ts", 8, 32)
+    assert error.stack.split("\n") == ["    at sum (../src/sum.ts:8:32)", "    at default (../src/main.ts:3:10)"]
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    alone = inside("exec", str(folder), "--json").json["error"]
+    assert (alone["file"], alone["line"], alone["column"]) == ("../src/sum.ts", 8, 32)
+
+
+def test_a_map_is_unpacked_whole_and_lies_are_refused(engine: Engine) -> None:
+    draw = random.Random(7)
+    lines: Segments = [
+        [
+            (column, draw.randrange(2), draw.randrange(99_999), draw.randrange(500))
+            for column in sorted(draw.sample(range(9_000), draw.randrange(6)))
+        ]
+        for _ in range(300)
+    ]
+    names, *unpacked = source_maps.unpacked(map_of(lines)).split("\n")
+    assert json.loads(names) == ["../src/sum.ts", "../src/main.ts"]
+    assert unpacked == [",".join(":".join(map(str, one)) for one in line) for line in lines]
+    for wrong in (
+        "", "[]", "{", "[" * 100_000, map_of(LINES, version=2), map_of(LINES, mappings="AAAAAA"),
+        map_of(LINES, mappings="g"), map_of(LINES, mappings="AA!A"), map_of(LINES, mappings="ggggggggggC"), map_of(LINES, sources=[]),
+        map_of(LINES, mappings="AADA"), map_of(LINES, mappings=";" * 300_000), map_of(LINES, mappings="A," * 1_000_001),
+        map_of(LINES, mappings=7),
+        map_of(LINES, sources=["a"] * 6_000),
+    ):  # fmt: skip
+        with pytest.raises(InputError) as refused:
+            engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "main.js.map": wrong})
+        assert refused.value.code in ("source_map_invalid", "source_too_large"), wrong[:50]
+    with pytest.raises(InputError):
+        engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "lib.js.map": map_of(LINES)})
+    for text in ("\ud800", map_of(LINES)[:-1] + "\0}", " " * 1_100_000):
+        with pytest.raises(InputError):
+            engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "main.js.map": text})
+    large = {"main.js": 'import "../job/x.js";' + BUNDLE, "main.js.map": map_of(LINES) + " " * 500_000}
+    engine.scripts.put("acme", "job", {"main.js": BUNDLE, "x.js": ""})
+    assert engine.scripts.put("acme", "large", large).uses == {"../job": 1}, "the limit of the source does not count it"
+    odd = json.loads(
+        source_maps.unpacked(map_of(LINES, sources=["a\nb\x1b[31m", "x" * 5_000], sourceRoot="/r")).split("\n")[0]
+    )
+    assert odd[0] == "/r/a?b?[31m"
+    assert len(odd[1]) == source_maps.MAX_SOURCE_NAME
+
+
+def test_an_unpacked_map_from_elsewhere_cannot_hurt() -> None:
+    """A restored archive may hold any text in its place."""
+    error = ScriptError("Error", "x", "    at f (main.js:2:3)\n" * 500, "main.js", 2, 3)
+    for text in (
+        "",
+        "[",
+        "{}\n1:2:3:4",
+        "[1]\n\n0:0:0:0",
+        '["a"]\n\n0:9:0:0',
+        '["a"]\n\nx',
+        '["a"]\n\n0:0:-5:0',
+        '["a"]\n\n0:0',
+        '["a"]\n\n' + "0:0:0:0," * 99_999,
+    ):
+        found = mapped(Verdict(Outcome.SCRIPT_ERROR, error), text).error
+        assert found is not None
+        assert found.file in ("main.js", "a")
+        assert len(found.stack) <= len(error.stack)
+
+
+def test_the_command_makes_one_file(tmp_path: Path) -> None:
+    path = os.environ["PATH"]
+    (tmp_path / "main.ts").write_text("export default 1")
+    nothing = inside("bundle", str(tmp_path / "main.ts"), "--json", PATH="/nowhere")
+    assert (nothing.code, nothing.json["error"]["code"]) == (1, "extra_missing")
+    if shutil.which("esbuild") is None:
+        pytest.skip("NOT TESTED: no esbuild (npm install -g esbuild)")
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "deep" / "sum.ts").write_text(
+        "// about\nexport function sum(rows: any): number {\n  return rows.nothing.length;\n}\n"
+    )
+    (tmp_path / "src" / "report.ts").write_text(
+        'import { sum } from "./deep/sum.ts";\nimport { parse } from "csv";\nexport default (): number => sum(parse("1,2"));\n'
+    )
+    said = inside("bundle", str(tmp_path / "src" / "report.ts"), "--out", str(tmp_path / "bundle"), "--json", PATH=path)
+    assert set(said.json["files"]) == {"main.js", "main.js.map"}
+    error = inside("exec", str(tmp_path / "bundle"), "--json").json["error"]
+    assert (error["file"], error["line"], error["column"]) == ("../src/deep/sum.ts", 3, 23)
+    (tmp_path / "src" / "report.ts").write_text('import "nowhere-at-all";\nexport default 1')
+    said = inside("bundle", str(tmp_path / "src" / "report.ts"), "--out", str(tmp_path / "bundle"), "--json", PATH=path)
+    assert (said.code, said.json["error"]["code"]) == (1, "bundle_failed")
+    assert "report.ts:1:7" in said.json["error"]["why"]
