@@ -259,7 +259,7 @@ def _statements() -> Iterator[Callable[[], int]]:
         nonlocal count
         count += 1
 
-    # Not the events of cursors: while somebody hears those, statements take another way.
+    # Not the events of cursors: with a listener on those, statements take another way.
     kinds = ("do_execute", "do_executemany")
     for kind in kinds:
         sqlalchemy_events.listen(sqlalchemy.Engine, kind, note)

@@ -101,7 +101,7 @@ def test_whole_runs_are_measured(tmp_path: Path) -> None:
         assert min(row["engine_ms"], row["worker_ms"], row["statements"]) > 0
     # A run that comes alone on SQLite; 20 runs bear a second of what the services do by themselves.
     _burst, spread = body["rows"]
-    assert {name: spread[name] for name, most in MAX_OF_A_RUN.items() if not 0 < spread[name] <= most} == {}
+    assert {name: spread[name] for name, bound in MAX_OF_A_RUN.items() if not 0 < spread[name] <= bound} == {}
     assert body["pool"]["per_s"] > 0
     assert body["holds"] == (body["broken"] == [])
     curves = [each.get("id") for each in ElementTree.parse(place).iter() if each.get("id") in CURVES]

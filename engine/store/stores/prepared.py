@@ -122,12 +122,12 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
 
 
 def _is_observed(connection: Connection) -> bool:
-    """Whether somebody listens to the statements, or replaces them: then SQLAlchemy sends them."""
+    """Whether there is a listener, which may replace statements: then SQLAlchemy sends them."""
     events = connection.dispatch
     return bool(events.before_cursor_execute) or bool(events.after_cursor_execute)
 
 
-def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:  # noqa: ANN401
+def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:  # noqa: ANN401 - the parameters of the DBAPI
     """Return what SQLAlchemy would raise for an error of the DBAPI; a lost connection leaves the pool."""
     dialect = connection.dialect
     dbapi: Any = dialect.dbapi
