@@ -9,7 +9,7 @@ from dataclasses import dataclass
 #: Types of arguments, checked in ``lodger.engine.capabilities.arguments``.
 ARGUMENT_TYPES = (
     "name", "id", "filter", "order", "limit", "cursor", "names", "values", "rows", "text", "key", "value", "number", "flag",
-    "addresses", "pairs", "line", "groups",
+    "addresses", "pairs", "line", "groups", "base64",
 )  # fmt: skip
 
 
@@ -111,6 +111,14 @@ _CALLS = (
           "Sends a request immediately; returns the response with the first part of its body.", apart=True),
     _call("http.more", "id:number from:number", "{next, text or bytes}", "fetch", "", "The next part of a response body.", apart=True),
     _call("secrets.read", "name:name", "string", "secret", "", "The value of a secret, if its value is granted."),
+    _call("crypto.aes", "decrypt:flag key:base64 iv:base64 data:base64 extra?:base64 tagBits:number", "string", "", "",
+          "Encrypts or decrypts with AES-GCM."),
+    _call("crypto.derive", "kind:text hash:text key:base64 salt:base64 info?:base64 iterations?:number bits:number", "string", "", "",
+          "Derives bits from a key or a password, by HKDF or PBKDF2."),
+    _call("crypto.key", "kind:text format:text data:base64 exponent?:base64 curve?:text", "{spki, n and e or x and y}", "", "",
+          "Reads a public key."),
+    _call("crypto.verify", "kind:text hash:text key:base64 curve?:text signature:base64 data:base64 saltBytes?:number", "boolean", "", "",
+          "Whether a signature by ECDSA or RSA is that of the data."),
     _call("limits.get", "", "{attempt, day, tenant, process}", "", "", "Limits, use and remainder of this run's budgets."),
     _call("http.abort", "id:number", "null", "fetch", "", "Aborts a request.", apart=True),
 )  # fmt: skip

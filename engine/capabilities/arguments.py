@@ -1,5 +1,6 @@
 """Validates the arguments of a host call against the table of calls. Arguments are hostile until they have passed here."""
 
+import binascii
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ MAX_NAMES = 20
 MAX_ROWS = 500
 MAX_TEXT = 256 * 1024
 MAX_ADDRESSES = 50
+MAX_BASE64 = 700_000  # characters, for 512 KiB
 _LINE = re.compile(r"[^:\r\n]{1,120}:\d{1,7}", re.ASCII)
 
 
@@ -146,6 +148,15 @@ def _line(value: Any, what: str) -> str:
     return value
 
 
+def _base64(value: Any, what: str) -> bytes:
+    if not isinstance(value, str) or len(value) > MAX_BASE64 or not value.isascii():
+        raise bad_request(f"{what} must be base64 of at most 512 KiB")
+    try:
+        return binascii.a2b_base64(value, strict_mode=True)
+    except binascii.Error:
+        raise bad_request(f"{what} must be base64") from None
+
+
 CHECKS = {
     "name": _name,
     "id": _id,
@@ -165,4 +176,5 @@ CHECKS = {
     "addresses": _addresses,
     "pairs": _pairs,
     "line": _line,
+    "base64": _base64,
 }

@@ -82,6 +82,7 @@ class Session:
         read_secrets: reads secrets; ``redactor`` knows the values that the script has read.
         consumer: reader of feeds: its schedule, or its script if it has none.
         numbers: takes keys from a database that generates them.
+        spent: used amounts of what has no budget of its own, such as iterations of key derivations.
         limits: limits of its process; ``storage``: limit and use of its tenant's storage.
     """
 
@@ -103,6 +104,7 @@ class Session:
     numbers: Numbers | None = None
     limits: Limits = field(default_factory=Limits)
     storage: tuple[int, int] | None = None
+    spent: dict[str, int] = field(default_factory=dict)
     spare_keys: dict[TableDataset, list[int]] = field(default_factory=dict)
 
     async def number(self, rows: TableDataset, of: int = 1) -> int | None:

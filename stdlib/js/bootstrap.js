@@ -7,7 +7,7 @@
 //   $.call(op, args)           call the host: a promise of its JSON reply (calls.js). What fails is an Error with `code`
 //                              and `name`, and with the stack of the line that called.
 //   $.callSync(op, args)       the same, waiting; for what must look synchronous.
-//   $.global(name, value)      define a global: writable, configurable, not enumerable.
+//   $.global(name, value)      define a global: writable, configurable, not enumerable; a class gets its tag, [object Name].
 //   $.uncurry(method)          a method as a function of (this, ...arguments) that does not depend on later changes of prototypes.
 //   $.primordials              the built-ins as they were before any script ran.
 //   $.later(milliseconds, f)   run f once after that time; returns an id for $.forget(id).
@@ -32,11 +32,12 @@
   // -- the built-ins as they are now --
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
   const { parse, stringify } = JSON;
-  const { defineProperty, create, keys } = Object;
+  const { defineProperty, getOwnPropertyDescriptor, hasOwn, create, keys } = Object;
   const ErrorClass = Error;
   const Bytes = Uint8Array;
   const toInteger = parseInt;
   const text = String;
+  const now = Date.now;
   const slice = uncurry(String.prototype.slice);
   const indexOf = uncurry(String.prototype.indexOf);
   const startsWith = uncurry(String.prototype.startsWith);
@@ -59,7 +60,7 @@
   let context = null;
   let limits = null;
   // For errors.js: the entry file, the columns that the wrapper adds to a snippet's first line, the names of all files.
-  const job = { __proto__: null, entry: "main.js", indent: 0, names: "" };
+  const job = { __proto__: null, began: 0, entry: "main.js", indent: 0, names: "" };
   if (unhandled === undefined) {
     // The engine's tracker writes into this array: their number, then promise and reason of each. The baker finds it by these marks
     // (lodger.sandbox.runtimes.js.rejections), so its length never changes.
@@ -302,6 +303,7 @@
       exports: numbers[9],
     };
     job.entry = slice(message, first + 1, second);
+    job.began = now();
     job.names = slice(message, second + 1, third);
     context = parse(slice(message, third + 1));
     void attempt(numbers[5] === 1 ? "module" : "body");
@@ -350,6 +352,9 @@
   $.ended = () => over;
   $.global = (name, value) => {
     defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false });
+    const prototype = typeof value === "function" ? getOwnPropertyDescriptor(value, "prototype") : undefined;
+    if (prototype === undefined || prototype.writable || hasOwn(prototype.value, Symbol.toStringTag)) return;
+    defineProperty(prototype.value, Symbol.toStringTag, { value: name, configurable: true }); // a class
   };
   $.random = (count) => {
     const bytes = new Bytes(count);

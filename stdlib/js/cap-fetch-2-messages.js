@@ -1,32 +1,64 @@
-// Request and Response (Fetch standard §5.3, §5.5): whole bodies, no streams, no forms of files.
+// Request and Response (Fetch standard §5.3, §5.5).
 const { uncurry, utf8, utf8Text, primordials: p } = $;
 const { Headers } = $.headers;
+const { bytesOf, isBlob, of, copied, whole, streamed } = $.blobs;
+const { isForm, encode, decode } = $.forms;
+const { recordOf, isReadable } = $.streams;
 const { exec, slice } = p;
 const upper = uncurry(String.prototype.toUpperCase);
+const lower = uncurry(String.prototype.toLowerCase);
 const join = uncurry(Array.prototype.join);
 const { push } = p;
 const { parse, stringify } = p;
 const Bytes = Uint8Array;
+const Buffer = ArrayBuffer;
 const Search = URLSearchParams;
 const Signal = AbortSignal;
 const Place = URL;
+const Stream = ReadableStream;
 const isView = ArrayBuffer.isView;
 const isArray = Array.isArray;
 const fromBase64 = Uint8Array.fromBase64;
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
 const KNOWN = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
+const REDIRECTS = { __proto__: null, 301: true, 302: true, 303: true, 307: true, 308: true };
 const NOTHING = Object.freeze({ __proto__: null, type: null, text: "" });
 
-// A stored body: text or bytes, its default type, and a function that reads the rest.
+// A stored body: text, bytes or a stream, and its default type. A received one may have more at the host.
 function bodyOf(given) {
   if (given === undefined || given === null) return NOTHING;
   if (given instanceof Search) return { __proto__: null, type: "application/x-www-form-urlencoded;charset=UTF-8", text: given.toString() };
-  if (given instanceof ArrayBuffer) return { __proto__: null, type: null, bytes: new Bytes(given.slice(0)) };
-  if (isView(given)) return { __proto__: null, type: null, bytes: new Bytes(new Bytes(given.buffer, given.byteOffset, given.byteLength)) };
+  if (given instanceof Buffer || isView(given)) return { __proto__: null, type: null, bytes: copied(given) };
+  if (isBlob(given)) return { __proto__: null, type: given.type === "" ? null : given.type, bytes: bytesOf(given) };
+  if (isForm(given)) return encode(given);
+  if (isReadable(given)) {
+    const record = recordOf(given);
+    if (record.disturbed || record.reader !== null) throw new TypeError("the stream of a body has been read, or is locked");
+    return { __proto__: null, type: null, stream: given };
+  }
   const text = `${given}`;
-  if (typeof given === "object" && (isArray(given) || slice(text, 0, 8) === "[object ")) throw new TypeError("a body must be text, URLSearchParams or bytes; send an object as JSON.stringify(object)");
+  if (typeof given === "object" && (isArray(given) || slice(text, 0, 8) === "[object ")) throw new TypeError("a body must be text, URLSearchParams, FormData, a Blob, bytes or a ReadableStream; send an object as JSON.stringify(object)");
   return { __proto__: null, type: "text/plain;charset=UTF-8", text: p.wellFormed(text) };
+}
+
+// All bytes of a stream; one with more than `most` is cancelled.
+async function collected(stream, most) {
+  const reader = stream.getReader();
+  const pieces = [];
+  let size = 0;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return whole(pieces);
+    let wrong = null;
+    if (!(value instanceof Bytes)) wrong = new TypeError("the chunks of a body must be of type Uint8Array");
+    else if ((size += value.length) > most) wrong = new TypeError("the body has more than " + most + " bytes");
+    if (wrong !== null) {
+      await reader.cancel(wrong);
+      throw wrong;
+    }
+    push(pieces, value);
+  }
 }
 
 class Message {
@@ -37,21 +69,41 @@ class Message {
     message.#body = body;
   }
   static _peek(message) {
-    if (message.#used) throw new TypeError("the body has already been read");
+    if (message.bodyUsed) throw new TypeError("the body has already been read");
+    const { stream } = message.#body;
+    if (stream !== undefined && stream.locked) throw new TypeError("the body is being read");
     return message.#body;
   }
+  static _take(message) {
+    const body = peek(message);
+    if (body !== NOTHING) message.#used = true;
+    return body;
+  }
+  // A second body with the same content.
+  static _twin(message) {
+    const body = peek(message);
+    if (body.stream === undefined && body.more === undefined) return body === NOTHING ? body : { ...body, __proto__: null };
+    const [one, two] = message.body.tee();
+    message.#body = { __proto__: null, type: body.type, stream: one };
+    return { __proto__: null, type: body.type, stream: two };
+  }
 
+  get body() {
+    const body = this.#body;
+    if (body === NOTHING) return null;
+    if (body.stream === undefined) this.#body = { __proto__: null, type: body.type, stream: opened(body, this.#used) };
+    return this.#body.stream;
+  }
   get bodyUsed() {
-    return this.#used;
+    const { stream } = this.#body;
+    return this.#used || (stream !== undefined && recordOf(stream).disturbed);
   }
 
   async #taken() {
-    if (this.#used) throw new TypeError("the body has already been read");
-    const body = this.#body;
-    if (body === NOTHING) return body;
-    this.#used = true;
+    const body = take(this);
     if (body.refusal !== undefined) throw new TypeError(body.refusal);
-    if (body.more !== undefined) await body.more(body);
+    if (body.stream !== undefined) return { __proto__: null, bytes: await collected(body.stream, Infinity) };
+    if (body.more !== undefined) await rest(body);
     return body;
   }
 
@@ -64,16 +116,73 @@ class Message {
   }
   async bytes() {
     const body = await this.#taken();
-    return body.bytes !== undefined ? body.bytes : utf8(body.text);
+    return body.bytes !== undefined ? new Bytes(body.bytes) : utf8(body.text);
   }
   async arrayBuffer() {
     return (await this.bytes()).buffer;
   }
+  async blob() {
+    const type = this.headers.get("content-type");
+    return of(await this.bytes(), type === null || exec(/^[\x20-\x7e]*$/, type) === null ? "" : lower(type));
+  }
+  async formData() {
+    const type = this.headers.get("content-type");
+    return decode(await this.bytes(), type === null ? "" : type);
+  }
 }
-const fill = Message._fill;
-const peek = Message._peek;
-delete Message._fill;
-delete Message._peek;
+const { _fill: fill, _peek: peek, _take: take, _twin: twin } = Message;
+for (const name of ["_fill", "_peek", "_take", "_twin"]) delete Message[name];
+
+// A stored body as a stream.
+function opened(body, used) {
+  const whence = body.refusal !== undefined ? refusing(body.refusal) : body.more !== undefined ? arriving(body) : streamed(body.bytes !== undefined ? body.bytes : utf8(body.text));
+  if (used) {
+    const record = recordOf(whence);
+    record.disturbed = true;
+    record.queue = [];
+    if (record.state === "readable") $.streams.finish(record);
+  }
+  return whence;
+}
+
+const refusing = (refusal) =>
+  new Stream({
+    pull() {
+      throw new TypeError(refusal);
+    },
+  });
+
+function arriving(body) {
+  let told = body;
+  return new Stream({
+    type: "bytes",
+    async pull(controller) {
+      const piece = told.bytes !== undefined ? (typeof told.bytes === "string" ? fromBase64(told.bytes) : told.bytes) : utf8(told.text);
+      const { next } = told;
+      if (piece.length > 0) controller.enqueue(piece);
+      if (next >= body.size) controller.close();
+      else told = await body.more(next);
+    },
+  });
+}
+
+async function rest(body) {
+  const pieces = [];
+  let at = body.next;
+  const { size, more } = body;
+  if (body.bytes !== undefined) {
+    const all = new Bytes(size);
+    all.set(body.bytes);
+    body.bytes = all;
+  } else push(pieces, body.text);
+  while (at < size) {
+    const part = await more(at);
+    if (body.bytes !== undefined) body.bytes.set(fromBase64(part.bytes), at);
+    else push(pieces, part.text);
+    at = part.next;
+  }
+  if (body.bytes === undefined) body.text = join(pieces, "");
+}
 
 function described(message, headers, body) {
   fill(message, body);
@@ -96,15 +205,18 @@ class Request extends Message {
       place.hash = "";
       this.#url = place.href;
     } else this.#url = from.#url;
-    const given = $.wire.options("fetch", init, ["method", "headers", "body", "redirect", "signal"]);
+    const given = $.wire.options("fetch", init, ["method", "headers", "body", "redirect", "signal", "duplex"]);
     this.#method = from === null ? "GET" : from.#method;
     if (given.method !== undefined) this.#method = methodOf(given.method);
     this.#headers = new Headers(given.headers !== undefined ? given.headers : from === null ? undefined : from.#headers);
     this.#redirect = given.redirect !== undefined ? redirectOf(given.redirect) : from === null ? "follow" : from.#redirect;
     this.#signal = given.signal !== undefined ? given.signal : from === null ? null : from.#signal;
     if (this.#signal !== null && !(this.#signal instanceof Signal)) throw new TypeError("signal must be an AbortSignal");
-    const body = given.body !== undefined ? bodyOf(given.body) : from === null ? NOTHING : peek(from);
+    if (isReadable(given.body) && given.duplex !== "half") throw new TypeError('a request with a stream as its body needs duplex: "half"');
+    if (given.duplex !== undefined && given.duplex !== "half") throw new TypeError("duplex must be half");
+    const body = given.body !== undefined && given.body !== null ? bodyOf(given.body) : from === null ? NOTHING : peek(from);
     if (body !== NOTHING && (this.#method === "GET" || this.#method === "HEAD")) throw new TypeError("a " + this.#method + " has no body");
+    if (body !== NOTHING && (given.body === undefined || given.body === null)) take(from); // the body moves into this request
     described(this, this.#headers, body);
   }
 
@@ -123,9 +235,13 @@ class Request extends Message {
   get signal() {
     return this.#signal;
   }
+  get duplex() {
+    return "half";
+  }
   clone() {
-    peek(this);
-    return new Request(this);
+    const made = new Request(this.#url, { method: this.#method, headers: this.#headers, redirect: this.#redirect, signal: this.#signal });
+    fill(made, twin(this));
+    return made;
   }
   get [Symbol.toStringTag]() {
     return "Request";
@@ -150,6 +266,7 @@ class Response extends Message {
   #statusText = "";
   #headers;
   #url = "";
+  #type = "default";
   #redirected = false;
 
   constructor(body = null, init = {}) {
@@ -172,12 +289,27 @@ class Response extends Message {
     return made;
   }
 
+  static error() {
+    const made = new Response();
+    made.#status = 0;
+    made.#type = "error";
+    return made;
+  }
+  static redirect(url, status = 302) {
+    const place = new Place(url);
+    if (REDIRECTS[+status] === undefined) throw new RangeError("the status of a redirect must be 301, 302, 303, 307 or 308");
+    const made = new Response(null, { headers: [["location", place.href]] });
+    made.#status = +status;
+    return made;
+  }
+
   // The host's reply (lodger.engine.capabilities.fetch).
   static _answered(told, more) {
     const made = new Response();
     made.#status = told.status;
     made.#statusText = told.reason;
     made.#url = told.url;
+    made.#type = "basic";
     made.#redirected = told.redirected;
     for (let index = 0; index < told.headers.length; index++) made.#headers.append(told.headers[index][0], told.headers[index][1]);
     fill(made, received(told, more));
@@ -203,17 +335,18 @@ class Response extends Message {
     return this.#redirected;
   }
   get type() {
-    return this.#url === "" ? "default" : "basic";
+    return this.#type;
   }
   clone() {
-    const body = peek(this);
+    const body = twin(this);
     const made = new Response();
     made.#status = this.#status;
     made.#statusText = this.#statusText;
     made.#url = this.#url;
+    made.#type = this.#type;
     made.#redirected = this.#redirected;
     made.#headers = new Headers(this.#headers);
-    fill(made, body === NOTHING ? body : { __proto__: null, ...body });
+    fill(made, body);
     return made;
   }
   get [Symbol.toStringTag]() {
@@ -229,26 +362,13 @@ function received(told, more) {
   if (told.text !== undefined) body.text = told.text;
   else body.bytes = fromBase64(told.bytes);
   if (told.size > told.next) {
-    body.more = async (kept) => {
-      const pieces = [kept.text];
-      let at = told.next;
-      if (kept.bytes !== undefined) {
-        const whole = new Bytes(told.size);
-        whole.set(kept.bytes);
-        kept.bytes = whole;
-      }
-      while (at < told.size) {
-        const part = await more(at);
-        if (kept.bytes !== undefined) kept.bytes.set(fromBase64(part.bytes), at);
-        else push(pieces, part.text);
-        at = part.next;
-      }
-      if (kept.bytes === undefined) kept.text = join(pieces, "");
-    };
+    body.size = told.size;
+    body.next = told.next;
+    body.more = more;
   }
   return body;
 }
 
 $.global("Request", Request);
 $.global("Response", Response);
-$.messages = { __proto__: null, Request, answered, peek };
+$.messages = { __proto__: null, Request, answered, take, collected };

@@ -1,7 +1,8 @@
 // fetch: the host makes the request, within the run's grants; the response is complete.
 const { uncurry, call } = $;
 const { pairs } = $.headers;
-const { Request, answered, peek } = $.messages;
+const { Request, answered, take, collected } = $.messages;
+const MAX_SENT = 512 * 1024; // as at the host
 const PromiseClass = Promise;
 const then = uncurry(Promise.prototype.then);
 const toBase64 = uncurry(Uint8Array.prototype.toBase64);
@@ -15,11 +16,15 @@ function fetch(input, init) {
   try {
     const request = new Request(input, init);
     if (request.signal !== null) request.signal.throwIfAborted();
-    const { text, bytes } = peek(request);
+    const { text, bytes, stream } = take(request);
     const id = ++last;
-    const body = bytes !== undefined ? { $bytes: toBase64(bytes) } : text === "" ? undefined : text;
+    const send = (body) => call("http.fetch", { id, method: request.method, url: request.url, headers: pairs(request.headers), body, redirect: request.redirect, line });
+    const raw = (all) => {
+      if (request.signal !== null) request.signal.throwIfAborted();
+      return send({ $bytes: toBase64(all) });
+    };
     asked = { request, id };
-    made = call("http.fetch", { id, method: request.method, url: request.url, headers: pairs(request.headers), body, redirect: request.redirect, line });
+    made = stream !== undefined ? then(collected(stream, MAX_SENT), raw) : bytes !== undefined ? raw(bytes) : send(text === "" ? undefined : text);
   } catch (error) {
     return PromiseClass.reject(error);
   }

@@ -1,9 +1,11 @@
-// structuredClone (HTML standard): plain data, dates, expressions, maps, sets, buffers, errors and cycles; functions are refused.
+// structuredClone (HTML standard): plain data, dates, expressions, maps, sets, buffers, blobs, errors and cycles; others are refused.
 const { uncurry, primordials: p } = $;
 const { keys, defineProperty, isError } = p;
 const tagOf = uncurry(Object.prototype.toString);
 const { slice } = p;
 const Refusal = DOMException;
+const detach = uncurry(ArrayBuffer.prototype.transfer);
+const isDetached = uncurry(Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, "detached").get);
 const ERRORS = { __proto__: null, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
 
 function refuse(what) {
@@ -49,6 +51,28 @@ function copy(value, seen) {
       for (const item of [...value]) made.add(copy(item, seen));
       return made;
     }
+    case "Blob":
+    case "File":
+      return keep($.blobs.copy(value));
+    case "CryptoKey":
+      return value; // it never changes
+    case "CustomEvent":
+    case "Event":
+    case "EventTarget":
+    case "TextDecoder":
+    case "TextEncoder":
+    case "AbortController":
+    case "AbortSignal":
+    case "FormData":
+    case "Headers":
+    case "ReadableStream":
+    case "Request":
+    case "Response":
+    case "TransformStream":
+    case "URL":
+    case "URLPattern":
+    case "URLSearchParams":
+    case "WritableStream":
     case "Promise":
     case "WeakMap":
     case "WeakSet":
@@ -67,7 +91,15 @@ function copy(value, seen) {
   return made;
 }
 
-$.global("structuredClone", function structuredClone(value) {
+$.global("structuredClone", function structuredClone(value, { transfer = [] } = {}) {
   if (arguments.length === 0) throw new TypeError("structuredClone needs a value");
-  return copy(value, new Map());
+  const seen = new Map();
+  const given = [...transfer];
+  for (let index = 0; index < given.length; index++) {
+    if (slice(tagOf(given[index]), 8, -1) !== "ArrayBuffer" || isDetached(given[index]) || p.mapHas(seen, given[index])) refuse("a value other than an ArrayBuffer, once, as a transfer");
+    copy(given[index], seen);
+  }
+  const made = copy(value, seen);
+  for (let index = 0; index < given.length; index++) detach(given[index]); // after the copy: a failed one leaves them as they were
+  return made;
 });

@@ -68,26 +68,26 @@ function write(level, words) {
   $.log(level, out + indent + slice(words, from));
 }
 
-function cells(row) {
+function cells(row, wanted) {
   // A row of console.table as [name, text] pairs.
   const pairs = [];
   if (row === null || typeof row !== "object") {
     push(pairs, ["value", inspect(row)]);
     return pairs;
   }
-  const names = keys(row);
-  for (let index = 0; index < names.length && index < 20; index++) push(pairs, [names[index], one(row[names[index]])]);
+  const names = wanted === undefined ? keys(row) : [...wanted];
+  for (let index = 0; index < names.length && index < 20; index++) push(pairs, [names[index], names[index] in row ? one(row[names[index]]) : ""]);
   return pairs;
 }
 
-function table(rows) {
+function table(rows, wanted) {
   if (rows === null || typeof rows !== "object") return write(INFO, one(rows));
   const columns = [{ name: isArray(rows) ? "#" : "", wide: 1 }];
   const lines = [];
   const names = keys(rows);
   for (let index = 0; index < names.length && index < 100; index++) {
     const filled = [names[index]];
-    const pairs = cells(rows[names[index]]);
+    const pairs = cells(rows[names[index]], wanted);
     for (let pair = 0; pair < pairs.length; pair++) {
       let column = 1;
       while (column < columns.length && columns[column].name !== pairs[pair][0]) column++;
@@ -116,6 +116,17 @@ function table(rows) {
   write(INFO, out);
 }
 
+function elapsed(label = "default", ...values) {
+  const start = mapGet(starts, text(label));
+  if (start === undefined) return write(WARN, "Timer '" + text(label) + "' does not exist");
+  write(INFO, text(label) + ": " + (now() - start) + " ms" + (values.length === 0 ? "" : " " + line(values)));
+}
+
+function group(...values) {
+  if (values.length > 0) write(INFO, line(values));
+  if (indent.length < 40) indent += "  ";
+}
+
 $.global("console", {
   debug: (...values) => write(DEBUG, line(values)),
   log: (...values) => write(INFO, line(values)),
@@ -124,6 +135,10 @@ $.global("console", {
   error: (...values) => write(ERROR, line(values)),
   trace: (...values) => write(DEBUG, "Trace: " + line(values) + "\n" + $.frames(new Error().stack).stack),
   dir: (value) => write(INFO, inspect(value)),
+  dirxml: (...values) => write(INFO, line(values)),
+  clear() {
+    indent = ""; // lines of a log stay
+  },
   table,
   assert(condition, ...values) {
     if (!condition) write(ERROR, "Assertion failed" + (values.length === 0 ? "" : ": " + line(values)));
@@ -135,23 +150,22 @@ $.global("console", {
     write(INFO, name + ": " + count);
   },
   countReset(label = "default") {
-    mapDelete(counts, text(label));
+    const name = text(label);
+    if (mapGet(counts, name) === undefined) return write(WARN, "Count for '" + name + "' does not exist");
+    mapDelete(counts, name);
   },
   time(label = "default") {
-    mapSet(starts, text(label), now());
+    const name = text(label);
+    if (mapGet(starts, name) !== undefined) return write(WARN, "Timer '" + name + "' already exists");
+    mapSet(starts, name, now());
   },
-  timeLog(label = "default", ...values) {
-    const start = mapGet(starts, text(label));
-    write(INFO, text(label) + ": " + (start === undefined ? "no such timer" : now() - start + " ms") + (values.length === 0 ? "" : " " + line(values)));
-  },
+  timeLog: elapsed,
   timeEnd(label = "default") {
-    this.timeLog(label);
+    elapsed(label);
     mapDelete(starts, text(label));
   },
-  group(...values) {
-    if (values.length > 0) write(INFO, line(values));
-    if (indent.length < 40) indent += "  ";
-  },
+  group,
+  groupCollapsed: group,
   groupEnd() {
     indent = repeat(" ", indent.length > 2 ? indent.length - 2 : 0);
   },

@@ -1,7 +1,11 @@
 // SHA-1, SHA-256, SHA-384 and SHA-512 (FIPS 180-4), in the guest: no call leaves the worker for a digest.
 const Bytes = Uint8Array;
 const Words = Uint32Array;
-const View = DataView;
+const Longs = BigUint64Array;
+const Big = BigInt;
+const Num = Number;
+const { floor } = Math;
+const countOf = $.uncurry(Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Bytes.prototype), "length").get);
 
 function primes(count) {
   const found = [];
@@ -42,35 +46,48 @@ for (let index = 0; index < 16; index++) {
   target[2 * (index % 8) + 1] = Number(value & 0xffffffffn);
 }
 
+// Only indexes of typed arrays touch the data: a script can replace every method and iterator, and HMAC passes its key through here.
 function padded(data, block) {
-  const room = new Bytes((((data.length + block / 8) / block) | 0) * block + block);
-  room.set(data);
-  room[data.length] = 0x80;
-  const view = new View(room.buffer);
-  view.setUint32(room.length - 8, Math.floor(data.length / 0x20000000));
-  view.setUint32(room.length - 4, data.length << 3);
-  return view;
+  const size = countOf(data);
+  const whole = (((size + block / 8) / block) | 0) * block + block;
+  const room = new Bytes(whole);
+  for (let at = 0; at < size; at++) room[at] = data[at];
+  room[size] = 0x80;
+  const high = floor(size / 0x20000000);
+  const low = size << 3;
+  for (let at = 0; at < 4; at++) {
+    room[whole - 8 + at] = high >>> (24 - 8 * at);
+    room[whole - 4 + at] = low >>> (24 - 8 * at);
+  }
+  return room;
 }
 
+const word = (room, at) => (room[at] << 24) | (room[at + 1] << 16) | (room[at + 2] << 8) | room[at + 3];
+
 function written(words, count) {
-  const view = new View(new ArrayBuffer(count * 4));
-  for (let index = 0; index < count; index++) view.setUint32(index * 4, words[index]);
-  return view.buffer;
+  const out = new Bytes(count * 4);
+  for (let at = 0; at < count * 4; at++) out[at] = words[at >> 2] >>> (24 - 8 * (at & 3));
+  return out;
 }
 
 function sha1(data) {
-  const view = padded(data, 64);
+  const room = padded(data, 64);
   const h = new Words([0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0]);
   const w = new Words(80);
-  for (let at = 0; at < view.byteLength; at += 64) {
+  const size = countOf(room);
+  for (let at = 0; at < size; at += 64) {
     for (let t = 0; t < 80; t++) {
-      if (t < 16) w[t] = view.getUint32(at + 4 * t);
+      if (t < 16) w[t] = word(room, at + 4 * t);
       else {
         const x = w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16];
         w[t] = (x << 1) | (x >>> 31);
       }
     }
-    let [a, b, c, d, e] = [h[0], h[1], h[2], h[3], h[4]];
+    let a = h[0];
+    let b = h[1];
+    let c = h[2];
+    let d = h[3];
+    let e = h[4];
     for (let t = 0; t < 80; t++) {
       const f = t < 20 ? ((b & c) | (~b & d)) + 0x5a827999 : t < 40 ? (b ^ c ^ d) + 0x6ed9eba1 : t < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc : (b ^ c ^ d) + 0xca62c1d6;
       const x = (((a << 5) | (a >>> 27)) + f + e + w[t]) | 0;
@@ -90,20 +107,28 @@ function sha1(data) {
 }
 
 function sha256(data) {
-  const view = padded(data, 64);
+  const room = padded(data, 64);
   const h = new Words(8);
   for (let index = 0; index < 8; index++) h[index] = H512[2 * index];
   const w = new Words(64);
-  for (let at = 0; at < view.byteLength; at += 64) {
+  const size = countOf(room);
+  for (let at = 0; at < size; at += 64) {
     for (let t = 0; t < 64; t++) {
-      if (t < 16) w[t] = view.getUint32(at + 4 * t);
+      if (t < 16) w[t] = word(room, at + 4 * t);
       else {
         const x = w[t - 15];
         const y = w[t - 2];
         w[t] = w[t - 16] + w[t - 7] + (((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3)) + (((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10));
       }
     }
-    let [a, b, c, d, e, f, g, i] = [h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]];
+    let a = h[0];
+    let b = h[1];
+    let c = h[2];
+    let d = h[3];
+    let e = h[4];
+    let f = h[5];
+    let g = h[6];
+    let i = h[7];
     for (let t = 0; t < 64; t++) {
       const x = (i + (((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7))) + ((e & f) ^ (~e & g)) + K[2 * t] + w[t]) | 0;
       const y = ((((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10))) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
@@ -129,24 +154,32 @@ function sha256(data) {
 }
 
 function sha512(data, start, words) {
-  const view = padded(data, 128);
+  const room = padded(data, 128);
   const mask = 0xffffffffffffffffn;
   const turn = (x, n) => (x >> n) | ((x << (64n - n)) & mask);
-  const k = [];
-  const h = [];
-  for (let t = 0; t < 80; t++) k[t] = (BigInt(K[2 * t]) << 32n) | BigInt(K[2 * t + 1]);
-  for (let t = 0; t < 8; t++) h[t] = (BigInt(start[2 * t]) << 32n) | BigInt(start[2 * t + 1]);
-  const w = [];
-  for (let at = 0; at < view.byteLength; at += 128) {
+  const k = new Longs(80);
+  const h = new Longs(8);
+  const w = new Longs(80);
+  for (let t = 0; t < 80; t++) k[t] = (Big(K[2 * t]) << 32n) | Big(K[2 * t + 1]);
+  for (let t = 0; t < 8; t++) h[t] = (Big(start[2 * t]) << 32n) | Big(start[2 * t + 1]);
+  const size = countOf(room);
+  for (let at = 0; at < size; at += 128) {
     for (let t = 0; t < 80; t++) {
-      if (t < 16) w[t] = view.getBigUint64(at + 8 * t);
+      if (t < 16) w[t] = (Big(word(room, at + 8 * t)) << 32n) | Big(word(room, at + 8 * t + 4) >>> 0);
       else {
         const x = w[t - 15];
         const y = w[t - 2];
-        w[t] = (w[t - 16] + w[t - 7] + (turn(x, 1n) ^ turn(x, 8n) ^ (x >> 7n)) + (turn(y, 19n) ^ turn(y, 61n) ^ (y >> 6n))) & mask;
+        w[t] = w[t - 16] + w[t - 7] + (turn(x, 1n) ^ turn(x, 8n) ^ (x >> 7n)) + (turn(y, 19n) ^ turn(y, 61n) ^ (y >> 6n));
       }
     }
-    let [a, b, c, d, e, f, g, i] = h;
+    let a = h[0];
+    let b = h[1];
+    let c = h[2];
+    let d = h[3];
+    let e = h[4];
+    let f = h[5];
+    let g = h[6];
+    let i = h[7];
     for (let t = 0; t < 80; t++) {
       const x = (i + (turn(e, 14n) ^ turn(e, 18n) ^ turn(e, 41n)) + ((e & f) ^ (~e & mask & g)) + k[t] + w[t]) & mask;
       const y = ((turn(a, 28n) ^ turn(a, 34n) ^ turn(a, 39n)) + ((a & b) ^ (a & c) ^ (b & c))) & mask;
@@ -159,21 +192,28 @@ function sha512(data, start, words) {
       b = a;
       a = (x + y) & mask;
     }
-    const next = [a, b, c, d, e, f, g, i];
-    for (let t = 0; t < 8; t++) h[t] = (h[t] + next[t]) & mask;
+    h[0] += a;
+    h[1] += b;
+    h[2] += c;
+    h[3] += d;
+    h[4] += e;
+    h[5] += f;
+    h[6] += g;
+    h[7] += i;
   }
   const out = new Words(16);
   for (let t = 0; t < 8; t++) {
-    out[2 * t] = Number(h[t] >> 32n);
-    out[2 * t + 1] = Number(h[t] & 0xffffffffn);
+    out[2 * t] = Num(h[t] >> 32n);
+    out[2 * t + 1] = Num(h[t] & 0xffffffffn);
   }
   return written(out, words);
 }
 
+$.countOf = countOf;
 $.digests = {
   __proto__: null,
-  "SHA-1": sha1,
-  "SHA-256": sha256,
-  "SHA-384": (data) => sha512(data, H384, 12),
-  "SHA-512": (data) => sha512(data, H512, 16),
+  "SHA-1": { __proto__: null, block: 64, digest: sha1 },
+  "SHA-256": { __proto__: null, block: 64, digest: sha256 },
+  "SHA-384": { __proto__: null, block: 128, digest: (data) => sha512(data, H384, 12) },
+  "SHA-512": { __proto__: null, block: 128, digest: (data) => sha512(data, H512, 16) },
 };

@@ -1,4 +1,4 @@
-// TextEncoder and TextDecoder (Encoding standard), UTF-8 only; a label of any other encoding is refused.
+// TextEncoder and TextDecoder (Encoding standard): UTF-8, UTF-16 and windows-1252, which "latin1" stands for; other labels are refused.
 const { uncurry } = $;
 const codePoint = uncurry(String.prototype.codePointAt);
 const fromCodePoint = String.fromCodePoint;
@@ -10,6 +10,16 @@ const part = uncurry(Uint8Array.prototype.subarray);
 const Bytes = Uint8Array;
 const isView = ArrayBuffer.isView;
 const REPLACEMENT = 0xfffd;
+const fromCode = String.fromCharCode;
+const { exec } = $.primordials;
+const LABELS = [
+  ["utf-8", /^(utf-?8|unicode-1-1-utf-8|unicode(11|20)utf8|x-unicode20utf8)$/],
+  ["utf-16le", /^(utf-16|utf-16le|csunicode|iso-10646-ucs-2|ucs-2|unicode|unicodefeff)$/],
+  ["utf-16be", /^(utf-16be|unicodefffe)$/],
+  ["windows-1252", /^(latin1|l1|ascii|us-ascii|(x-)?cp1252|cp819|ibm819|windows-1252|iso-8859-1|iso8859-1|iso88591|iso_8859-1(:1987)?|iso-ir-100|csisolatin1|ansi_x3\.4-1968)$/],
+];
+// What windows-1252 has at 0x80 to 0x9f.
+const HIGH = "\u20ac\x81\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\x8d\u017d\x8f\x90\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\x9d\u017e\u0178";
 
 function encodeInto(text, bytes) {
   // Writes whole characters only; gives how much of either was used.
@@ -57,19 +67,106 @@ function bytesOf(input) {
   return new Bytes(input);
 }
 
+// Each decoder takes bytes, whether more follow, and a function that gives the replacement for a broken character or throws. It
+// returns the text and the bytes of an unfinished character.
+function windows(bytes) {
+  const pieces = [];
+  for (let from = 0; from < bytes.length; from += 4096) {
+    let piece = "";
+    for (let at = from; at < bytes.length && at < from + 4096; at++) piece += bytes[at] >= 0x80 && bytes[at] < 0xa0 ? HIGH[bytes[at] - 0x80] : fromCode(bytes[at]);
+    push(pieces, piece);
+  }
+  return { text: join(pieces, ""), rest: 0 };
+}
+
+function unicode(bytes, stream, bad) {
+  const pieces = [];
+  let piece = "";
+  let at = 0;
+  let rest = 0;
+  while (at < bytes.length) {
+    const first = bytes[at];
+    if (first < 0x80) {
+      piece += fromCodePoint(first);
+      at++;
+    } else {
+      const size = first >= 0xc2 && first <= 0xdf ? 2 : first >= 0xe0 && first <= 0xef ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+      if (size === 0) {
+        piece += bad();
+        at++;
+        continue;
+      }
+      let low = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
+      let high = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
+      let code = first & (size === 2 ? 0x1f : size === 3 ? 0x0f : 0x07);
+      let taken = 1;
+      while (taken < size && at + taken < bytes.length && bytes[at + taken] >= low && bytes[at + taken] <= high) {
+        code = (code << 6) | (bytes[at + taken] & 0x3f);
+        low = 0x80;
+        high = 0xbf;
+        taken++;
+      }
+      if (taken === size) piece += fromCodePoint(code);
+      else if (at + taken === bytes.length && stream) {
+        rest = bytes.length - at;
+        break;
+      } else piece += bad();
+      at += taken;
+    }
+    if (piece.length > 4096) {
+      push(pieces, piece);
+      piece = "";
+    }
+  }
+  push(pieces, piece);
+  return { text: join(pieces, ""), rest };
+}
+
+function utf16(bytes, stream, bad, high) {
+  const pieces = [];
+  let piece = "";
+  let at = 0;
+  const unit = (from) => (bytes[from + high] << 8) | bytes[from + 1 - high];
+  for (; at + 1 < bytes.length; at += 2) {
+    const code = unit(at);
+    if (code < 0xd800 || code > 0xdfff) piece += fromCode(code);
+    else if (code > 0xdbff) piece += bad();
+    else if (at + 3 >= bytes.length) {
+      if (stream) break;
+      piece += bad();
+      at = bytes.length;
+    } else {
+      const low = unit(at + 2);
+      if (low >= 0xdc00 && low <= 0xdfff) {
+        piece += fromCode(code, low);
+        at += 2;
+      } else piece += bad();
+    }
+    if (piece.length > 4096) {
+      push(pieces, piece);
+      piece = "";
+    }
+  }
+  if (!stream && at < bytes.length) piece += bad();
+  push(pieces, piece);
+  return { text: join(pieces, ""), rest: stream ? bytes.length - at : 0 };
+}
+
 class TextDecoder {
+  #encoding = "";
   #fatal;
   #keepMark;
   #rest = new Bytes(0); // an unfinished character of a stream
   #started = false;
   constructor(label = "utf-8", { fatal = false, ignoreBOM = false } = {}) {
     const name = lower(trim(`${label}`));
-    if (name !== "utf-8" && name !== "utf8" && name !== "unicode-1-1-utf-8") throw new RangeError("the encoding " + label + " is not supported; only utf-8 is");
+    for (let index = 0; index < LABELS.length; index++) if (exec(LABELS[index][1], name) !== null) this.#encoding = LABELS[index][0];
+    if (this.#encoding === "") throw new RangeError("the encoding " + label + " is not supported; utf-8, utf-16le, utf-16be and latin1 are");
     this.#fatal = !!fatal;
     this.#keepMark = !!ignoreBOM;
   }
   get encoding() {
-    return "utf-8";
+    return this.#encoding;
   }
   get fatal() {
     return this.#fatal;
@@ -86,52 +183,15 @@ class TextDecoder {
       bytes = joined;
     }
     this.#rest = new Bytes(0);
-    const pieces = [];
-    let piece = "";
-    let at = 0;
     const bad = () => {
-      if (this.#fatal) {
-        this.#started = false;
-        throw new TypeError("the bytes are not UTF-8");
-      }
-      piece += "\ufffd";
+      if (!this.#fatal) return "\ufffd";
+      this.#started = false;
+      throw new TypeError("the bytes are not " + this.#encoding);
     };
-    while (at < bytes.length) {
-      const first = bytes[at];
-      if (first < 0x80) {
-        piece += fromCodePoint(first);
-        at++;
-      } else {
-        const size = first >= 0xc2 && first <= 0xdf ? 2 : first >= 0xe0 && first <= 0xef ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
-        if (size === 0) {
-          bad();
-          at++;
-          continue;
-        }
-        let low = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
-        let high = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
-        let code = first & (size === 2 ? 0x1f : size === 3 ? 0x0f : 0x07);
-        let taken = 1;
-        while (taken < size && at + taken < bytes.length && bytes[at + taken] >= low && bytes[at + taken] <= high) {
-          code = (code << 6) | (bytes[at + taken] & 0x3f);
-          low = 0x80;
-          high = 0xbf;
-          taken++;
-        }
-        if (taken === size) piece += fromCodePoint(code);
-        else if (at + taken === bytes.length && stream) {
-          this.#rest = new Bytes(part(bytes, at));
-          break;
-        } else bad();
-        at += taken;
-      }
-      if (piece.length > 4096) {
-        push(pieces, piece);
-        piece = "";
-      }
-    }
-    push(pieces, piece);
-    let text = join(pieces, "");
+    const high = this.#encoding === "utf-16be" ? 0 : 1;
+    const found = this.#encoding === "utf-8" ? unicode(bytes, stream, bad) : this.#encoding === "windows-1252" ? windows(bytes) : utf16(bytes, stream, bad, high);
+    if (found.rest > 0) this.#rest = new Bytes(part(bytes, bytes.length - found.rest));
+    let { text } = found;
     if (!this.#started && text.length > 0) {
       if (!this.#keepMark && text[0] === "\ufeff") text = $.primordials.slice(text, 1);
       this.#started = true;

@@ -37,6 +37,20 @@ function clear(id) {
   forget(running === undefined ? id : running);
 }
 
+// performance: whole milliseconds since the run began, as Date.now(), too coarse for side channels.
+const now = Date.now;
+$.global("performance", {
+  now: () => now() - $.job.began,
+  get timeOrigin() {
+    return $.job.began;
+  },
+  toJSON: () => ({ timeOrigin: $.job.began }),
+});
+
+$.global("reportError", function reportError(error) {
+  crash(error);
+});
+
 // The engine's own version would lose exceptions of the callback, or end the job queue.
 const queue = queueMicrotask;
 $.global("queueMicrotask", function queueMicrotask(callback) {

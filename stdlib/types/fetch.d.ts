@@ -1,7 +1,7 @@
 // fetch: requests to granted hosts (fetch:HOST). They are sent immediately, not when the run has succeeded.
 
 type HeadersInit = Headers | Iterable<[string, string]> | Record<string, string>;
-type BodyInit = string | URLSearchParams | ArrayBuffer | ArrayBufferView;
+type BodyInit = string | URLSearchParams | FormData | Blob | ArrayBuffer | ArrayBufferView | ReadableStream<Uint8Array>;
 
 declare class Headers implements Iterable<[string, string]> {
   constructor(init?: HeadersInit);
@@ -21,18 +21,24 @@ declare class Headers implements Iterable<[string, string]> {
 interface RequestInit {
   method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" | string;
   headers?: HeadersInit;
+  /** At most 512 KiB are sent. A stream is read to its end before the request is sent. */
   body?: BodyInit | null;
+  /** Needed when the body is a stream. */
+  duplex?: "half";
   /** At most five redirects are followed; credentials are not sent to another origin. */
   redirect?: "follow" | "error" | "manual";
   signal?: AbortSignal | null;
 }
 
 interface Body {
+  readonly body: ReadableStream<Uint8Array> | null;
   readonly bodyUsed: boolean;
   text(): Promise<string>;
   json(): Promise<any>;
   bytes(): Promise<Uint8Array>;
   arrayBuffer(): Promise<ArrayBuffer>;
+  blob(): Promise<Blob>;
+  formData(): Promise<FormData>;
 }
 
 declare class Request implements Body {
@@ -42,17 +48,24 @@ declare class Request implements Body {
   readonly headers: Headers;
   readonly redirect: "follow" | "error" | "manual";
   readonly signal: AbortSignal | null;
+  readonly duplex: "half";
+  readonly body: ReadableStream<Uint8Array> | null;
   readonly bodyUsed: boolean;
   text(): Promise<string>;
   json(): Promise<any>;
   bytes(): Promise<Uint8Array>;
   arrayBuffer(): Promise<ArrayBuffer>;
+  blob(): Promise<Blob>;
+  formData(): Promise<FormData>;
   clone(): Request;
 }
 
 declare class Response implements Body {
   constructor(body?: BodyInit | null, init?: { status?: number; statusText?: string; headers?: HeadersInit });
   static json(data: unknown, init?: { status?: number; statusText?: string; headers?: HeadersInit }): Response;
+  /** A response with status 0 and type `error`. */
+  static error(): Response;
+  static redirect(url: string | URL, status?: 301 | 302 | 303 | 307 | 308): Response;
   readonly status: number;
   readonly statusText: string;
   /** Whether the status is 200 to 299. */
@@ -60,12 +73,15 @@ declare class Response implements Body {
   readonly headers: Headers;
   readonly url: string;
   readonly redirected: boolean;
-  readonly type: "basic" | "default";
+  readonly type: "basic" | "default" | "error";
+  readonly body: ReadableStream<Uint8Array> | null;
   readonly bodyUsed: boolean;
   text(): Promise<string>;
   json(): Promise<any>;
   bytes(): Promise<Uint8Array>;
   arrayBuffer(): Promise<ArrayBuffer>;
+  blob(): Promise<Blob>;
+  formData(): Promise<FormData>;
   clone(): Response;
 }
 

@@ -9,8 +9,11 @@ interface Console {
   /** Writes the values and the stack, at level debug. */
   trace(...values: unknown[]): void;
   dir(value: unknown): void;
-  /** Writes rows as a table: an array of objects, or an object of objects. */
-  table(rows: unknown): void;
+  dirxml(...values: unknown[]): void;
+  /** Ends all groups; lines that are written stay. */
+  clear(): void;
+  /** Writes rows as a table: an array of objects, or an object of objects; `columns` names those to show. */
+  table(rows: unknown, columns?: Iterable<string>): void;
   assert(condition: unknown, ...values: unknown[]): void;
   count(label?: string): void;
   countReset(label?: string): void;
@@ -18,6 +21,7 @@ interface Console {
   timeLog(label?: string, ...values: unknown[]): void;
   timeEnd(label?: string): void;
   group(...values: unknown[]): void;
+  groupCollapsed(...values: unknown[]): void;
   groupEnd(): void;
 }
 declare const console: Console;
@@ -28,9 +32,17 @@ declare function setInterval<A extends unknown[]>(callback: (...values: A) => un
 declare function clearTimeout(id?: number): void;
 declare function clearInterval(id?: number): void;
 declare function queueMicrotask(callback: () => void): void;
+/** Ends the run with the error, as one that nothing caught. */
+declare function reportError(error: unknown): void;
+declare const performance: {
+  /** Whole milliseconds since the run began. */
+  now(): number;
+  readonly timeOrigin: number;
+  toJSON(): { timeOrigin: number };
+};
 
-/** A deep copy of plain data, dates, expressions, maps, sets, buffers and errors; with cycles, but without functions. */
-declare function structuredClone<T>(value: T): T;
+/** A deep copy of plain data, dates, expressions, maps, sets, buffers, blobs and errors; with cycles, but without functions. */
+declare function structuredClone<T>(value: T, options?: { transfer?: ArrayBuffer[] }): T;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
 
@@ -40,9 +52,9 @@ declare class TextEncoder {
   encodeInto(text: string, bytes: Uint8Array): { read: number; written: number };
 }
 declare class TextDecoder {
-  /** Only UTF-8 is supported. */
-  constructor(label?: "utf-8" | "utf8", options?: { fatal?: boolean; ignoreBOM?: boolean });
-  readonly encoding: "utf-8";
+  /** `latin1` is windows-1252, as everywhere on the web. Other labels than those of these four encodings are refused. */
+  constructor(label?: "utf-8" | "utf-16le" | "utf-16be" | "latin1" | string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
   readonly fatal: boolean;
   readonly ignoreBOM: boolean;
   decode(bytes?: ArrayBuffer | ArrayBufferView, options?: { stream?: boolean }): string;
@@ -85,27 +97,53 @@ declare class URL {
   toJSON(): string;
 }
 
+type URLPatternPart = "protocol" | "username" | "password" | "hostname" | "port" | "pathname" | "search" | "hash";
+type URLPatternInput = string | URL | (Partial<Record<URLPatternPart, string>> & { baseURL?: string });
+interface URLPatternPartResult {
+  input: string;
+  groups: Record<string, string | undefined>;
+}
+declare class URLPattern {
+  constructor(input?: URLPatternInput, base?: string | URL | { ignoreCase?: boolean }, options?: { ignoreCase?: boolean });
+  readonly protocol: string;
+  readonly username: string;
+  readonly password: string;
+  readonly hostname: string;
+  readonly port: string;
+  readonly pathname: string;
+  readonly search: string;
+  readonly hash: string;
+  readonly hasRegExpGroups: boolean;
+  test(input?: URLPatternInput, base?: string | URL): boolean;
+  exec(input?: URLPatternInput, base?: string | URL): (Record<URLPatternPart, URLPatternPartResult> & { inputs: URLPatternInput[] }) | null;
+}
+
 declare class Event {
-  constructor(type: string, options?: { cancelable?: boolean });
+  constructor(type: string, options?: { bubbles?: boolean; cancelable?: boolean; composed?: boolean });
   readonly type: string;
   readonly target: EventTarget | null;
   readonly currentTarget: EventTarget | null;
   readonly cancelable: boolean;
-  readonly bubbles: false;
+  readonly bubbles: boolean;
+  readonly composed: boolean;
+  /** 2 while the event is dispatched, otherwise 0. */
+  readonly eventPhase: number;
+  readonly isTrusted: false;
   readonly defaultPrevented: boolean;
   readonly timeStamp: number;
+  composedPath(): EventTarget[];
   preventDefault(): void;
   stopPropagation(): void;
   stopImmediatePropagation(): void;
 }
 declare class CustomEvent<T = unknown> extends Event {
-  constructor(type: string, options?: { cancelable?: boolean; detail?: T });
+  constructor(type: string, options?: { bubbles?: boolean; cancelable?: boolean; composed?: boolean; detail?: T });
   readonly detail: T;
 }
 type Listener = ((event: Event) => void) | { handleEvent(event: Event): void };
 declare class EventTarget {
-  addEventListener(type: string, listener: Listener | null, options?: boolean | { once?: boolean; signal?: AbortSignal }): void;
-  removeEventListener(type: string, listener: Listener | null): void;
+  addEventListener(type: string, listener: Listener | null, options?: boolean | { capture?: boolean; once?: boolean; passive?: boolean; signal?: AbortSignal }): void;
+  removeEventListener(type: string, listener: Listener | null, options?: boolean | { capture?: boolean }): void;
   dispatchEvent(event: Event): boolean;
 }
 declare class AbortSignal extends EventTarget {
@@ -126,11 +164,3 @@ declare class DOMException extends Error {
   constructor(message?: string, name?: string);
   readonly code: number;
 }
-
-type DigestName = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
-declare const crypto: {
-  /** Fills an array of integers with random values of the kernel, at most 65536 bytes. */
-  getRandomValues<T extends ArrayBufferView>(array: T): T;
-  randomUUID(): string;
-  subtle: { digest(algorithm: DigestName | { name: DigestName }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer> };
-};

@@ -74,7 +74,8 @@ test("bad time", { script: "welcome", now: "yesterday" }, () => {});
 
 def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     for name, text in {
-        "urls.js": URLS, "welcome.js": SCRIPT, "schedules.toml": SCHEDULES, "welcome.test.js": GOOD, "bad.test.js": BAD, "broken.test.js": "let a = ;",
+        "urls.js": URLS, "welcome.js": SCRIPT, "schedules.toml": SCHEDULES, "welcome.test.js": GOOD, "bad.test.js": BAD,
+        "broken.test.js": "let a = ;",
     }.items():  # fmt: skip
         (tmp_path / name).write_text(text)
     said = inside("test", tmp_path, "--json")

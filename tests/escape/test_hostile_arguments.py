@@ -88,7 +88,7 @@ _PLAIN: dict[str, object] = {
     "name": "things", "id": "escape-0", "filter": {}, "order": [], "limit": 1, "cursor": None, "names": ["total"],
         "groups": [{"day": "modified"}],
     "values": {"text": "x"}, "rows": [{"text": "x"}], "text": "text", "key": "key", "value": 1, "number": 1, "flag": True,
-    "addresses": ["a@example.com"], "pairs": [["a", "b"]], "line": "main.js:1",
+    "addresses": ["a@example.com"], "pairs": [["a", "b"]], "line": "main.js:1", "base64": "YWJj",
 }  # fmt: skip
 
 

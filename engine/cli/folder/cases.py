@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.folder.check import next_slots
 from lodger.engine.cli.folder.findings import Finding, nearest
 from lodger.engine.cli.folder.schedules_file import script_names
-from lodger.engine.cli.folder.script_folder import ScriptFolder, imported_names
+from lodger.engine.cli.folder.script_folder import ScriptFolder
 from lodger.engine.cli.folder.stocking import store_schedule, store_script
 from lodger.engine.cli.output.result_output import zulu
 from lodger.engine.core.errors import InputError
@@ -28,6 +29,7 @@ from lodger.engine.effects import kv_store
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.operations.route import Instant
 from lodger.engine.store.records import Action
+from lodger.engine.store.scripts.linking import imported_scripts
 from lodger.engine.testing import Stage
 from lodger.engine.testing.clock import BEGIN
 from lodger.engine.testing.recordings import Recordings, check_recordings
@@ -167,7 +169,7 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
 def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
     """Return the files of a test's own run: the test, and the scripts of the folder that its text names."""
     files = {"main.js": MAIN.format(path.name), path.name: source}
-    for script in folder.with_imports(imported_names(source)):
+    for script in folder.with_imports(imported_scripts({inputs.MAIN: source})):
         if isinstance(script.source, dict) and script.path.is_dir():
             files |= {f"{script.path.name}/{name}": text for name, text in script.source.items()}
         elif not isinstance(script.source, bytes):

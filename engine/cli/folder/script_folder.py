@@ -1,8 +1,8 @@
 """A folder of scripts with its ``schedules.toml``, as it stands on the disk."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from lodger.engine.cli import inputs
@@ -12,14 +12,12 @@ from lodger.engine.cli.folder.schedules_file import SchedulesFile
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.scripts.linking import imported_scripts
 
 #: Endings of script files, and of the tests beside them.
 SCRIPTS = (".js", ".ts", ".wasm")
 TESTS = (".test.js", ".test.ts")
 MAX_SCRIPTS = 1000
-#: Maximum depth of imports that is followed for the order.
-MAX_DEPTH = 50
-_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s{0,20}\(?\s{0,20}["'](?:lib:|(?:\.\.?/){1,20})([^"'\n\\/@]{1,200})""")
 #: Entries of libraries: they are stored before the scripts that may import them.
 _LIBRARIES = ("index.js", "index.ts")
 
@@ -51,8 +49,9 @@ class FolderScript:
     @property
     def imports(self) -> set[str]:
         """Names of the scripts that its files seem to import."""
-        texts = self.source.values() if isinstance(self.source, dict) else [self.source]
-        return {name for text in texts if isinstance(text, str) for name in imported_names(text)}
+        if isinstance(self.source, bytes):
+            return set()
+        return imported_scripts({inputs.MAIN: self.source} if isinstance(self.source, str) else self.source)
 
     @property
     def is_library(self) -> bool:
@@ -60,17 +59,12 @@ class FolderScript:
         return isinstance(self.source, dict) and any(entry in self.source for entry in _LIBRARIES)
 
 
-def imported_names(text: str) -> set[str]:
-    """Return the names of other scripts that a text seems to import: ``./NAME.js``, ``../NAME/FILE`` or ``lib:NAME@VERSION``."""
-    return {re.sub(r"\.[jt]s$", "", each) for each in _IMPORT.findall(text)}
-
-
 @dataclass(frozen=True, slots=True)
 class ScriptFolder:
     """A folder as it was read.
 
     Attributes:
-        scripts: by name, those that others import before them.
+        scripts: by name, each after those that it imports.
         tests: files with tests, by path.
         file: the content of schedules.toml.
         findings: what is wrong with the files themselves.
@@ -132,19 +126,20 @@ def read(path: Path) -> ScriptFolder:
         if len(found) > MAX_SCRIPTS:
             raise Usage("folder_too_large", f"{str(path)!r} has more than {MAX_SCRIPTS} scripts", fix="split it")
     file = schedules_file.read(path / schedules_file.NAME, schedules_file.default_name(path))
-    scripts: dict[str, FolderScript] = {}
-    for name in sorted(found, key=lambda each: (not found[each].is_library, each)):
-        _place(name, found, scripts, set())
+    scripts = {name: found[name] for name in _order(found)}
     return ScriptFolder(path, scripts, tuple(tests), file, (*findings, *file.findings))
 
 
-def _place(name: str, found: Mapping[str, FolderScript], placed: dict[str, FolderScript], under: set[str]) -> None:
-    """Place a script after those that it imports; a cycle is left to the engine, which refuses it."""
-    if name in placed or name in under or len(under) > MAX_DEPTH:
-        return
-    for other in sorted(found[name].imports & found.keys()):
-        _place(other, found, placed, under | {name})
-    placed.setdefault(name, found[name])
+def _order(found: dict[str, FolderScript]) -> list[str]:
+    """Return the names in an order in which each script comes after those that it imports; a version keeps what it finds."""
+    needs = {
+        name: sorted(script.imports & found.keys())
+        for name, script in sorted(found.items(), key=lambda item: (not item[1].is_library, item[0]))
+    }
+    try:
+        return list(TopologicalSorter(needs).static_order())
+    except CycleError:  # the refusal of the upload says which
+        return list(needs)
 
 
 def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:

@@ -48,6 +48,21 @@ HEAP = (
         "a typed array from an iterator",
         "const g = (function* () { for (;;) yield 1; })(); return Uint8Array.from(g).length;",
     ),
+    (
+        "stream-queue",
+        "chunks of a stream that nothing reads",
+        "new ReadableStream({ start(c) { for (;;) c.enqueue(new Uint8Array(1e5).fill(1)); } });",
+    ),
+    (
+        "stream-body",
+        "a body without end",
+        "return (await new Response(new ReadableStream({ pull: (c) => c.enqueue(new Uint8Array(1e6).fill(1)) })).bytes()).length;",
+    ),
+    (
+        "form-field",
+        "a form whose field is ever larger",
+        "let b = new Blob(['x'.repeat(1e5)]); for (;;) { const f = new FormData(); f.append('f', b); b = await new Response(f).blob(); b = new Blob([b, b]); }",
+    ),
     ("bigint-shift", "an integer shifted far", "const a = []; for (;;) a.push(1n << 1000000n);"),
     ("map", "a map that grows", "const m = new Map(); for (let i = 0; ; i++) m.set(i, { i });"),
     ("set", "a set of strings", "const s = new Set(); for (let i = 0; ; i++) s.add('k' + i);"),

@@ -221,7 +221,69 @@ _RESULTS = (
     ),
 )
 
+#: Every way known to see the bytes of a key while it is used: methods, getters, iterators, setters and conversions, all replaced. The
+#: spies look for the key, as bytes or as a text, and for the pads of HMAC.
+_KEY = """
+const { subtle } = crypto;
+const secret = Uint8Array.from({ length: 32 }, (_, i) => (i * 37 + 11) & 255);
+const copies = [secret.toBase64(), [...secret.slice(0, 4)].join(), [0x36, 0x5c].map((pad) => [...secret.slice(0, 4)].map((byte) => byte ^ pad).join())].flat();
+const mac = await subtle.importKey('raw', secret, { name: 'HMAC', hash: 'HASH' }, false, ['sign', 'verify']);
+const box = await subtle.importKey('raw', secret, 'AES-GCM', false, ['encrypt']);
+const stretch = await subtle.importKey('raw', secret, 'HKDF', false, ['deriveKey']);
+const data = new Uint8Array(3), iv = new Uint8Array(12);
+const isView = ArrayBuffer.isView, apply = Reflect.apply, ownKeys = Reflect.ownKeys, describe = Object.getOwnPropertyDescriptor, define = Object.defineProperty;
+const { indexOf } = String.prototype;
+let seen = 0, busy = false;
+function look(value) {
+  if (busy) return;
+  busy = true;
+  try {
+    if (typeof value === 'object' && value !== null && isView(value)) {
+      let text = '' + value[0] + ',' + value[1] + ',' + value[2] + ',' + value[3];
+      for (let at = 1; at < 4; at++) if (text === copies[at]) seen++;
+    } else if (typeof value === 'string' && apply(indexOf, value, [copies[0]]) >= 0) seen++;
+    else if (typeof value === 'object' && value !== null && typeof value.key === 'string' && value.key === copies[0]) seen++;
+  } catch {}
+  busy = false;
+}
+function spy(real) {
+  return function (...all) { look(this); for (let at = 0; at < all.length; at++) look(all[at]); const out = apply(real, this, all); look(out); return out; };
+}
+const typed = Object.getPrototypeOf(Uint8Array.prototype);
+for (const object of [typed, Uint8Array.prototype, DataView.prototype, ArrayBuffer.prototype, String.prototype, RegExp.prototype, Map.prototype, Promise.prototype, JSON, Math, Uint8Array, BigInt, Number]) {
+  for (const name of ownKeys(object)) {
+    const own = describe(object, name);
+    if (name === 'constructor' || !own.configurable) continue;
+    if (own.get) define(object, name, { ...own, get: spy(own.get) });
+    else if (typeof own.value === 'function') define(object, name, { ...own, value: spy(own.value) });
+  }
+}
+for (const name of ['toJSON', 'then', 'key', 'get', 'set', '0', '1']) define(Object.prototype, name, { configurable: true, get() { look(this); return undefined; }, set(value) { look(value); define(this, name, { value, writable: true, configurable: true, enumerable: true }); } });
+const used = [];
+const attempt = async (work) => { try { await work(); } catch (error) { look(error); } };
+await attempt(() => subtle.sign('HMAC', mac, data));
+await attempt(() => subtle.verify('HMAC', mac, data, data));
+await attempt(() => subtle.encrypt({ name: 'AES-GCM', iv }, box, data));
+await attempt(() => subtle.deriveKey({ name: 'HKDF', hash: 'SHA-256', salt: data, info: data }, stretch, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']));
+for (const key of [mac, box]) { await attempt(() => subtle.exportKey('raw', key)); await attempt(() => subtle.exportKey('jwk', key)); look(structuredClone(key)); console.log(key); }
+const found = seen;
+look(secret);
+return [found, seen > found];
+"""
+
 CASES = [
+    *(
+        Case(
+            f"A5-key-{hash_.lower()}",
+            "primordials",
+            f"every built-in watches a key that is not extractable, with {hash_}",
+            _KEY.replace("HASH", hash_),
+            seen=answers([0, True]),
+            story="The script may use a key that is not extractable, and never sees its bytes.",
+            limits={"cpu_ms": 1000, "wall_ms": 5000},
+        )
+        for hash_ in ("SHA-1", "SHA-256", "SHA-512")
+    ),
     *_poisoned(_POISONS, 5, "poison"),
     *_poisoned(_TRAPS, 6, "trap", "glue_lists"),
     *(

@@ -38,12 +38,18 @@ GLOBALS = (
     "locale.js",
     "regexp.js",
     "text.js",
-    "clone.js",
     "search.js",
     "host.js",
     "url.js",
     "digest.js",
     "crypto.js",
+    "stream.js",
+    "transform.js",
+    "blob.js",
+    "form.js",
+    "clone.js",
+    "pattern-part.js",
+    "pattern.js",
 )
 
 _BAKE_SECONDS = 120

@@ -87,10 +87,10 @@ def test_the_host_is_not_reachable(run) -> None:
     source = """
       const seen = new Set(Object.getOwnPropertyNames(globalThis));
       const bad = [...seen].filter((n) => n.startsWith('$') || n.includes('host') || n.includes('lodger'));
-      return [bad, typeof SharedArrayBuffer, typeof Atomics, typeof performance, typeof WebAssembly, typeof fetch,
+      return [bad, typeof SharedArrayBuffer, typeof Atomics, typeof WebAssembly, typeof fetch,
               (function () {}).constructor('return this')() === globalThis, typeof require, typeof process];
     """
-    assert run(source).result == [[], *["undefined"] * 5, True, "undefined", "undefined"]
+    assert run(source).result == [[], *["undefined"] * 4, True, "undefined", "undefined"]
 
 
 def test_no_source_of_ours_is_shown(run) -> None:
@@ -102,7 +102,8 @@ def test_no_source_of_ours_is_shown(run) -> None:
 
 def test_the_clock_is_coarse(run) -> None:
     reported = run(
-        "const s = new Set(); for (let i = 0; i < 1e5; i++) s.add(Date.now()); return [...s].every(Number.isInteger)",
+        "const s = new Set(); for (let i = 0; i < 5e4; i++) s.add(Date.now()).add(performance.now());"
+        " return [...s].every(Number.isInteger)",
         cpu_ms=5000,
     )
     assert reported.result is True

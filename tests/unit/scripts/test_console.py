@@ -47,7 +47,7 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
         ("assert(1 === 2, 'sums', 3)", "error", "Assertion failed: sums 3"),
         ("count(); console.countReset()", "info", "default: 1"),
         ("dir([1])", "info", "[ 1 ]"),
-        ("timeEnd('t')", "info", "t: no such timer"),
+        ("timeEnd('t')", "warn", "Timer 't' does not exist"),
     ],
 )
 def test_line(run, call: str, level: str, text: str) -> None:

@@ -1,0 +1,73 @@
+"""The web platform API (WinterTC minimum common API): scripts of named checks, in real workers, on both runtimes of JavaScript.
+
+A script calls ``check(name, work, wanted)`` and ``throws(name, work, error)``; ``@@`` in it is the address of a server that answers each
+request with what it has received.
+"""
+
+import asyncio
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.e2e.test_fetch_scripts import echo
+from tests.e2e.test_scripts import Frozen, claim
+from tests.egress.peer import Peer, answer, opened, thread_of_peers
+from tests.unit.data.shop import Shop
+
+from lodger.engine.core.access.grants import parse
+from lodger.engine.core.execution import Finished
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+
+HERE = Path(__file__).parent
+SCRIPTS = {path.stem: path.read_text() for path in sorted((HERE / "web_platform").glob("*.js"))}
+#: On one line, so that the lines of errors are those of the script.
+PRELUDE = " ".join((HERE / "web_platform_checks.js").read_text().split("\n"))
+
+
+@cache
+def results(runtime: str) -> dict[str, Finished]:
+    """Run all scripts in one pool of a runtime."""
+    peer, shop = Peer(), Shop()
+    form = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--'
+    peer.paths |= {
+        "/echo": echo,
+        "/large": answer(("ä" * 700_000).encode()),
+        "/form": answer(form, "200 OK", "Content-Type: multipart/form-data; boundary=b"),
+    }
+
+    async def go(address: str) -> dict[str, Finished]:
+        pool = Pool(runtime=runtime, size=1, cores=1, profile="trusted")
+        executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen(), way_out=WayOut(opened(peer)))
+        await executor.start()
+        try:
+            found = {}
+            for name, text in SCRIPTS.items():
+                source = PRELUDE + text.replace("@@", address) + "\nreturn { done, failed };"
+                grants = parse((f"fetch:{address}",))
+                found[name] = await executor.execute(claim(source, grants=grants, limits=Limits(cpu_ms=5000)))
+            return found
+        finally:
+            await executor.stop()
+
+    try:
+        with thread_of_peers(peer):
+            return asyncio.run(go(f"http://127.0.0.1:{peer.port}"))
+    finally:
+        shop.close()
+
+
+@pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_check_of_the_script_holds(runtime: str, script: str) -> None:
+    ended = results(runtime)[script]
+    assert ended.outcome is Outcome.OK, ended.error
+    found = json.loads(ended.result or "null")
+    assert not found["failed"], "\n".join(found["failed"])
+    written = len(re.findall(r"await (?:check|throws)\(", SCRIPTS[script]))
+    assert len(set(found["done"])) == len(found["done"]) == written

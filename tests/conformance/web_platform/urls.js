@@ -1,0 +1,42 @@
+// URLPattern
+const parts = (...given) => { const p = new URLPattern(...given); return [p.protocol, p.username, p.password, p.hostname, p.port, p.pathname, p.search, p.hash].join(" "); };
+await check("a pattern from a text", () => parts("https://example.com/books/:id"), "https * * example.com  /books/:id * *");
+await check("all parts of a text", () => parts("http{s}?://*.example.com:8080/:path/x\\?q=*#:h"), "http{s}? * * *.example.com 8080 /:path/x q=* :h");
+await check("a relative text", () => parts("/a/*", "https://x.org:81/b?c#d"), "https * * x.org 81 /a/* * *");
+await check("a pattern from an object", () => parts({ pathname: "/:a(\\d+)?/{x}*", search: "?q", hash: "#h" }), "* * * * * /:a(\\d+)?/{x}* q h");
+await check("a base URL in an object", () => parts({ pathname: "x", baseURL: "https://b.c/d/e?f#g" }), "https * * b.c  /d/x * *");
+await check("a default port", () => parts("https://example.com:443/"), "https * * example.com  / * *");
+await check("later parts empty the earlier ones", () => parts("https://example.com?a=b"), "https * * example.com  / a=b *");
+await check("user and password", () => parts("https://u\\:p@h/"), "https u p h  / * *");
+await check("a port of its own", () => parts("https://[\\:\\:1]:8080/x"), "https * * [\\:\\:1] 8080 /x * *");
+await check("texts are written as in URLs", () => parts({ pathname: "/café/a b", hostname: "EXÄMPLE.com" }), "* * * xn--exmple-cua.com * /caf%C3%A9/a%20b * *");
+await check("a scheme without slashes", () => parts("data\\:text*"), "data * *   text* * *");
+const groups = (pattern, text, part = "pathname") => { const found = new URLPattern(pattern).exec(text); return found === null ? null : found[part].groups; };
+await check("named groups", () => groups({ pathname: "/books/:id" }, "https://e.com/books/1%202"), { id: "1%202" });
+await check("no match", () => [groups({ pathname: "/books/:id" }, "https://e.com/books/"), groups({ pathname: "/books/:id" }, "https://e.com/books/1/2")], [null, null]);
+await check("a group that may be missing", () => [groups({ pathname: "/a/:b?" }, "https://e.com/a"), groups({ pathname: "/a/:b?" }, "https://e.com/a/c")], [{ b: "undefined" }, { b: "c" }]);
+await check("repeated groups", () => [groups({ pathname: "/a/:b+" }, "https://e.com/a/c/d"), groups({ pathname: "/a/:b*" }, "https://e.com/a"), groups({ pathname: "/a/:b+" }, "https://e.com/a")], [{ b: "c/d" }, { b: "undefined" }, null]);
+await check("wildcards and expressions", () => groups({ pathname: "/*/(\\d+)" }, "https://e.com/x/y/12"), { 0: "x/y", 1: "12" });
+await check("groups in braces", () => [groups({ pathname: "/a{-:b}?" }, "https://e.com/a-x"), new URLPattern({ hostname: "{*.}?example.com" }).test("https://aexample.com/")], [{ b: "x" }, false]);
+await check("a name like a property of objects", () => Object.keys(groups({ pathname: "/:__proto__/:constructor" }, "https://e.com/a/b")), ["__proto__", "constructor"]);
+await check("a match in full", () => { const f = new URLPattern({ hostname: ":sub.e.com" }).exec("/p?q#h", "https://a.e.com:81"); return [f.inputs, f.hostname, f.port.input, f.pathname.groups, f.search.input]; }, [["/p?q#h", "https://a.e.com:81"], { input: "a.e.com", groups: { sub: "a" } }, "81", { 0: "/p" }, "q"]);
+await check("an object as the input", () => [new URLPattern({ pathname: "/a" }).test({ pathname: "/a" }), new URLPattern({ pathname: "/a" }).test({ pathname: "a", baseURL: "https://e.com/" }), new URLPattern({ port: "" }).test({ protocol: "https", port: "443" }), new URLPattern().test({ port: "x" })], [true, true, true, false]);
+await check("an input that is no URL", () => [new URLPattern().test("x"), new URLPattern().test("x", "https://e.com")], [false, true]);
+await check("without regard to case", () => [new URLPattern({ pathname: "/Aa" }, { ignoreCase: true }).test("https://e.com/aA"), new URLPattern({ pathname: "/Aa" }).test("https://e.com/aA")], [true, false]);
+await check("expressions of one's own", () => [new URLPattern({ pathname: "/(\\d+)" }).hasRegExpGroups, new URLPattern({ pathname: "/:a/*" }).hasRegExpGroups], [true, false]);
+await throws("a text without a protocol", () => new URLPattern("/a"), "TypeError");
+await throws("a name that occurs twice", () => new URLPattern({ pathname: "/:a/:a" }), "TypeError");
+await throws("a brace that is not closed", () => new URLPattern({ pathname: "/{a" }), "TypeError");
+await throws("an expression with groups", () => new URLPattern({ pathname: "/((a))" }), "TypeError");
+await throws("an expression that is not valid", () => new URLPattern({ pathname: "/([)" }), "TypeError");
+await throws("a port that is none", () => new URLPattern({ port: "70000" }), "TypeError");
+await throws("a host that is none", () => new URLPattern({ hostname: "a b" }), "TypeError");
+await throws("a base with an object", () => new URLPattern({}, "https://e.com"), "TypeError");
+await throws("a pattern that is too long", () => new URLPattern({ pathname: "/" + "a".repeat(9000) }), "TypeError");
+
+// URL and URLSearchParams: more in tests/unit/scripts/test_url.py
+await check("a URL and its parts", () => { const u = new URL("HTTPS://u:p@Example.com:8443/a/../b?c=d#e"); return [u.href, u.origin, u.host, u.username, u.password, u.searchParams.get("c"), JSON.stringify(u)]; }, ["https://u:p@example.com:8443/b?c=d#e", "https://example.com:8443", "example.com:8443", "u", "p", "d", '"https://u:p@example.com:8443/b?c=d#e"']);
+await check("parameters and their URL", () => { const u = new URL("https://e.com/?a=1"); u.searchParams.append("b", "ä &"); u.search += "&c"; return [u.href, [...u.searchParams]]; }, ["https://e.com/?a=1&b=%C3%A4+%26&c", [["a", "1"], ["b", "ä &"], ["c", ""]]]);
+await check("setters refuse what does not fit", () => { const u = new URL("https://e.com:81/"); u.port = "x"; u.protocol = "foo"; u.hostname = "a b"; u.host = ""; return u.href; }, "https://e.com:81/");
+await check("canParse and parse", () => [URL.canParse("x"), URL.canParse("x", "https://e.com"), URL.parse("x")], [false, true, null]);
+await check("sorting is stable", () => { const p = new URLSearchParams("b=1&a=2&b=0&a=1"); p.sort(); return [String(p), p.size, p.has("b", "0"), p.has("b", "2")]; }, ["a=2&a=1&b=1&b=0", 4, true, false]);
