@@ -26,7 +26,7 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import MIB
 
 #: Limits of one script: CPU time, which the kernel counts in seconds, time in all, writable memory, JavaScript heap.
-CPU_S, WALL_S, DATA_BYTES, HEAP_MIB = 10, 30.0, 768 * MIB, 256
+CPU_S, WALL_S, DATA_BYTES, HEAP_MIB = 3, 30.0, 768 * MIB, 256
 #: Maximum number of processes at once, and how long another one waits, seconds.
 AT_ONCE, PATIENCE_S = 2, 60.0
 #: The user of the process where the engine is root: above those of workers.
@@ -85,6 +85,7 @@ class _TenantLock:
         self.lock = threading.Lock()
 
 
+_queue = threading.Lock()
 _slots = threading.BoundedSemaphore(AT_ONCE)
 _locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
 
@@ -118,7 +119,9 @@ def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
     if not files:
         return Stripped({}, None, 0.0)
     node = find_node()
-    with _locks.setdefault(tenant, _TenantLock()).lock:
+    with _queue:
+        tenant_lock = _locks.setdefault(tenant, _TenantLock())
+    with tenant_lock.lock:
         if not _slots.acquire(timeout=PATIENCE_S):
             raise SandboxError(
                 "no_worker", "too many scripts wait to be stripped of types", fix="try again in a moment"

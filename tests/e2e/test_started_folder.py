@@ -35,3 +35,18 @@ def test_a_started_folder_works_and_stays_its_authors(tmp_path: Path) -> None:
     (own / "job").mkdir(parents=True)
     (own / "job" / "main.ts").write_text("export default (): number => 1")
     assert inside("init", str(own), "--json").json["written"] == ["jsconfig.json"]
+
+
+def test_scripts_are_stored_after_those_that_they_import(tmp_path: Path) -> None:
+    for name, text in {
+        "a.js": 'import { two } from "./m.js"; import { four } from "lib:z@1"; export default () => two * four',
+        "m.js": 'import { one } from "../n/main.js"; export const two = one * 2; export default () => two',
+        "n/main.ts": "export const one: number = 1; export default () => one",
+        "z/index.ts": "export const four: number = 4;",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    checked = inside("check", str(tmp_path), "--json")
+    assert (checked.json["findings"], checked.json["scripts"]) == ([], ["z", "n", "m", "a"])
+    (tmp_path / "n" / "main.ts").write_text('import { two } from "../m/main.js"; export default () => two')
+    assert inside("check", str(tmp_path), "--json").json["findings"]

@@ -100,6 +100,12 @@ def test_a_map_is_unpacked_whole_and_lies_are_refused(engine: Engine) -> None:
         assert refused.value.code in ("source_map_invalid", "source_too_large"), wrong[:50]
     with pytest.raises(InputError):
         engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "lib.js.map": map_of(LINES)})
+    for text in ("\ud800", map_of(LINES)[:-1] + "\0}", " " * 1_100_000):
+        with pytest.raises(InputError):
+            engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "main.js.map": text})
+    large = {"main.js": 'import "../job/x.js";' + BUNDLE, "main.js.map": map_of(LINES) + " " * 500_000}
+    engine.scripts.put("acme", "job", {"main.js": BUNDLE, "x.js": ""})
+    assert engine.scripts.put("acme", "large", large).uses == {"../job": 1}, "the limit of the source does not count it"
     odd = json.loads(
         source_maps.unpacked(map_of(LINES, sources=["a\nb\x1b[31m", "x" * 5_000], sourceRoot="/r")).split("\n")[0]
     )

@@ -55,7 +55,7 @@ def test_what_a_version_imports_is_kept_with_it(engine: Engine, tmp_path: Path) 
     scripts = engine.scripts
     assert scripts.put("acme", "money", MONEY).kind == "library"
     scripts.put("acme", "helper", HELPER)
-    job = {"main.js": JOB, "rates.json": '{"eur": 1.5}'}
+    job = {"main.js": JOB, "rates.json": '{"eur": 1.5, "like": "/[a]/v"}'}
     first = scripts.put("acme", "job", job)
     assert (first.uses, set(first.modules)) == ({"lib:money@1": 1, "../helper": 1}, set(job))
     odd = {"a": [{"__proto__": 5}], "b": '\u2028\n"\\'}
@@ -147,6 +147,7 @@ def test_names_and_json_files_are_bounded(engine: Engine) -> None:
     ):
         assert of({name: ""}) == "file_name_invalid", name
     assert of({f"f{number}.js": "" for number in range(500)}) == "files_too_many"
+    assert of({"x.js": "\n".join(f'import "../s{number}/main.js"' for number in range(501))}) == "files_too_many"
     for text in ("", "[1,", "NaN", "[" * 100_000, '{"a": 1, "a": 2}', "[" + "0," * 110_000 + "0]"):
         assert of({"data.json": text}) == "json_invalid", text[:20]
     assert of({"main.ts": ""}) == "entry_ambiguous"

@@ -135,7 +135,7 @@ def _misread(files: dict[str, str]) -> dict[str, Any] | None:
     from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
     for file, source in files.items():
-        if (line := line_with_flag_v(source)) is not None:
+        if not file.endswith((".json", ".map")) and (line := line_with_flag_v(source)) is not None:
             return _ended("compile_error", "SyntaxError", FLAG_V, line, file)
     return None
 

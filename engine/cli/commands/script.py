@@ -56,7 +56,8 @@ def dry_run(
         ended = engine.scripts.dry_run(
             tenant, name, params, version=version, source=source, fetches=fetches, now=pretended
         )
-    text = shown if isinstance(shown, str) else shown.get("main.js", "") if isinstance(shown, dict) else ""
+    file_of_error = (ended.error.file if ended.error else None) or inputs.MAIN
+    text = shown if isinstance(shown, str) else shown.get(file_of_error, "") if isinstance(shown, dict) else ""
     present(to_jsonable(ended) | {"walls": {}}, text, name, as_json=as_json)
 
 

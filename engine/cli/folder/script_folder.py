@@ -1,6 +1,7 @@
 """A folder of scripts with its ``schedules.toml``, as it stands on the disk."""
 
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from lodger.engine.cli import inputs
@@ -10,6 +11,7 @@ from lodger.engine.cli.folder.schedules_file import SchedulesFile
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.scripts.linking import imported_scripts
 
 #: Endings of script files, and of the tests beside them.
 SCRIPTS = (".js", ".ts", ".wasm")
@@ -49,7 +51,7 @@ class ScriptFolder:
     """A folder as it was read.
 
     Attributes:
-        scripts: by name, libraries first.
+        scripts: by name, each after those that it imports.
         tests: files with tests, by path.
         file: the content of schedules.toml.
         findings: what is wrong with the files themselves.
@@ -91,9 +93,25 @@ def read(path: Path) -> ScriptFolder:
         if len(found) > MAX_SCRIPTS:
             raise Usage("folder_too_large", f"{str(path)!r} has more than {MAX_SCRIPTS} scripts", fix="split it")
     file = schedules_file.read(path / schedules_file.NAME, schedules_file.default_name(path))
-    ordered = sorted(found.values(), key=lambda script: (not script.is_library, script.name))
-    scripts = {script.name: script for script in ordered}
+    scripts = {name: found[name] for name in _order(found)}
     return ScriptFolder(path, scripts, tuple(tests), file, (*findings, *file.findings))
+
+
+def _order(found: dict[str, FolderScript]) -> list[str]:
+    """Return the names in an order in which each script comes after those that it imports; a version keeps what it finds."""
+    needs = {
+        name: sorted(
+            imported_scripts({inputs.MAIN: script.source} if isinstance(script.source, str) else script.source)
+            & found.keys()
+        )
+        for name, script in sorted(found.items(), key=lambda item: (not item[1].is_library, item[0]))
+        if not isinstance(script.source, bytes)
+    }
+    try:
+        ordered = list(TopologicalSorter(needs).static_order())
+    except CycleError:  # the refusal of the upload says which
+        ordered = list(needs)
+    return [*ordered, *(name for name in sorted(found) if name not in needs)]
 
 
 def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:

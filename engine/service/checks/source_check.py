@@ -148,7 +148,7 @@ class SourceCheck:
         )
         if self._settings.runtime == "quickjs":
             for file, source in modules.items():
-                if (line := line_with_flag_v(source)) is not None:
+                if not file.endswith(".json") and (line := line_with_flag_v(source)) is not None:
                     return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
         entry, library = _entry(modules), is_library(modules)
         others = [

@@ -128,11 +128,8 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
     size = 0
     for file, text in modules.items():
         _check_name(file)
-        if file.endswith(".map"):
-            _check_map(file, text, limit)
-            continue
         try:
-            size += len(text.encode())
+            length = len(text.encode())
         except UnicodeEncodeError as error:
             raise InputError(
                 "source_not_text",
@@ -149,6 +146,10 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
                 fix="give JavaScript source, or a WebAssembly module as bytes",
                 index=text.index("\0"),
             )
+        if file.endswith(".map"):
+            _check_map(file, length, limit)
+        else:
+            size += length
     if size > limit:
         raise too_large(f"the script has {size} bytes", limit)
     if not modules[entry].strip():
@@ -165,7 +166,7 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
     return {entry: modules.pop(entry)} | dict(sorted(modules.items())) | made
 
 
-def _check_map(file: str, text: str, limit: int) -> None:
+def _check_map(file: str, size: int, limit: int) -> None:
     if file != source_maps.FILE:
         raise InputError(
             "source_map_invalid",
@@ -174,12 +175,8 @@ def _check_map(file: str, text: str, limit: int) -> None:
             fix="leave the file out",
         )
     maximum = min(MAPS_PER_SOURCE * limit, MAX_MAP)
-    if len(text) > maximum or "\0" in text:
-        raise _too_large(
-            f"the source map has {len(text)} characters",
-            f"maps of this tenant have at most {maximum}",
-            "source_bytes",
-        )
+    if size > maximum:
+        raise _too_large(f"{file} has {size} bytes", f"maps of this tenant have at most {maximum}", "source_bytes")
 
 
 def too_many(count: int) -> InputError:

@@ -11,7 +11,7 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.store.records import ScriptVersion
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import MAX_FILES, Content, digest_of, too_large, too_many
-from lodger.engine.store.stored_modules import USES, authored, is_library, runnable
+from lodger.engine.store.stored_modules import MAP, USES, authored, is_library, runnable
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.js.modules import LIB, joined, sibling
 
@@ -29,7 +29,7 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
         InputError: import_unknown, library_not_closed, import_cycle, source_too_large, files_too_many.
     """
     linked, uses = dict(content.modules), dict[str, int]()
-    size = sum(len(text.encode()) for text in linked.values())
+    size = sum(len(text.encode()) for file, text in linked.items() if file != MAP and not file.endswith(".map"))
     texts = [(file, text) for file, text in content.modules.items() if file.endswith((".js", ".ts"))]
     tried: set[str] = set()
     while texts:
@@ -39,6 +39,8 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
             if root is None or root in tried:
                 continue
             tried.add(root)
+            if len(tried) > MAX_FILES:
+                raise too_many(len(tried))
             if root == f"../{name}":
                 raise InputError(
                     "import_cycle",
@@ -75,6 +77,15 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
         return content
     linked[USES] = json.dumps(uses, sort_keys=True)
     return Content(linked, None, digest_of(linked), content.kind)
+
+
+def imported_scripts(files: Mapping[str, str]) -> set[str]:
+    """Return the names of the tenant's scripts and libraries that these files seem to import."""
+    found = set()
+    for file, text in files.items():
+        roots = (_root(file, match[1], files) for match in _IMPORT.finditer(text) if file.endswith((".js", ".ts")))
+        found |= {root[len(LIB) :].rpartition("@")[0] if root.startswith(LIB) else root[3:] for root in roots if root}
+    return found
 
 
 def _root(file: str, wanted: str, linked: Mapping[str, str]) -> str | None:

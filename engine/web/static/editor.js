@@ -140,7 +140,9 @@ class Editor {
     this.root = root;
     for (const name of ["source", "gutter", "marks", "suggestions", "tip", "tabs", "signature"]) this[name] = root.querySelector(`[data-${name}]`);
     this.checked = root.querySelector("[data-check-of]");
-    this.modules = new Map(Object.entries(JSON.parse(root.dataset.modules)).sort(([one], [two]) => (two === "main.js") - (one === "main.js") || one.localeCompare(two)));
+    const modules = JSON.parse(root.dataset.modules);
+    this.entry = ["main.js", "main.ts", "index.js", "index.ts"].find((each) => each in modules) || "main.js";
+    this.modules = new Map(Object.entries(modules).sort(([one], [two]) => (two === this.entry) - (one === this.entry) || one.localeCompare(two)));
     this.problem = null;
     this.leaves = false;
     this.meaning = null;
@@ -199,7 +201,7 @@ class Editor {
       tab.tabIndex = each === file ? 0 : -1;
       return tab;
     }));
-    this.root.querySelector("[data-remove-file]").hidden = file === "main.js";
+    this.root.querySelector("[data-remove-file]").hidden = file === this.entry;
     this.closeList();
     this.draw();
   }
@@ -218,14 +220,14 @@ class Editor {
   removeFile() {
     if (!confirm(`Remove ${this.file}?`)) return;
     this.modules.delete(this.file);
-    this.open("main.js");
+    this.open(this.entry);
     this.changed();
   }
 
   // The source as the API takes it: a text, or texts by file.
   value() {
     this.keep();
-    return this.modules.size === 1 ? this.modules.get("main.js") : Object.fromEntries(this.modules);
+    return this.modules.size === 1 && this.entry === "main.js" ? this.modules.get("main.js") : Object.fromEntries(this.modules);
   }
 
   // Lines, problems
@@ -269,8 +271,8 @@ class Editor {
       return () => {
         const [first] = found.problems;
         this.checked.className = found.ok ? "good" : "warn";
-        this.checked.textContent = found.ok ? "It compiles." : found.problems.map((each) => `${this.modules.size > 1 ? (each.file || "main.js") + ", " : ""}line ${each.line}: ${each.message}`).join("\n");
-        this.mark(first?.file || "main.js", first?.line);
+        this.checked.textContent = found.ok ? "It compiles." : found.problems.map((each) => `${this.modules.size > 1 ? (each.file || this.entry) + ", " : ""}line ${each.line}: ${each.message}`).join("\n");
+        this.mark(first?.file || this.entry, first?.line);
       };
     } catch (error) {
       return () => { this.checked.className = "warn"; this.checked.textContent = error.message; };
