@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-NAMES = ("csv", "decimal", "html", "markdown", "stats", "testing")
+NAMES = ("csv", "decimal", "html", "markdown", "markup", "stats", "testing")
 _IMPORT = re.compile(rf"""(?:\bfrom|\bimport)\s{{0,20}}\(?\s{{0,20}}["']({"|".join(NAMES)})["']""")
 
 

@@ -60,6 +60,26 @@ declare module "html" {
   export function table(rows: Record<string, unknown>[], columns?: string[]): Html;
 }
 
+declare module "markup" {
+  export class Element {
+    /** The name as written; of HTML in lower case. `#document` above what `parseHtml` reads. */
+    readonly name: string;
+    readonly attributes: { readonly [name: string]: string | undefined };
+    readonly children: (Element | string)[];
+    /** All text inside, in order. */
+    readonly text: string;
+    /** The elements among the children. */
+    readonly elements: Element[];
+    /** Selectors: `tag`, `*`, `#id`, `.class`, `[name]`, `[name=value]` (also `~=`, `^=`, `$=`, `*=`), `a b`, `a > b`, lists with commas; `d|i` for `<d:i>`. */
+    find(selector: string): Element | null;
+    findAll(selector: string): Element[];
+  }
+  /** The root element of a well-formed document; a SyntaxError with its line otherwise. Declarations (DOCTYPE) are refused. */
+  export function parseXml(text: string): Element;
+  /** HTML as browsers forgive it. Never throws for what it finds. */
+  export function parseHtml(text: string): Element;
+}
+
 declare module "markdown" {
   /** Headings, paragraphs, lists, quotes, code, emphasis and links (http, https, mailto) as HTML; HTML in the text is escaped. */
   export function render(text: string): string;

@@ -89,6 +89,7 @@ for (const iterations of [100_001, 2 ** 31, 0, -1, 1.5, NaN, undefined]) {
   if (got !== "OperationError" && got !== "TypeError") failed.push("iterations " + iterations + ": " + got);
 }
 await throws("too many iterations times digests", () => subtle.deriveBits({ ...stretch, iterations: 60_000 }, password, 512), "OperationError");
+await throws("too many iterations of a long digest", () => subtle.deriveBits({ ...stretch, hash: "SHA-512", iterations: 50_001 }, password, 256), "OperationError");
 await throws("too many bits", () => subtle.deriveBits({ ...stretch, iterations: 1 }, password, 2 ** 20), "OperationError");
 await throws("no bits", () => subtle.deriveBits(stretch, password, null), "OperationError");
 await check("a run has a limit of iterations", async () => {

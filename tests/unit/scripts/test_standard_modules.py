@@ -13,6 +13,7 @@ import { parse, stringify } from "csv";
 import { decimal, Decimal } from 'decimal';
 import { html, raw, table } from "html";
 import { render } from "markdown";
+import { parseHtml, parseXml } from "markup";
 import * as stats from "stats";
 const text = (value) => JSON.stringify(value);
 const error = (act) => { try { return "no error: " + text(act()); } catch (e) { return `${e.name}: ${e.message}`; } };
@@ -56,6 +57,33 @@ CASES: dict[str, Any] = {
     """render("[a](https://x.example/?q=1&r) [b](javascript:alert(1)) <script>")""":
         '<p><a href="https://x.example/?q=1&amp;r">a</a> [b](javascript:alert(1)) &lt;script&gt;</p>',
     """render("```\\n<b>\\n```\\n1. x\\n---")""": "<pre><code>&lt;b&gt;</code></pre>\n<ol>\n<li>x</li>\n</ol>\n<hr>",
+    # markup
+    """text(parseXml('<?xml version="1.0"?><a x="1 &amp; 2"><b>t<![CDATA[<&]]></b><!-- c --><c/>&#x41;&lt;</a>'))""":
+        '{"name":"a","attributes":{"x":"1 & 2"},"children":[{"name":"b","attributes":{},"children":["t<&"]},'
+        '{"name":"c","attributes":{},"children":[]},"A<"]}',
+    """parseXml('<f xmlns:d="u"><d:i n="1">x</d:i><g><d:i n="2">y</d:i></g></f>').findAll("d|i").map((e) => e.attributes.n + e.text)""":
+        ["1x", "2y"],
+    """error(() => parseXml("<a>\\n<b></a>"))""": "SyntaxError: parseXml: line 2: </a> stands where </b> is expected",
+    """error(() => parseXml('<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>'))""":
+        "SyntaxError: parseXml: line 1: declarations such as <!DOCTYPE> are not read",
+    """["<a>&e;</a>", "<a><b/>", "<a/><b/>", "x<a/>", "<a x=1/>", "<a x='1' x='2'/>", "<a b='<'/>", "", "<a>&#0;</a>", "<a", "<a><!-- </a>",
+        "<a>".repeat(300)].map((bad) => { try { parseXml(bad); return bad; } catch (e) { return e.name; } })""": ["SyntaxError"] * 12,
+    """parseHtml("<ul><li>a<li>b<ul><li>c</ul><li>d</ul><p>x<p>y<div>z").findAll("ul > li, p, div").map((e) => e.text)""":
+        ["a", "bc", "c", "d", "x", "y", "z"],
+    """parseHtml('<table class="prices big"><tr><td>1<td data-x=2>&euro;3&nope;<tr><th>h</table><br>after').findAll("table.prices tr").map(
+        (row) => row.elements.map((cell) => cell.name + cell.text))""": [["td1", "td€3&nope;"], ["thh"]],
+    """parseHtml('<A HREF="/x?a=1&amp;b" id=k>t</A><script>if (a < b) "</p>"</script><title>a &lt; b</title>')
+        .findAll("#k, script, title").map((e) => [e.name, e.attributes.href ?? null, e.text])""":
+        [["a", "/x?a=1&b", "t"], ["script", None, 'if (a < b) "</p>"'], ["title", None, "a < b"]],
+    """["[href]", "a[href^='/x']", 'a[href$="b"]', "a[href*=zzz]", "p > a", "div a", "body>p a"].map(
+        (s) => parseHtml("<body><p><a href=/xb>1</a></p><div><i><a href=q>2</a></i></div>").findAll(s).map((e) => e.text).join())""":
+        ["1,2", "1", "1", "", "1", "2", "1"],
+    """["", "a,,b", "a >", "> a", "a:hover", "[x", "a b!", 7].map(
+        (s) => error(() => parseHtml("<a>").find(s)).split(":")[0])""": ["SyntaxError"] * 8,
+    """["<", "</", "<!--", "<a b='", "<script>", "<p></b></p></p>", "<<<a>", "</p", "\\u0000<x>"].map(
+        (t) => typeof parseHtml(t).text)""": ["string"] * 9,
+    """parseHtml("<div>".repeat(100000) + "x").text""": "x",
+    """parseHtml("<a>x</a>").find("b")""": None,
     # stats
     """[stats.sum([1e16, 1, -1e16]), stats.mean([1, 2, 3, 4]), stats.median([3, 1, 2]), stats.quantile([1, 2, 3, 4], 0.25)]""":
         [1, 2.5, 2, 1.75],
