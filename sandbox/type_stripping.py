@@ -6,6 +6,7 @@ and is never executed. Before Node.js is given the text, it loses the right to o
 
 import contextlib
 import json
+import logging
 import os
 import re
 import select
@@ -31,6 +32,7 @@ CPU_S, WALL_S, DATA_BYTES, HEAP_MIB = 3, 30.0, 768 * MIB, 256
 AT_ONCE, PATIENCE_S = 2, 60.0
 #: The user of the process where the engine is root: above those of workers.
 UID = (1 << 31) - 2
+_journal = logging.getLogger("lodger.sandbox")
 _FOLDER = Path(__file__).resolve().parent
 _CHUNK = 1 << 16
 _PROGRAM = """
@@ -146,16 +148,19 @@ def _run(node: Path, files: dict[str, str]) -> Stripped:
     flags = ["--no-warnings", f"--max-old-space-size={HEAP_MIB}", "--disable-sigusr1", "-e", _PROGRAM]
     with subprocess.Popen(  # noqa: S603 - our own program, with arguments of our own
         [*starter, str(CPU_S), str(DATA_BYTES), *flags],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}, bufsize=0, cwd="/",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}, bufsize=0, cwd="/",
     ) as process:  # fmt: skip
         try:
             answer, spent_ms = _exchange(process, files)
         finally:
             process.kill()
+        assert process.stderr is not None
+        said = process.stderr.read(_CHUNK) if answer is None else b""
     if answer is None:
         if process.returncode in _STOPPED:
             message = f"stripping its types took more than {CPU_S} s of CPU time or {DATA_BYTES // MIB} MiB of memory"
             return Stripped({}, ScriptError("LimitExceeded", message), spent_ms)
+        _journal.warning("Node.js ended with %s: %s", process.returncode, said[-1000:].decode("utf-8", "replace"))
         raise SandboxError(
             "no_worker", "Node.js did not strip the types", why=f"it ended with {process.returncode}", fix="try again"
         )

@@ -11,8 +11,9 @@ from lodger.engine.cli import inputs
 from lodger.engine.cli.folder import script_folder, stocking
 from lodger.engine.cli.folder.cases import SEED, SEEDING
 from lodger.engine.cli.folder.check import TENANT
+from lodger.engine.cli.folder.deployment import everything
 from lodger.engine.cli.folder.findings import Finding
-from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
+from lodger.engine.cli.folder.script_folder import ScriptFolder
 from lodger.engine.cli.output.code_frame import code_frame
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import zulu
@@ -71,17 +72,19 @@ class DevSession:
                 )
         self._stage.engine.on_event(self._happened)
         self._stamp = stamp(self.folder.path)
-        self._store(dict(self.folder.scripts), None)
+        self._store(set(self.folder.scripts), None)
 
-    def _store(self, changed: dict[str, FolderScript], before: ScriptFolder | None) -> None:
-        """Store changed scripts and schedules; report each that was stored before, and what was refused."""
+    def _store(self, changed: set[str], before: ScriptFolder | None) -> None:
+        """Store changed scripts with those that import them, and changed schedules; report new versions, and what was refused."""
         engine, folder = self._stage.engine, self.folder
-        refused = stocking.store_scripts(engine, TENANT, folder, changed)
-        for name in changed:
-            if before is not None and not any(each.file == folder.scripts[name].path.name for each in refused):
-                version = engine.scripts.get(TENANT, name).version
-                self._report({"kind": "reload", "at": zulu(self.now), "script": name, "version": version})
-        stored = {each.name for each in engine.scripts.list(TENANT)}
+        old = {
+            each.name: each.version for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))
+        }
+        refused = stocking.store_scripts(engine, TENANT, folder, folder.with_importers(changed))
+        for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor)):
+            if before is not None and old.get(each.name) != each.version:
+                self._report({"kind": "reload", "at": zulu(self.now), "script": each.name, "version": each.version})
+        stored = {each.name for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))}
         for name, fields in folder.file.schedules.items():
             if before is not None and fields == before.file.schedules.get(name):
                 continue
@@ -113,17 +116,28 @@ class DevSession:
                 )
         self._way_out.give(TENANT, recordings)
 
-    def reload(self) -> bool:
-        """Store what has changed in the folder since the last look; whether anything has. What is refused leaves the old version."""
+    def reload(self, at: datetime | None = None) -> bool:
+        """Store what has changed in the folder since the last look; whether anything has. What is refused leaves the old version.
+
+        Args:
+            at: instant to which time passes before that; now by default.
+        """
         now = stamp(self.folder.path)
         if now == self._stamp:
             return False
         self._stamp = now
+        if at is not None:
+            self.go_to(at)
         before, self.folder = self.folder, script_folder.read(self.folder.path)
         changed = {
-            name: script
+            name
             for name, script in self.folder.scripts.items()
             if name not in before.scripts or before.scripts[name].source != script.source
+        }
+        changed |= {
+            name
+            for name, settings in self.folder.file.scripts.items()
+            if settings != before.file.scripts.get(name) and name in self.folder.scripts
         }
         self._store(changed, before)
         return True
