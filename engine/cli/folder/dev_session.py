@@ -19,6 +19,7 @@ from lodger.engine.cli.output.code_frame import code_frame
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import zulu
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.service.effect_diff import lines
