@@ -55,9 +55,9 @@ for (const [name, text] of JSON.parse(Buffer.concat(parts).toString())) {
 }
 write(JSON.stringify(answer));
 """
-#: How Node.js ends at a limit: by a signal of its own or of the kernel (128 + number), or because we stopped it.
+#: How Node.js ends at a limit, by a signal of its own or of the kernel. That we stop it after WALL_S is not the tenant's fault.
 _SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV)
-_STOPPED = frozenset((-signal.SIGKILL, *(128 + each for each in _SIGNALS)))
+_STOPPED = frozenset(128 + each for each in _SIGNALS)
 #: Codes of errors in the source.
 _ITS_ERRORS = ("ERR_INVALID_TYPESCRIPT_SYNTAX", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")
 _NEWLINE = re.compile(r"\r\n|[\n\r\u2028\u2029]")
