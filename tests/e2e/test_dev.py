@@ -78,6 +78,10 @@ def test_time_passes_from_slot_to_slot(folder: Path) -> None:
     said = inside("dev", folder, "--start", START, "--steps", "2", "--run", "fetches")
     assert (said.code, said.out.count("result 204")) == (0, 2)
     assert "now\n    next: 2027-03-27T12:00:00Z  fetches" in said.out
+    (folder / "request.fetches.json").write_text("{")
+    for more, code in ((("--run", "x"), 1), (("--for", "3500000d"), 2), (("--start", "9999-12-31T00:00:00Z"), 2)):
+        said = inside("dev", folder, "--steps", "1", *more)
+        assert (said.code, "internal_error" in said.err) == (code, False), said.err
     assert inside("dev", folder, "--json").json["error"]["code"] == "dev_unbounded"
 
 

@@ -23,7 +23,7 @@ from lodger.engine.cli.folder.schedules_file import script_names
 from lodger.engine.cli.folder.script_folder import ScriptFolder
 from lodger.engine.cli.folder.stocking import store_schedule, store_script
 from lodger.engine.cli.output.result_output import zulu
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.effects import kv_store
 from lodger.engine.recurrence.duration import parse_duration
@@ -150,8 +150,9 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
         done.findings.append(Finding("error", path.name, line, column, "test_invalid", shown))
         return
     for index, each in enumerate(ended.result[: MAX_CASES - len(done.cases)]):
-        options = each["options"] if isinstance(each["options"], dict) else {}
-        done.cases.append(Case(path, index, str(each["name"])[:200], options))
+        said = each if isinstance(each, dict) else {}
+        options = said.get("options")
+        done.cases.append(Case(path, index, str(said.get("name"))[:200], options if isinstance(options, dict) else {}))
     if not ended.result:
         done.findings.append(
             Finding(
@@ -234,8 +235,8 @@ class _Play:
                     self._begin(case, tenant_id)
                 if not begins or not case.length:
                     self._judge(case, tenant_id)
-            except InputError as error:
-                case.fail(str(error), fix=error.fix)
+            except (InputError, Unavailable) as error:
+                case.fail(f"{error.what}: {error.why}" if error.why else error.what, fix=error.fix)
 
     def _begin(self, case: Case, tenant_id: str) -> None:
         """Make the case's tenant with its data, and run its script or start its schedule."""

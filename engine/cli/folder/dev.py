@@ -25,6 +25,8 @@ SPEEDS = (1, 10, 60, 600, 3600, 21_600, 86_400)
 LOOK_S, FILES_S = 0.1, 0.5
 #: Seconds after which the keys are looked at while many slots are due.
 PATIENCE_S = 0.5
+#: First and last year in which a session begins.
+MIN_YEAR, MAX_YEAR = 1971, 9900
 #: Maximum number of steps of one command, and of schedules that are shown.
 MAX_STEPS, SHOWN = 100_000, 9
 
@@ -54,6 +56,8 @@ def dev(
     from lodger.engine.cli.folder.dev_session import open_session
 
     begin = inputs.instant("--start", start or "now")
+    if not MIN_YEAR <= begin.year <= MAX_YEAR:
+        raise Usage("instant_unreadable", f"--start is outside the years {MIN_YEAR} to {MAX_YEAR}", fix="--start now")
     end = _end(begin, until, length)
     failed: list[bool] = []
     terminal = end is None and steps is None and not run and not as_json and sys.stdout.isatty() and sys.stdin.isatty()
@@ -98,7 +102,10 @@ def _end(begin: datetime, until: str | None, length: str | None) -> datetime | N
         return None
     from lodger.engine.recurrence.duration import parse_duration
 
-    return begin + timedelta(microseconds=parse_duration(length))
+    try:
+        return begin + timedelta(microseconds=parse_duration(length))
+    except OverflowError:
+        raise Usage("length_invalid", f"--for {length} ends after the year 9999", fix="--for 30d") from None
 
 
 def _is_failure(given: "Report") -> bool:

@@ -1,5 +1,6 @@
 """A folder of scripts at work on a virtual clock: a throw-away ledger, real workers, and reports of what happens."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from lodger.engine.cli.folder import script_folder, stocking
 from lodger.engine.cli.folder.cases import SEED, SEEDING
 from lodger.engine.cli.folder.check import TENANT
 from lodger.engine.cli.folder.deployment import everything
-from lodger.engine.cli.folder.findings import Finding
+from lodger.engine.cli.folder.findings import Finding, nearest
 from lodger.engine.cli.folder.script_folder import ScriptFolder
 from lodger.engine.cli.output.code_frame import code_frame
 from lodger.engine.cli.output.failure import Usage
@@ -21,7 +22,6 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.core.strict_json import parse
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Schedule
 from lodger.engine.testing import Stage
@@ -108,8 +108,8 @@ class DevSession:
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
-                recordings += check_recordings(parse(path.read_text()))
-            except (OSError, ValueError, InputError) as error:
+                recordings += check_recordings(json.loads(path.read_text()))
+            except (OSError, ValueError, RecursionError) as error:
                 self._report(
                     {"kind": "finding"}
                     | asdict(Finding("error", path.name, None, None, "recording_invalid", str(error)))
@@ -172,6 +172,11 @@ class DevSession:
         """
         if name in self._names.values():
             self._stage.engine.actions.run_now(TENANT, name)
+        elif name not in self.folder.scripts:
+            known = [*self._names.values(), *self.folder.scripts]
+            raise InputError(
+                "script_unknown", f"the folder has no schedule or script {name!r}", fix=nearest(name, known)
+            )
         else:
             self._stage.engine.run_at(TENANT, name, self.now)
         self._stage.settle()
@@ -220,7 +225,7 @@ class DevSession:
         return {
             "kind": "run", "at": zulu(from_us(event.at_us)), "schedule": schedule, "script": name,
             "slot": zulu(from_us(slot)) if isinstance(slot, int) else None, "outcome": str(details["outcome"]),
-            "attempt": details["attempt"], "result": None if finished.result is None else parse(finished.result), "error": error,
+            "attempt": details["attempt"], "result": None if finished.result is None else json.loads(finished.result), "error": error,
             "retry_at": zulu(from_us(details["retry_at_us"])) if details.get("retry_at_us") else None,
             "effects": list(finished.effects), "diff": lines(finished.effects), "took_ms": round(finished.usage.wall_ms, 1),
         }  # fmt: skip
