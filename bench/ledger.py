@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import current_audit_context
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
@@ -91,7 +92,10 @@ async def measure(path: str, number: int, batch: int, synchronous: str, ticking:
 def _schedule(engine: Engine, number: int) -> None:
     """Store schedules that owe one slot each, all in one transaction."""
     context, now = engine.context, engine.context.clock.now_us()
-    wish = schedules.ScheduleFields("job", ScheduleRules((RuleSpec("daily"),)), "latest", "skip")
+    daily = context.revision_cache.prepare(
+        ScheduleRules((RuleSpec("every 1 day"),)), from_us(now), from_us(now - DAY_US)
+    )
+    wish = schedules.ScheduleFields("job", daily, "latest", "skip")
     with context.database.write() as connection:
         for each in range(number):
             schedules.create(

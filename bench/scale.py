@@ -81,10 +81,13 @@ class Storm:
 def tree(pid: int) -> Iterator[int]:
     """Return a process and everything below it; what ends meanwhile is left out."""
     yield pid
+    children: list[str] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                yield from tree(int(child))
+            with suppress(OSError):  # a thread that has ended; the others' children count
+                children += (task / "children").read_text().split()
+    for child in children:
+        yield from tree(int(child))
 
 
 def cpu_s(pids: list[int]) -> float:

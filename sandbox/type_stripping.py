@@ -6,6 +6,7 @@ and is never executed. Before Node.js is given the text, it loses the right to o
 
 import contextlib
 import json
+import logging
 import os
 import re
 import select
@@ -31,6 +32,7 @@ CPU_S, WALL_S, DATA_BYTES, HEAP_MIB = 3, 30.0, 768 * MIB, 256
 AT_ONCE, PATIENCE_S = 2, 60.0
 #: The user of the process where the engine is root: above those of workers.
 UID = (1 << 31) - 2
+_journal = logging.getLogger("lodger.sandbox")
 _FOLDER = Path(__file__).resolve().parent
 _CHUNK = 1 << 16
 _PROGRAM = """
@@ -53,9 +55,9 @@ for (const [name, text] of JSON.parse(Buffer.concat(parts).toString())) {
 }
 write(JSON.stringify(answer));
 """
-#: How Node.js ends at a limit: by a signal of its own or of the kernel (128 + number), or because we stopped it.
+#: How Node.js ends at a limit, by a signal of its own or of the kernel. That we stop it after WALL_S is not the tenant's fault.
 _SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV)
-_STOPPED = frozenset((-signal.SIGKILL, *(128 + each for each in _SIGNALS)))
+_STOPPED = frozenset(128 + each for each in _SIGNALS)
 #: Codes of errors in the source.
 _ITS_ERRORS = ("ERR_INVALID_TYPESCRIPT_SYNTAX", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")
 _NEWLINE = re.compile(r"\r\n|[\n\r\u2028\u2029]")
@@ -146,16 +148,19 @@ def _run(node: Path, files: dict[str, str]) -> Stripped:
     flags = ["--no-warnings", f"--max-old-space-size={HEAP_MIB}", "--disable-sigusr1", "-e", _PROGRAM]
     with subprocess.Popen(  # noqa: S603 - our own program, with arguments of our own
         [*starter, str(CPU_S), str(DATA_BYTES), *flags],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}, bufsize=0, cwd="/",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}, bufsize=0, cwd="/",
     ) as process:  # fmt: skip
         try:
             answer, spent_ms = _exchange(process, files)
         finally:
             process.kill()
+        assert process.stderr is not None
+        said = process.stderr.read(_CHUNK) if answer is None else b""
     if answer is None:
         if process.returncode in _STOPPED:
             message = f"stripping its types took more than {CPU_S} s of CPU time or {DATA_BYTES // MIB} MiB of memory"
             return Stripped({}, ScriptError("LimitExceeded", message), spent_ms)
+        _journal.warning("Node.js ended with %s: %s", process.returncode, said[-1000:].decode("utf-8", "replace"))
         raise SandboxError(
             "no_worker", "Node.js did not strip the types", why=f"it ended with {process.returncode}", fix="try again"
         )

@@ -1,15 +1,13 @@
 """Cost of whole runs: schedules due, claimed, executed as real scripts in the sandbox and committed, through a ledger and a node.
 
 Two loads: a *burst* (every slot at one instant) and a *spread* (slots at an even rate). The schedules are stored before the node starts.
-The saturated pool without a ledger (:mod:`lodger.bench.attempts`) and, where Node finds it, isolated-vm are measured in the same run.
+The saturated pool without a ledger (:mod:`lodger.bench.attempts`) and other programs (:mod:`lodger.bench.peers`) are
+measured in the same run.
 """
 
 import asyncio
-import json
 import os
 import resource
-import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,10 +21,11 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy import event as sqlalchemy_events
 
-from lodger.bench import attempts
+from lodger.bench import attempts, peers
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.store.stores import prepared
 
 #: Longest measurement of the bare pool in each situation, seconds; with few runs it is shorter.
 POOL_S = 3.0
@@ -36,24 +35,11 @@ SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++)
 _LEAD_S = 3.0
 _SAMPLE = 50
 _TIMEOUT_S = 600.0
-_ISOLATED_VM = """
-const ivm = require("isolated-vm"), took = [], cpu = process.cpuUsage();
-for (let i = 0; i < 200; i++) {
-  const begun = process.hrtime.bigint();
-  const isolate = new ivm.Isolate({ memoryLimit: 16 }), context = isolate.createContextSync();
-  isolate.compileScriptSync("let n = 0; for (let i = 0; i < 1000; i++) n += i; n").runSync(context);
-  isolate.dispose();
-  took.push(Number(process.hrtime.bigint() - begun) / 1e6);
-}
-const used = process.cpuUsage(cpu);
-took.sort((a, b) => a - b);
-console.log(JSON.stringify({ p50_ms: took[100], cpu_ms: (used.user + used.system) / 1000 / took.length }));
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Figures of one load; CPU and statements are per run.
+    """Figures of one load; CPU and counts are per run.
 
     Attributes:
         per_s: runs from the first slot to the last commit, divided by that time.
@@ -61,6 +47,10 @@ class Row:
         done_p50_ms, done_p99_ms: from the slot to the commit of its outcome.
         engine_ms: CPU of the node's process; ``zygote_ms`` and ``worker_ms`` (its median) that of the sandbox.
         statements: SQL statements of all services.
+        switches: how often a thread of the node's process waited.
+        system_calls: that read or wrote, of the node's process.
+        written_bytes: by these, of the node's process.
+        faults: page faults of a worker (median).
     """
 
     load: str
@@ -74,6 +64,10 @@ class Row:
     zygote_ms: float
     worker_ms: float
     statements: float
+    switches: float
+    system_calls: float
+    written_bytes: float
+    faults: float
     starts_ms: tuple[float, ...]
     dones_ms: tuple[float, ...]
 
@@ -88,7 +82,7 @@ class Measured:
 
     rows: tuple[Row, ...]
     pool: attempts.Row
-    peers: dict[str, dict[str, float]]
+    peers: peers.Figures
 
     @property
     def broken(self) -> list[str]:
@@ -133,7 +127,13 @@ class _Recorder:
 
 
 def measure(
-    runs: int, tenants: int, rate: float, *, url: str | None = None, progress: Callable[[Row], None] = lambda _row: None
+    runs: int,
+    tenants: int,
+    rate: float,
+    *,
+    url: str | None = None,
+    folder: Path | None = None,
+    progress: Callable[[Row], None] = lambda _row: None,
 ) -> Measured:
     """Measure a burst of ``runs`` slots, the same number at ``rate`` per second, the bare pool, and peers.
 
@@ -142,6 +142,7 @@ def measure(
         tenants: how many tenants they belong to.
         rate: slots per second of the spread load.
         url: an empty database of yours; None for a new SQLite file for each load.
+        folder: where other programs are installed, see :mod:`lodger.bench.peers`.
         progress: called with each row when it is known.
 
     Raises:
@@ -154,22 +155,24 @@ def measure(
         rows.append(asyncio.run(_load(load, runs, tenants, over_s, url)))
         progress(rows[-1])
     pool = attempts.measure("quickjs", min(POOL_S, runs / 100), lambda _row: None)[-1]
-    return Measured(tuple(rows), pool, _peers())
+    return Measured(tuple(rows), pool, peers.measure(folder, url))
 
 
 async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | None) -> Row:
     recorder = _Recorder(runs)
     with tempfile.TemporaryDirectory(prefix="lodger-bench-") as folder:
         async with Engine.open(url or str(Path(folder) / "ledger.db")) as engine:
-            begin = await _fill(engine, runs, tenants, over_s)
+            # Both loads may use one database.
+            names = [f"{'spread' if over_s else 'burst'}-{number}" for number in range(tenants)]
+            begin = await _fill(engine, runs, names, over_s)
             engine.on_event(recorder.add)
             with attempts.recorded_deaths() as deaths, _statements() as statements:
                 async with engine.node():
                     await asyncio.sleep(max(0.0, begin.timestamp() - time.time() - 0.2))
-                    counted, engine_s, sandbox = statements(), _own_cpu_s(), _children_cpu_ms()
+                    before, sandbox = _own(statements()), _children_cpu_ms()
                     async with asyncio.timeout(over_s + _TIMEOUT_S):
                         await recorder.complete.wait()
-                    counted, engine_s = statements() - counted, _own_cpu_s() - engine_s
+                    used = {name: (amount - before[name]) / runs for name, amount in _own(statements()).items()}
                     after = _children_cpu_ms()
     if recorder.failed:
         raise RuntimeError(f"{len(recorder.failed)} of {runs} runs failed: {recorder.failed[0]}")
@@ -182,25 +185,25 @@ async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | No
         start_p99_ms=attempts.percentile(starts, 0.99),
         done_p50_ms=attempts.percentile(dones, 0.5),
         done_p99_ms=attempts.percentile(dones, 0.99),
-        engine_ms=round(engine_s * 1000 / runs, 3),
+        engine_ms=round(used["cpu_s"] * 1000, 3),
         zygote_ms=round(sum(after[pid] - used for pid, used in sandbox.items() if pid in after) / runs, 3),
         worker_ms=round(median(death.cpu_us for death in deaths) / 1000, 3),
-        statements=round(counted / runs, 2),
+        faults=median(death.minor_faults for death in deaths),
+        **{name: round(used[name], 2) for name in ("statements", "switches", "system_calls", "written_bytes")},
         starts_ms=tuple(starts),
         dones_ms=tuple(dones),
     )
 
 
-async def _fill(engine: Engine, runs: int, tenants: int, over_s: float) -> datetime:
+async def _fill(engine: Engine, runs: int, names: list[str], over_s: float) -> datetime:
     """Store one schedule per run, each with its slot in ``over_s`` seconds, and return the first slot."""
-    names = [f"t{number}" for number in range(tenants)]
     for name in names:
         await engine.tenants.create(name, limits={"concurrent_runs": 1000})
         await engine.scripts.put(name, "job", SCRIPT, force=True)
 
     async def store(number: int, name: str, slot: datetime) -> None:
         rule = RuleSpec("every 1d", dtstart=slot.isoformat())
-        await engine.schedules.create(names[number % tenants], name, script="job", rules=rule)
+        await engine.schedules.create(names[number % len(names)], name, script="job", rules=rule)
 
     # The first slot must come after the last schedule is stored: some that are not due tell how long storing takes.
     begun = time.time()
@@ -217,9 +220,20 @@ async def _fill(engine: Engine, runs: int, tenants: int, over_s: float) -> datet
     return begin
 
 
-def _own_cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+def _own(statements: int) -> dict[str, float]:
+    """Return what this process has used so far."""
+    used, counts = resource.getrusage(resource.RUSAGE_SELF), {"syscr": 0, "syscw": 0, "wchar": 0}
+    with suppress(OSError):  # a kernel that does not count
+        for line in Path("/proc/self/io").read_text().splitlines():
+            name, _, number = line.partition(":")
+            counts[name] = int(number)
+    return {
+        "cpu_s": used.ru_utime + used.ru_stime,
+        "statements": statements,
+        "switches": used.ru_nvcsw,
+        "system_calls": counts["syscr"] + counts["syscw"],
+        "written_bytes": counts["wchar"],
+    }
 
 
 def _children_cpu_ms() -> dict[int, float]:
@@ -228,11 +242,11 @@ def _children_cpu_ms() -> dict[int, float]:
     pending = [os.getpid()]
     while pending:
         with suppress(OSError):  # a process may end between two reads
-            tasks = list(Path(f"/proc/{pending.pop()}/task").iterdir())
-            for task in tasks:
+            for task in Path(f"/proc/{pending.pop()}/task").iterdir():
                 for child in (task / "children").read_text().split():
                     pending.append(int(child))
-                    found[int(child)] = int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1e6
+                    with suppress(OSError):
+                        found[int(child)] = int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1e6
     return found
 
 
@@ -245,17 +259,12 @@ def _statements() -> Iterator[Callable[[], int]]:
         nonlocal count
         count += 1
 
-    sqlalchemy_events.listen(sqlalchemy.Engine, "before_cursor_execute", note)
+    # Not the events of cursors: with a listener on those, statements take another way.
+    kinds = ("do_execute", "do_executemany")
+    for kind in kinds:
+        sqlalchemy_events.listen(sqlalchemy.Engine, kind, note)
     try:
-        yield lambda: count
+        yield lambda: count + prepared.counted["statements"]
     finally:
-        sqlalchemy_events.remove(sqlalchemy.Engine, "before_cursor_execute", note)
-
-
-def _peers() -> dict[str, dict[str, float]]:
-    """Figures of isolated-vm (a new isolate a script), where Node finds it; empty elsewhere."""
-    node = shutil.which("node")
-    if node is None:
-        return {}
-    done = subprocess.run([node, "-e", _ISOLATED_VM], capture_output=True, text=True, check=False, timeout=120)
-    return {"isolated-vm": json.loads(done.stdout)} if done.returncode == 0 else {}
+        for kind in kinds:
+            sqlalchemy_events.remove(sqlalchemy.Engine, kind, note)

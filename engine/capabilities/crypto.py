@@ -13,7 +13,7 @@ from typing import Any
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import CallRefused, bad_request
 
-#: Iterations of PBKDF2, times the number of digests in the result: of one call, and of all calls of an attempt.
+#: Iterations of PBKDF2, times the number of digests in the result, twice that for long digests: of one call, and of all of an attempt.
 MAX_ITERATIONS = 100_000
 MAX_ATTEMPT_ITERATIONS = 500_000
 MAX_DERIVED_BYTES = 1024
@@ -99,11 +99,10 @@ async def derive(session: Session, given: dict[str, Any]) -> str:
     count = given["iterations"]
     if not isinstance(count, int) or count < 1:
         raise bad_request("iterations must be a whole number from 1")
-    cost = count * -(-size // _HASHES[name])
+    times = -(-size // _HASHES[name]) * (2 if _HASHES[name] > 32 else 1)
+    cost = count * times
     if cost > MAX_ITERATIONS:
-        raise bad_request(
-            f"a call has at most {MAX_ITERATIONS} iterations, times the number of digests in the result ({-(-size // _HASHES[name])})"
-        )
+        raise bad_request(f"with {name} and {bits} bits a call has at most {MAX_ITERATIONS // times} iterations")
     spent = session.spent.get("iterations", 0) + cost
     if spent > MAX_ATTEMPT_ITERATIONS:
         raise CallRefused("budget_exceeded", f"a run has at most {MAX_ATTEMPT_ITERATIONS} iterations of PBKDF2")

@@ -135,6 +135,15 @@ def runs(
     database: Annotated[
         str | None, typer.Option(metavar="URL", help="URL of an empty database. Default: a new SQLite file.")
     ] = None,
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            envvar="LODGER_BENCH_PEERS",
+            help="Folder with node_modules of isolated-vm and graphile-worker, and bin/python with procrastinate. "
+            "The queues also need --database with a PostgreSQL URL.",
+        ),
+    ] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the delays as an SVG chart.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the stated ratios hold.")] = False,
     as_json: AsJson = False,
@@ -150,12 +159,13 @@ def runs(
             say(
                 f"{row.load:8} {row.per_s:6.0f}/s  start {row.start_p50_ms:8.1f} {row.start_p99_ms:8.1f} ms  done {row.done_p50_ms:8.1f}"
                 f" {row.done_p99_ms:8.1f} ms  CPU {row.engine_ms:5.2f} engine {row.zygote_ms:5.2f} zygote {row.worker_ms:5.2f} worker ms"
-                f"  {row.statements:5.2f} statements"
+                f"  {row.statements:5.2f} statements {row.switches:5.1f} waits {row.system_calls:5.1f} reads, writes"
+                f" {row.faults:4.0f} faults"
             )
 
     if not as_json:
         say(f"{runs} runs of {tenants} tenants; delays from the slot, p50 and p99; CPU and statements per run")
-    measured = measure(runs, tenants, rate, url=database, progress=show)
+    measured = measure(runs, tenants, rate, url=database, folder=peers, progress=show)
     if svg is not None:
         from lodger.bench.run_picture import picture
 
@@ -169,7 +179,12 @@ def runs(
             f"pool     {pool.per_s:6.0f}/s  answer {pool.answer_p50_ms:.1f} {pool.answer_p99_ms:.1f} ms  CPU {pool.cpu_us / 1000:.2f} ms"
         )
         for name, figures in measured.peers.items():
-            say(f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script")
+            if "per_s" in figures:
+                say(f"{name}: {figures['per_s']:.0f} jobs/s that do nothing")
+            else:
+                say(
+                    f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script"
+                )
         for line in measured.broken:
             say(f"bound exceeded: {line}")
     if check and measured.broken:

@@ -27,6 +27,7 @@ from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running
 from lodger.engine.store.stores import driver_of
+from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -51,9 +52,11 @@ class Committed:
     warned: tuple[Warned, ...] = ()
 
 
-_mine = unended.where(
-    actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running
-).with_for_update()
+_mine = Prepared(
+    lambda _driver: unended.where(
+        actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running
+    ).with_for_update()
+)
 
 
 def commit(
@@ -76,7 +79,7 @@ def commit(
     suspension change one of the three in their own transaction.
     """
     ready_queue.lock(connection, (claim.tenant_id for claim, _finished in batch))
-    held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch}).all()}
+    held = {row.id: row for row in _mine.rows(connection, {"node": lease.node_id, "lease": lease.epoch})}
     endings: list[Ending] = []
     lost_claims: list[Claim] = []
     sealed_attempts: list[SealedAttempt] = []

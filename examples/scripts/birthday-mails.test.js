@@ -2,7 +2,7 @@ import { test, expect } from "testing";
 
 const person = (id, offset, birthday) => ({ id, name: id, mail: `${id}@example.com`, offset, birthday });
 
-test("at nine of the recipient's zone", { schedule: "birthday-mails", now: "2027-02-26T00:30:00Z", for: "3d", seed: { people: [
+test("at nine of the recipient's zone", { schedule: "birthday-mails", now: "2027-02-26T23:30:00Z", for: "33h", seed: { people: [
   person("tokyo", 9, "02-27"), person("lima", -5, "02-27"), person("leap", 1, "02-29"),
 ] } }, ({ runs, mails }) => {
   const when = Object.fromEntries(runs.filter((run) => run.result.length).map((run) => [run.result[0], run.slot]));

@@ -17,6 +17,7 @@ const toBase64 = uncurry(Uint8Array.prototype.toBase64);
 const fromBase64 = Uint8Array.fromBase64;
 const hex = uncurry(Number.prototype.toString);
 const freeze = Object.freeze;
+const { trunc } = Math;
 const WHOLE = /^(Int|Uint|BigInt|BigUint)\d+(Clamped)?Array$/;
 const MAX = 65536; // bytes in one call, as in Web Crypto
 const MAX_HOST = 512 * 1024; // bytes of one argument of a host call
@@ -72,6 +73,13 @@ function bytesOf(given, what) {
   if (isView(given)) return new Bytes(new Bytes(given.buffer, given.byteOffset, given.byteLength));
   if (!(given instanceof Buffer)) throw new TypeError(what + " must be an ArrayBuffer or a view of one");
   return new Bytes(new Bytes(given));
+}
+
+function count(given, what) {
+  // An unsigned long of Web IDL, in range.
+  const found = trunc(+given);
+  if (!(found >= 0 && found < 2 ** 32)) throw new TypeError(what + " must be a whole number");
+  return found;
 }
 
 const wire = (bytes) => {
@@ -331,7 +339,7 @@ function verify(algorithm, key, signature, data) {
   const bytes = bytesOf(data, "the data");
   if (name === "HMAC") return same(hmac(own, bytes), given);
   const hash = name === "ECDSA" ? hashOf(algorithm.hash) : own.hash;
-  const saltBytes = name === "RSA-PSS" ? +algorithm.saltLength : undefined;
+  const saltBytes = name === "RSA-PSS" ? count(algorithm.saltLength, "saltLength") : undefined;
   return ask("verify", { __proto__: null, kind: name, hash, key: own.spki, curve: own.curve, signature: wire(given), data: wire(bytes), saltBytes });
 }
 
@@ -339,7 +347,7 @@ function aes(algorithm, key, data, usage) {
   const name = nameOf(algorithm);
   if (name !== "AES-GCM") throw unknown(usage + "ing with " + name);
   const own = usable(key, name, usage);
-  const tagBits = algorithm.tagLength === undefined ? 128 : +algorithm.tagLength;
+  const tagBits = algorithm.tagLength === undefined ? 128 : count(algorithm.tagLength, "tagLength");
   const iv = wire(bytesOf(algorithm.iv, "the iv"));
   const extra = algorithm.additionalData === undefined ? undefined : wire(bytesOf(algorithm.additionalData, "additionalData"));
   const given = { __proto__: null, decrypt: usage === "decrypt", key: wire(own.material), iv, data: wire(bytesOf(data, "the data")), extra, tagBits };
@@ -352,9 +360,9 @@ function derived(algorithm, key, bits, usage) {
   const own = usable(key, kind, usage);
   const hash = hashOf(algorithm.hash);
   if (bits === null || bits === undefined) throw new Refusal("the length is needed, in bits", "OperationError");
-  const given = { __proto__: null, kind, hash, key: wire(own.material), salt: wire(bytesOf(algorithm.salt, "the salt")), bits: +bits };
+  const given = { __proto__: null, kind, hash, key: wire(own.material), salt: wire(bytesOf(algorithm.salt, "the salt")), bits: count(bits, "the length") };
   if (kind === "HKDF") given.info = wire(bytesOf(algorithm.info, "info"));
-  else given.iterations = +algorithm.iterations;
+  else given.iterations = count(algorithm.iterations, "iterations");
   return fromBase64(ask("derive", given));
 }
 

@@ -4,6 +4,7 @@ const { push, exec, slice, wellFormed, indexOf, mapHas, mapSet } = p;
 const { bytesOf, isBlob, whole } = $.blobs;
 const splice = uncurry(Array.prototype.splice);
 const replace = uncurry(RegExp.prototype[Symbol.replace]);
+const byte = uncurry(Uint8Array.prototype.indexOf);
 const part = uncurry(Uint8Array.prototype.subarray);
 const lower = uncurry(String.prototype.toLowerCase);
 const padStart = uncurry(String.prototype.padStart);
@@ -95,12 +96,9 @@ function boundaryOf(pieces) {
   const mark = utf8(MARK);
   for (let index = 0; index < pieces.length; index++) {
     const bytes = pieces[index];
-    for (let at = 0; at + mark.length + 8 <= bytes.length; at++) {
-      let same = 0;
-      while (same < mark.length && bytes[at + same] === mark[same]) same++;
-      if (same < mark.length) continue;
+    for (let at = find(bytes, mark, 0); at >= 0; at = find(bytes, mark, at + 1)) {
       let digits = "";
-      for (let digit = 0; digit < 8; digit++) digits += fromCode(bytes[at + same + digit]);
+      for (let digit = 0; digit < 8; digit++) digits += fromCode(bytes[at + mark.length + digit]);
       mapSet(used, digits, true);
     }
   }
@@ -142,8 +140,8 @@ function damaged() {
 
 function find(bytes, mark, from) {
   const last = bytes.length - mark.length;
-  for (let at = from; at <= last; at++) {
-    let same = 0;
+  for (let at = byte(bytes, mark[0], from); at >= 0 && at <= last; at = byte(bytes, mark[0], at + 1)) {
+    let same = 1;
     while (same < mark.length && bytes[at + same] === mark[same]) same++;
     if (same === mark.length) return at;
   }
@@ -180,12 +178,12 @@ function headOf(text) {
 function multipart(bytes, boundary) {
   const form = new FormData();
   const list = listOf(form);
-  const first = utf8("--" + boundary);
   const next = utf8("\r\n--" + boundary);
   const blank = utf8("\r\n\r\n");
-  let at = find(bytes, first, 0);
-  if (at !== 0 && !(at >= 2 && isAt(bytes, at - 2, 13, 10))) damaged();
-  at += first.length;
+  // The first boundary begins the body or a line of it.
+  let at = find(part(bytes, 0, next.length - 2), part(next, 2), 0) === 0 ? -2 : find(bytes, next, 0);
+  if (at === -1) damaged();
+  at += next.length;
   for (;;) {
     if (isAt(bytes, at, 45, 45)) return form;
     if (!isAt(bytes, at, 13, 10)) damaged();
@@ -211,7 +209,7 @@ function decode(bytes, type) {
     for (const [name, value] of new Search("?" + utf8Text(bytes))) form.append(name, value);
     return form;
   }
-  const found = kind === "multipart/form-data" ? exec(/;[ \t]*boundary=(?:"([^"]{1,200})"|([^";, \t]{1,200}))/i, type) : null;
+  const found = kind === "multipart/form-data" ? exec(/;[ \t]*boundary=(?:"([^"]{1,70})"|([^";, \t]{1,70}))/i, type) : null;
   if (found === null) throw new TypeError("formData() reads multipart/form-data with a boundary, and application/x-www-form-urlencoded");
   return multipart(bytes, found[1] === undefined ? found[2] : found[1]);
 }

@@ -77,6 +77,13 @@ function hostAndPort(record, text) {
   return true;
 }
 
+function fileHost(record, text) {
+  // A file has neither a user nor a port.
+  const host = text === "" ? "" : parseHost(text, true);
+  record.host = host === "localhost" ? "" : host;
+  return host !== null;
+}
+
 function parse(input, base) {
   // Returns a record, or null for an invalid URL.
   let text = replace(/^[\0-\x20]+|[\0-\x20]+$/g, input, "");
@@ -93,8 +100,7 @@ function parse(input, base) {
     record.protocol = lower(scheme[1]) + ":";
     const rest = slice(text, scheme[0].length);
     const special = record.protocol in SPECIAL;
-    if (special && base !== null && base.protocol === record.protocol && exec(/^[/\\]{2}/, rest) === null && record.protocol !== "file:" && exec(/^[/\\]/, rest) === null) relative = true;
-    if (record.protocol === "file:" && base !== null && base.protocol === "file:" && exec(/^[/\\]{2}/, rest) === null) relative = true;
+    if (special && base !== null && base.protocol === record.protocol && exec(/^[/\\]{2}/, rest) === null) relative = true;
     text = rest;
     if (!special && rest[0] !== "/") return opaque(record, rest);
   }
@@ -126,7 +132,8 @@ function parse(input, base) {
       record.path = [...base.path];
       if (query === null) record.query = base.query;
     } else {
-      const start = [...base.path];
+      // A drive starts a path of its own.
+      const start = record.protocol === "file:" && exec(/^[A-Za-z][:|]([/\\]|$)/, text) !== null ? [] : [...base.path];
       start.length = start.length > 0 ? start.length - 1 : 0;
       pathInto(record, text, start);
     }
@@ -140,7 +147,7 @@ function parse(input, base) {
       record.host = "";
       pathInto(record, text, []);
     } else {
-      if (!authority(record, name)) return null;
+      if (!(record.protocol === "file:" ? fileHost(record, name) : authority(record, name))) return null;
       if (rest !== "" || special) pathInto(record, slice(rest, 1), []);
     }
   } else {
@@ -221,9 +228,10 @@ class URL {
     return this.#record.protocol;
   }
   set protocol(value) {
-    const found = exec(/^([A-Za-z][A-Za-z0-9+.-]*):?/, `${value}`);
+    const found = exec(/^([A-Za-z][A-Za-z0-9+.-]*)(:|$)/, `${value}`);
     if (found === null) return;
     const next = lower(found[1]) + ":";
+    if (this.#record.protocol === "file:" ? this.#record.host === "" : next === "file:" && this.#record.username + this.#record.password + this.#record.port !== "") return;
     if (next in SPECIAL !== this.#record.protocol in SPECIAL) return;
     this.#record.protocol = next;
     if (+this.#record.port === SPECIAL[next]) this.#record.port = "";
@@ -243,23 +251,32 @@ class URL {
   set password(value) {
     if (!this.#fixed()) this.#record.password = encode(`${value}`, USER);
   }
+  #hostIn(value) {
+    return exec(this.#record.protocol in SPECIAL ? /^[^/?#\\]*/ : /^[^/?#]*/, replace(/[\t\n\r]/g, `${value}`, ""))[0];
+  }
+  #mayBeEmpty() {
+    const { protocol, username, password, port } = this.#record;
+    return protocol === "file:" || (!(protocol in SPECIAL) && username + password + port === "");
+  }
   get host() {
     const { host, port } = this.#record;
     return host === null ? "" : host + (port === "" ? "" : ":" + port);
   }
   set host(value) {
     if (this.#record.opaque) return;
-    const found = exec(/^[^/?#\\]*/, `${value}`);
+    const text = this.#hostIn(value);
     const trial = { ...this.#record };
-    if (hostAndPort(trial, found[0])) this.#record = trial;
+    if (this.#record.protocol === "file:" ? fileHost(trial, text) : hostAndPort(trial, text)) if (trial.host !== "" || this.#mayBeEmpty()) this.#record = trial;
   }
   get hostname() {
     return this.#record.host === null ? "" : this.#record.host;
   }
   set hostname(value) {
     if (this.#record.opaque) return;
-    const host = parseHost(exec(/^[^/?#\\]*/, `${value}`)[0], this.#record.protocol in SPECIAL);
-    if (host !== null && host !== "") this.#record.host = host;
+    const text = this.#hostIn(value);
+    if (text[0] !== "[" && indexOf(text, ":") >= 0) return;
+    const host = text === "" ? "" : parseHost(text, this.#record.protocol in SPECIAL);
+    if (host !== null && (host !== "" || this.#mayBeEmpty())) this.#record.host = this.#record.protocol === "file:" && host === "localhost" ? "" : host;
   }
   get port() {
     return this.#record.port;
@@ -276,6 +293,10 @@ class URL {
   set pathname(value) {
     if (this.#record.opaque) return;
     const text = `${value}`;
+    if (text === "" && !(this.#record.protocol in SPECIAL)) {
+      this.#record.path = this.#record.host === null ? [""] : [];
+      return;
+    }
     const root = this.#record.protocol in SPECIAL ? /^[/\\]/ : /^\//;
     const cut = exec(root, text) !== null ? slice(text, 1) : text;
     pathInto(this.#record, replace(/#/g, replace(/\?/g, cut, "%3F"), "%23"), []);

@@ -42,7 +42,9 @@ const matchers = {
   toHaveLength: ["to have the length", (actual, wanted) => actual?.length === wanted, (actual) => actual?.length],
 };
 
-const shown = (value) => value instanceof RegExp || typeof value === "bigint" || typeof value === "number" ? String(value)
+const MOST = 20_000; // characters of a value in a report
+const shown = (value) => text(value).slice(0, MOST);
+const text = (value) => value instanceof RegExp || typeof value === "bigint" || typeof value === "number" ? String(value)
   : JSON.stringify(value, null, 2) ?? String(value);
 
 /** What a value should be: a failed expectation ends the case and shows both. */

@@ -18,7 +18,7 @@ interface Derivation {
   salt: Bytes;
   /** HKDF only, at most 1024 bytes. */
   info?: Bytes;
-  /** PBKDF2 only: times the number of digests in the result, at most 100000 in a call and 500000 in a run. */
+  /** PBKDF2 only: times the digests in the result, at most 100000 in a call and 500000 in a run; half of that with SHA-384 and SHA-512. */
   iterations?: number;
 }
 interface AesGcm {

@@ -109,7 +109,7 @@ def test_two_processes_race_over_many_actions_and_complete_each_exactly_once(eng
     start("one", "race")
     start("two", "race")
     shares: dict[str, int] = {}
-    for wave in range(1, 4):  # if a disk stalls, one process may run a whole wave: that was no race
+    for wave in range(1, 7):  # if a disk stalls, one process may run a whole wave: that was no race
         number = wave * 400
         fill(engine, 400)
         until(lambda number=number: states(engine) == {"done": number}, 60)

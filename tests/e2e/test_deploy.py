@@ -51,7 +51,8 @@ def lodge(tmp_path: Path) -> Iterator[House]:
 def folder(tmp_path: Path) -> Path:
     place = tmp_path / "shop"
     (place / "helper" / "lib").mkdir(parents=True)
-    (place / "report.js").write_text("export default () => 1;\n")
+    (place / "report.js").write_text('import { f } from "./zone.js";\nexport default f;\n')
+    (place / "zone.js").write_text("export const f = () => 1;\nexport default f;\n")
     (place / "helper" / "main.js").write_text('import { f } from "./lib/f.js";\nexport default f;\n')
     (place / "helper" / "lib" / "f.js").write_text("export const f = () => 2;\n")
     (place / "schedules.toml").write_text(SCHEDULES)
@@ -82,10 +83,10 @@ def test_a_deployment_is_planned_applied_and_repeatable(lodge: House, folder: Pa
     assert set(actions(planned).values()) == {"create"}
     assert ask("deploy", folder, code=2)["error"]["code"] == "not_confirmed"
     assert writes(lodge) == before
-    assert ask("deploy", folder, "--yes")["applied"] == 4
-    assert writes(lodge) == before + 4
+    assert ask("deploy", folder, "--yes")["applied"] == 5
+    assert writes(lodge) == before + 5
     assert ask("deploy", folder, "--yes")["applied"] == 0
-    assert writes(lodge) == before + 4
+    assert writes(lodge) == before + 5
 
     # Another person's schedule and script are not the deployment's.
     lodge.engine.schedules.create(
@@ -94,7 +95,13 @@ def test_a_deployment_is_planned_applied_and_repeatable(lodge: House, folder: Pa
         why="lodger deploy shopping",
     )  # fmt: skip
     pulled = tmp_path / f"pulled-{at}"
-    assert set(ask("pull", pulled)["written"]) == {"report.js", "helper/main.js", "helper/lib/f.js", "schedules.toml"}
+    assert set(ask("pull", pulled)["written"]) == {
+        "report.js",
+        "zone.js",
+        "helper/main.js",
+        "helper/lib/f.js",
+        "schedules.toml",
+    }
     assert set(actions(ask("deploy", pulled, "--yes")).values()) == {"unchanged"}
     assert ask("pull", pulled)["written"] == []
 
@@ -109,14 +116,15 @@ def test_a_deployment_is_planned_applied_and_repeatable(lodge: House, folder: Pa
     (folder / "schedules.toml").write_text(
         'name = "shop"\n[schedules.daily]\nscript = "report"\nrules = "every weekday at 10:00"\ntz = "Europe/Berlin"\n'
     )
-    (folder / "report.js").write_text("export default () => 3;\n")
+    (folder / "zone.js").write_text("export const f = () => 3;\nexport default f;\n")
     planned = ask("deploy", folder, "--plan")
     assert actions(planned) == {
-        "script helper": "unchanged", "script report": "change", "schedule daily": "change", "schedule two steps": "keep",
+        "script helper": "unchanged", "script zone": "change", "script report": "change",
+        "schedule daily": "change", "schedule two steps": "keep",
     }  # fmt: skip
     (daily,) = (each for each in planned["steps"] if each["name"] == "daily")
     assert len(daily["dropped"]) == len(daily["added"]) > 20
-    assert ask("deploy", folder, "--yes", "--prune")["applied"] == 3
+    assert ask("deploy", folder, "--yes", "--prune")["applied"] == 4
     assert {each.name for each in lodge.engine.schedules.list("acme")} == {"daily", "by hand"}
     assert lodge.engine.scripts.get("acme", "report").grants is None
     assert ask("deploy", folder, "--yes", "--prune")["applied"] == 0

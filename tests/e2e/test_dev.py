@@ -16,11 +16,12 @@ from tests.e2e.command import ROOT, inside
 from lodger.engine.cli.folder.dev_session import Report, open_session
 
 SCRIPT = """\
+import { hello } from "./words.js";
 export default async function ({ db, mail, now }) {
   const waiting = await db.signups.find({ greeted: false });
   for (const person of waiting) {
     await db.signups.update(person.id, { greeted: true });
-    await mail.send({ to: person.mail, subject: "Welcome", text: `Hello ${person.name}` });
+    await mail.send({ to: person.mail, subject: "Welcome", text: hello(person.name) });
   }
   console.log("greeted", waiting.length);
   return { greeted: waiting.length, at: now };
@@ -49,6 +50,7 @@ START = "2027-03-26T07:30:00Z"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "welcome.js").write_text(SCRIPT)
+    (tmp_path / "words.js").write_text("export const hello = (name) => `Hello ${name}`;\nexport default () => 1;\n")
     (tmp_path / "schedules.toml").write_text(SCHEDULES)
     (tmp_path / "request.js").write_text(
         'export default async () => (await fetch("https://api.example.com/x")).status;\n'
@@ -76,6 +78,10 @@ def test_time_passes_from_slot_to_slot(folder: Path) -> None:
     said = inside("dev", folder, "--start", START, "--steps", "2", "--run", "fetches")
     assert (said.code, said.out.count("result 204")) == (0, 2)
     assert "now\n    next: 2027-03-27T12:00:00Z  fetches" in said.out
+    (folder / "request.fetches.json").write_text("{")
+    for more, code in ((("--run", "x"), 1), (("--for", "3500000d"), 2), (("--start", "9999-12-31T00:00:00Z"), 2)):
+        said = inside("dev", folder, "--steps", "1", *more)
+        assert (said.code, "internal_error" in said.err) == (code, False), said.err
     assert inside("dev", folder, "--json").json["error"]["code"] == "dev_unbounded"
 
 
@@ -90,6 +96,12 @@ def test_what_is_saved_is_stored_and_what_is_wrong_leaves_the_old_version(folder
         assert session.step()
         assert seen[-1]["result"]["greeted"] == 1
         seen.clear()
+        # A script that imports another gets what is saved of it.
+        (folder / "welcome.js").write_text(SCRIPT)
+        (folder / "words.js").write_text("export const hello = (name) => `Hi ${name}`;\nexport default () => 1;\n")
+        assert session.reload()
+        assert [(each["script"], each["version"]) for each in seen] == [("welcome", 2), ("words", 2)]
+        seen.clear()
         (folder / "welcome.js").write_text("export default () => 'new';\n")
         (folder / "schedules.toml").write_text(
             SCHEDULES.replace("at 9:00", "at 8:30").replace("every day at 12:00", "nonsense")
@@ -102,10 +114,10 @@ def test_what_is_saved_is_stored_and_what_is_wrong_leaves_the_old_version(folder
         (folder / "schedules.toml").write_text('[schedules.welcomes]\nscript = "welcome"\nrules = "every minute"\n')
         assert session.reload()
         assert [each.name for each in session.schedules()] == ["welcomes"]
-        session.go_to(datetime(2027, 3, 26, 12, 0, 30, tzinfo=UTC))
+        session.go_to(datetime(2027, 3, 26, 8, 5, 30, tzinfo=UTC))
         assert seen[-1]["result"] == "new"
         session.run_now("welcome")
-        assert (seen[-1]["schedule"], seen[-1]["at"]) == (None, "2027-03-26T12:00:30Z")
+        assert (seen[-1]["schedule"], seen[-1]["at"]) == (None, "2027-03-26T08:05:30Z")
 
 
 def test_the_keys_of_a_terminal(folder: Path) -> None:

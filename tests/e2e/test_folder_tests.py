@@ -5,13 +5,15 @@ from pathlib import Path
 
 from tests.e2e.command import inside
 
+URLS = 'export const RATES = "https://api.example.com/rates";\nexport default () => RATES;\n'
 SCRIPT = """\
+import { RATES } from "./urls.js";
 export default async function ({ db, mail, now, kv, action }) {
   for (const person of await db.signups.find({ greeted: false })) {
     await db.signups.update(person.id, { greeted: true });
     await mail.send({ to: person.mail, subject: "Welcome", text: `Hello ${person.name}` });
   }
-  const { EUR } = await (await fetch("https://api.example.com/rates")).json();
+  const { EUR } = await (await fetch(RATES)).json();
   await kv.set("count", (await kv.get("count") ?? 0) + 1);
   console.log("rate", EUR);
   return { EUR, at: now, input: action.input };
@@ -72,7 +74,8 @@ test("bad time", { script: "welcome", now: "yesterday" }, () => {});
 
 def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     for name, text in {
-        "welcome.js": SCRIPT, "schedules.toml": SCHEDULES, "welcome.test.js": GOOD, "bad.test.js": BAD, "broken.test.js": "let a = ;",
+        "urls.js": URLS, "welcome.js": SCRIPT, "schedules.toml": SCHEDULES, "welcome.test.js": GOOD, "bad.test.js": BAD,
+        "broken.test.js": "let a = ;",
     }.items():  # fmt: skip
         (tmp_path / name).write_text(text)
     said = inside("test", tmp_path, "--json")
@@ -91,7 +94,7 @@ def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     )
     assert bad["unknown option"]["fix"] == "did you mean times?"
     assert bad["unknown script"]["fix"] == "did you mean welcome?"
-    assert (bad["script fails"]["script"], bad["script fails"]["line"]) == ("welcome", 6)
+    assert (bad["script fails"]["script"], bad["script fails"]["line"]) == ("welcome", 7)
     assert "cpu_limit" in bad["endless check"]["message"]
     assert bad["throws"]["line"] == 10
     assert "does not have the grant" in bad["reads another's data"]["message"]

@@ -117,6 +117,39 @@ def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_tick_claims_in_its_own_transaction_and_alone_after_a_claim_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            happened: list[object] = []
+            for kind in (Ticked, Claimed, ActionsReady):
+                alone.bus.subscribe(kind, happened.append)
+            dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
+            ticker = Ticker(alone.context, dispatcher.write_and_claim)
+            await alone.register()
+            owed = from_us(alone.context.clock.now_us() - 900_000_000)
+            for name in ("one", "two"):
+                await alone.engine.schedules.create("acme", name, script="job", rules="every 900s", first_after=owed)
+                ticker.wake()
+                if name == "one":
+                    written = alone.engine.context.database.written
+                    await ticker.round()
+                    assert alone.engine.context.database.written == written + 1
+                    continue
+                monkeypatch.setattr(claims, "claim", lambda *_given: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    await ticker.round()
+                assert len(happened) == 2, "nothing was written"
+                await ticker.round()
+            assert [type(each) for each in happened] == [Ticked, Claimed, Ticked, ActionsReady]
+            assert {each.state for each in await alone.engine.actions.list("acme")} == {"running", "ready"}
+            dispatcher.attempts.kill()
+            await dispatcher.attempts.drained()
+
+    asyncio.run(scenario())
+
+
 def test_the_committer_writes_what_has_ended_with_its_effects(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone:

@@ -10,7 +10,7 @@ from tests.sim.simulator.world import World
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 #: Statements per virtual second, BEGIN included; 52 if each service polled by itself.
 MAX_STATEMENTS = 20
-#: Statements of a run that comes alone, from its slot to its committed outcome: three transactions with their BEGIN, one row
+#: Statements of a run that comes alone, from its slot to its committed outcome: two transactions with their BEGIN, one row
 #: of effects, and what the services look at after a commit.
 MAX_LONE_STATEMENTS = 37
 #: Seconds between the slots of that schedule.

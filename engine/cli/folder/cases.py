@@ -7,7 +7,7 @@ end in the order of their instants. The text of a test is a tenant's script like
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,18 +16,20 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.folder.check import next_slots
 from lodger.engine.cli.folder.findings import Finding, nearest
 from lodger.engine.cli.folder.schedules_file import script_names
 from lodger.engine.cli.folder.script_folder import ScriptFolder
-from lodger.engine.cli.folder.stocking import store_schedule
+from lodger.engine.cli.folder.stocking import store_schedule, store_script
 from lodger.engine.cli.output.result_output import zulu
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.effects import kv_store
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.operations.route import Instant
 from lodger.engine.store.records import Action
+from lodger.engine.store.scripts.linking import imported_scripts
 from lodger.engine.testing import Stage
 from lodger.engine.testing.clock import BEGIN
 from lodger.engine.testing.recordings import Recordings, check_recordings
@@ -148,8 +150,9 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
         done.findings.append(Finding("error", path.name, line, column, "test_invalid", shown))
         return
     for index, each in enumerate(ended.result[: MAX_CASES - len(done.cases)]):
-        options = each["options"] if isinstance(each["options"], dict) else {}
-        done.cases.append(Case(path, index, str(each["name"])[:200], options))
+        said = each if isinstance(each, dict) else {}
+        options = said.get("options")
+        done.cases.append(Case(path, index, str(said.get("name"))[:200], options if isinstance(options, dict) else {}))
     if not ended.result:
         done.findings.append(
             Finding(
@@ -167,12 +170,11 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
 def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
     """Return the files of a test's own run: the test, and the scripts of the folder that its text names."""
     files = {"main.js": MAIN.format(path.name), path.name: source}
-    for script in folder.scripts.values():
-        if f"./{script.path.name}" in source:
-            if isinstance(script.source, str):
-                files[script.path.name] = script.source
-            elif isinstance(script.source, dict):
-                files |= {f"{script.path.name}/{name}": text for name, text in script.source.items()}
+    for script in folder.with_imports(imported_scripts({inputs.MAIN: source})):
+        if isinstance(script.source, dict) and script.path.is_dir():
+            files |= {f"{script.path.name}/{name}": text for name, text in script.source.items()}
+        elif not isinstance(script.source, bytes):
+            files[script.path.name] = script.text(None)
     return files
 
 
@@ -233,8 +235,8 @@ class _Play:
                     self._begin(case, tenant_id)
                 if not begins or not case.length:
                     self._judge(case, tenant_id)
-            except InputError as error:
-                case.fail(str(error), fix=error.fix)
+            except (InputError, Unavailable) as error:
+                case.fail(f"{error.what}: {error.why}" if error.why else error.what, fix=error.fix)
 
     def _begin(self, case: Case, tenant_id: str) -> None:
         """Make the case's tenant with its data, and run its script or start its schedule."""
@@ -293,20 +295,15 @@ class _Play:
                 stage.engine.actions.run_now(tenant_id, schedule, params=options.get("input"))
                 stage.settle()
 
-    def _store(self, tenant_id: str, names: Iterable[str]) -> None:
-        """Store scripts of the folder, after those that they import."""
-        for name in dict.fromkeys(names):
-            script = self._folder.scripts.get(name)
-            if script is None:
-                raise InputError(
-                    "script_unknown", f"the folder has no script {name!r}", fix=nearest(name, self._folder.scripts)
-                )
-            texts = script.source.values() if isinstance(script.source, dict) else [script.source]
-            if any(isinstance(text, str) and ('"lib:' in text or '"../' in text) for text in texts):
-                for other in self._folder.scripts.values():
-                    if other.is_library or f"../{other.name}/" in str(script.source):
-                        self._stage.engine.scripts.put(tenant_id, other.name, other.source)
-            self._stage.engine.scripts.put(tenant_id, name, script.source, **self._folder.file.scripts.get(name, {}))
+    def _store(self, tenant_id: str, names: list[str]) -> None:
+        """Store scripts of the folder, and those that they import."""
+        for name in names:
+            if name not in self._folder.scripts:
+                what = f"the folder has no script {name!r}"
+                raise InputError("script_unknown", what, fix=nearest(name, self._folder.scripts))
+        for script in self._folder.with_imports(names):
+            if refused := store_script(self._stage.engine, tenant_id, self._folder, script):
+                raise InputError(refused[0].code, refused[0].message, fix=refused[0].fix)
 
     def _judge(self, case: Case, tenant_id: str) -> None:
         """Compare the outcomes, and let the case's check look at what came of it."""

@@ -9,7 +9,7 @@ from lodger.engine.cli.folder import schedules_file, stocking
 from lodger.engine.cli.folder.findings import Finding
 from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
 from lodger.engine.core.access.grants import parse
-from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.core.params import dump_fields, read_fields
 from lodger.engine.store.records import Page, Schedule, ScriptVersion
 from lodger.engine.store.scripts import differences
@@ -215,21 +215,11 @@ def apply(
         InputError: what an operation refused.
     """
     reason = MARK + folder.file.name + (f": {why}" if why else "")
-    waiting = [each for each in steps if each.kind == "script" and each.writes]
-    while waiting:
-        later: list[Step] = []
-        for step in waiting:
+    for step in steps:
+        if step.kind == "script" and step.writes:
             source, settings = folder.scripts[step.name].source, settings_of(folder, step.name)
-            try:
-                engine.scripts.put(tenant_id, step.name, source, after_version=step.seen, why=reason, **settings)
-            except InputError as error:
-                # It may import a script of the folder that is stored after it.
-                if error.code != "import_unknown" or len(later) + 1 == len(waiting):
-                    raise
-                later.append(step)
-            else:
-                done(step)
-        waiting = later
+            engine.scripts.put(tenant_id, step.name, source, after_version=step.seen, why=reason, **settings)
+            done(step)
     for step in steps:
         if step.kind != "schedule" or not step.writes:
             continue

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 #: Speeds of the virtual clock, in seconds a second, and seconds between two looks at keys and at files.
 SPEEDS = (1, 10, 60, 600, 3600, 21_600, 86_400)
 LOOK_S, FILES_S = 0.1, 0.5
+#: Seconds after which the keys are looked at while many slots are due.
+PATIENCE_S = 0.5
+#: First and last year in which a session begins.
+MIN_YEAR, MAX_YEAR = 1971, 9900
 #: Maximum number of steps of one command, and of schedules that are shown.
 MAX_STEPS, SHOWN = 100_000, 9
 
@@ -52,6 +56,8 @@ def dev(
     from lodger.engine.cli.folder.dev_session import open_session
 
     begin = inputs.instant("--start", start or "now")
+    if not MIN_YEAR <= begin.year <= MAX_YEAR:
+        raise Usage("instant_unreadable", f"--start is outside the years {MIN_YEAR} to {MAX_YEAR}", fix="--start now")
     end = _end(begin, until, length)
     failed: list[bool] = []
     terminal = end is None and steps is None and not run and not as_json and sys.stdout.isatty() and sys.stdin.isatty()
@@ -96,7 +102,10 @@ def _end(begin: datetime, until: str | None, length: str | None) -> datetime | N
         return None
     from lodger.engine.recurrence.duration import parse_duration
 
-    return begin + timedelta(microseconds=parse_duration(length))
+    try:
+        return begin + timedelta(microseconds=parse_duration(length))
+    except OverflowError:
+        raise Usage("length_invalid", f"--for {length} ends after the year 9999", fix="--for 30d") from None
 
 
 def _is_failure(given: "Report") -> bool:
@@ -181,19 +190,27 @@ class Screen:
                     self._now += timedelta(seconds=(now - last) * SPEEDS[self._speed])
                 last = now
                 if now - looked >= FILES_S:
-                    looked, changed = now, self._session.reload() or changed
+                    looked, changed = now, self._session.reload(self._now) or changed
                 if self._due is not None and self._due <= self._now:
-                    self._session.go_to(self._now)
+                    self._catch_up()
                     changed = True
                 if changed:
                     self._now = max(self._now, self._session.now)
                     self._schedules, self._due = self._session.schedules(), self._session.next_due()
                     last = time.monotonic()
 
+    def _catch_up(self) -> None:
+        """Run what is due up to the shown instant; if that takes long, the clock waits for it, so that keys are heard."""
+        end = time.monotonic() + PATIENCE_S
+        while self._due is not None and self._due <= self._now and time.monotonic() < end:
+            self._session.step()
+            self._due = self._session.next_due()
+        if self._due is not None and self._due <= self._now:
+            self._now = self._session.now
+
     def _press(self, key: str) -> bool:
         """Do what a key says; whether anything may have happened in the ledger."""
         if key == "n":
-            self._session.go_to(self._now)
             self._session.step()
             self._now = self._session.now
         elif key == "r" and (names := self._names()):

@@ -1,5 +1,6 @@
 """A folder of scripts at work on a virtual clock: a throw-away ledger, real workers, and reports of what happens."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,8 +12,9 @@ from lodger.engine.cli import inputs
 from lodger.engine.cli.folder import script_folder, stocking
 from lodger.engine.cli.folder.cases import SEED, SEEDING
 from lodger.engine.cli.folder.check import TENANT
-from lodger.engine.cli.folder.findings import Finding
-from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
+from lodger.engine.cli.folder.deployment import everything
+from lodger.engine.cli.folder.findings import Finding, nearest
+from lodger.engine.cli.folder.script_folder import ScriptFolder
 from lodger.engine.cli.output.code_frame import code_frame
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import zulu
@@ -20,7 +22,6 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.core.strict_json import parse
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Schedule
 from lodger.engine.testing import Stage
@@ -71,17 +72,19 @@ class DevSession:
                 )
         self._stage.engine.on_event(self._happened)
         self._stamp = stamp(self.folder.path)
-        self._store(dict(self.folder.scripts), None)
+        self._store(set(self.folder.scripts), None)
 
-    def _store(self, changed: dict[str, FolderScript], before: ScriptFolder | None) -> None:
-        """Store changed scripts and schedules; report each that was stored before, and what was refused."""
+    def _store(self, changed: set[str], before: ScriptFolder | None) -> None:
+        """Store changed scripts with those that import them, and changed schedules; report new versions, and what was refused."""
         engine, folder = self._stage.engine, self.folder
-        refused = stocking.store_scripts(engine, TENANT, folder, changed)
-        for name in changed:
-            if before is not None and not any(each.file == folder.scripts[name].path.name for each in refused):
-                version = engine.scripts.get(TENANT, name).version
-                self._report({"kind": "reload", "at": zulu(self.now), "script": name, "version": version})
-        stored = {each.name for each in engine.scripts.list(TENANT)}
+        old = {
+            each.name: each.version for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))
+        }
+        refused = stocking.store_scripts(engine, TENANT, folder, folder.with_importers(changed))
+        for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor)):
+            if before is not None and old.get(each.name) != each.version:
+                self._report({"kind": "reload", "at": zulu(self.now), "script": each.name, "version": each.version})
+        stored = {each.name for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))}
         for name, fields in folder.file.schedules.items():
             if before is not None and fields == before.file.schedules.get(name):
                 continue
@@ -105,25 +108,36 @@ class DevSession:
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
-                recordings += check_recordings(parse(path.read_text()))
-            except (OSError, ValueError, InputError) as error:
+                recordings += check_recordings(json.loads(path.read_text()))
+            except (OSError, ValueError, RecursionError) as error:
                 self._report(
                     {"kind": "finding"}
                     | asdict(Finding("error", path.name, None, None, "recording_invalid", str(error)))
                 )
         self._way_out.give(TENANT, recordings)
 
-    def reload(self) -> bool:
-        """Store what has changed in the folder since the last look; whether anything has. What is refused leaves the old version."""
+    def reload(self, at: datetime | None = None) -> bool:
+        """Store what has changed in the folder since the last look; whether anything has. What is refused leaves the old version.
+
+        Args:
+            at: instant to which time passes before that; now by default.
+        """
         now = stamp(self.folder.path)
         if now == self._stamp:
             return False
         self._stamp = now
+        if at is not None:
+            self.go_to(at)
         before, self.folder = self.folder, script_folder.read(self.folder.path)
         changed = {
-            name: script
+            name
             for name, script in self.folder.scripts.items()
             if name not in before.scripts or before.scripts[name].source != script.source
+        }
+        changed |= {
+            name
+            for name, settings in self.folder.file.scripts.items()
+            if settings != before.file.scripts.get(name) and name in self.folder.scripts
         }
         self._store(changed, before)
         return True
@@ -158,6 +172,11 @@ class DevSession:
         """
         if name in self._names.values():
             self._stage.engine.actions.run_now(TENANT, name)
+        elif name not in self.folder.scripts:
+            known = [*self._names.values(), *self.folder.scripts]
+            raise InputError(
+                "script_unknown", f"the folder has no schedule or script {name!r}", fix=nearest(name, known)
+            )
         else:
             self._stage.engine.run_at(TENANT, name, self.now)
         self._stage.settle()
@@ -206,7 +225,7 @@ class DevSession:
         return {
             "kind": "run", "at": zulu(from_us(event.at_us)), "schedule": schedule, "script": name,
             "slot": zulu(from_us(slot)) if isinstance(slot, int) else None, "outcome": str(details["outcome"]),
-            "attempt": details["attempt"], "result": None if finished.result is None else parse(finished.result), "error": error,
+            "attempt": details["attempt"], "result": None if finished.result is None else json.loads(finished.result), "error": error,
             "retry_at": zulu(from_us(details["retry_at_us"])) if details.get("retry_at_us") else None,
             "effects": list(finished.effects), "diff": lines(finished.effects), "took_ms": round(finished.usage.wall_ms, 1),
         }  # fmt: skip

@@ -11,6 +11,7 @@ import typer
 from lodger.engine.cli.folder import schedules_file, script_folder
 from lodger.engine.cli.folder.deployment import everything
 from lodger.engine.cli.folder.toml_places import has_null, toml_key, toml_text
+from lodger.engine.cli.inputs import PACKAGES
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
@@ -97,7 +98,7 @@ def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:
     """Return the files of a version. Names come from the server: one that would leave the folder is refused."""
     name = version.name
     names.check(name, "script_name_invalid", "a file", "rename the script")
-    if name.startswith(".") or ":" in name or name == "node_modules":
+    if name.startswith(".") or ":" in name or name in {PACKAGES, schedules_file.NAME}:
         raise InputError("script_name_invalid", f"{name!r} cannot be the name of a file of a script")
     if version.wasm_bytes is not None:
         return {f"{name}.wasm": engine.scripts.module(version.tenant_id, name, version.version)}

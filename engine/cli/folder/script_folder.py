@@ -1,5 +1,6 @@
 """A folder of scripts with its ``schedules.toml``, as it stands on the disk."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -33,12 +34,24 @@ class FolderScript:
         """Return the text of one of its files, the entry by default; empty if there is none."""
         if isinstance(self.source, str):
             return self.source
-        return self.source.get(file or inputs.MAIN, "") if isinstance(self.source, dict) else ""
+        return self.source.get(file or self._entry, "") if isinstance(self.source, dict) else ""
 
     def shown(self, root: Path, file: str | None) -> str:
         """Return the path of one of its files, as findings and errors show it."""
-        path = self.path / (file or inputs.MAIN) if self.path.is_dir() else self.path
+        path = self.path / (file or self._entry) if self.path.is_dir() else self.path
         return path.relative_to(root).as_posix()
+
+    @property
+    def _entry(self) -> str:
+        files = self.source if isinstance(self.source, dict) else {}
+        return next((each for each in inputs.ENTRIES if each in files), inputs.MAIN)
+
+    @property
+    def imports(self) -> set[str]:
+        """Names of the scripts that its files seem to import."""
+        if isinstance(self.source, bytes):
+            return set()
+        return imported_scripts({inputs.MAIN: self.source} if isinstance(self.source, str) else self.source)
 
     @property
     def is_library(self) -> bool:
@@ -62,6 +75,26 @@ class ScriptFolder:
     tests: tuple[Path, ...]
     file: SchedulesFile
     findings: tuple[Finding, ...]
+
+    def with_imports(self, names: Iterable[str]) -> list[FolderScript]:
+        """Return scripts and all that they import, in the order in which they can be stored."""
+        wanted, waiting = set[str](), list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in self.scripts and name not in wanted:
+                wanted.add(name)
+                waiting += self.scripts[name].imports
+        return [script for script in self.scripts.values() if script.name in wanted]
+
+    def with_importers(self, names: Iterable[str]) -> list[FolderScript]:
+        """Return scripts and all that import them, in the order in which they can be stored."""
+        wanted = set(names)
+        for _ in self.scripts:
+            more = {each.name for each in self.scripts.values() if each.imports & wanted} - wanted
+            if not more:
+                break
+            wanted |= more
+        return [script for script in self.scripts.values() if script.name in wanted]
 
 
 def read(path: Path) -> ScriptFolder:
@@ -100,18 +133,13 @@ def read(path: Path) -> ScriptFolder:
 def _order(found: dict[str, FolderScript]) -> list[str]:
     """Return the names in an order in which each script comes after those that it imports; a version keeps what it finds."""
     needs = {
-        name: sorted(
-            imported_scripts({inputs.MAIN: script.source} if isinstance(script.source, str) else script.source)
-            & found.keys()
-        )
+        name: sorted(script.imports & found.keys())
         for name, script in sorted(found.items(), key=lambda item: (not item[1].is_library, item[0]))
-        if not isinstance(script.source, bytes)
     }
     try:
-        ordered = list(TopologicalSorter(needs).static_order())
+        return list(TopologicalSorter(needs).static_order())
     except CycleError:  # the refusal of the upload says which
-        ordered = list(needs)
-    return [*ordered, *(name for name in sorted(found) if name not in needs)]
+        return list(needs)
 
 
 def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:

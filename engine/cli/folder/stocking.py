@@ -1,7 +1,7 @@
 """Stores a folder's scripts and schedules in a ledger through the operations, and returns what they refuse as findings."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.cli.folder import schedules_file
@@ -45,17 +45,11 @@ def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script:
 
 
 def store_scripts(
-    engine: "Engine", tenant_id: str, folder: ScriptFolder, wanted: Mapping[str, FolderScript] | None = None
+    engine: "Engine", tenant_id: str, folder: ScriptFolder, wanted: Iterable[FolderScript] | None = None
 ) -> list[Finding]:
-    """Store every script, or the wanted ones; those that import others of the folder come after them."""
-    waiting = list((folder.scripts if wanted is None else wanted).values())
-    while waiting:
-        refused = [(script, found) for script in waiting if (found := store_script(engine, tenant_id, folder, script))]
-        again = [script for script, found in refused if found[0].code == "import_unknown"]
-        if not again or len(refused) == len(waiting):
-            return [each for _script, found in refused for each in found]
-        waiting = [script for script, _found in refused]
-    return []
+    """Store every script, or the wanted ones, in the folder's order; return why any were refused."""
+    scripts = folder.scripts.values() if wanted is None else wanted
+    return [each for script in scripts for each in store_script(engine, tenant_id, folder, script)]
 
 
 def store_schedule(

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from sqlalchemy import Connection
 
@@ -31,6 +33,7 @@ from lodger.engine.store.queue import ready_queue
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
+T = TypeVar("T")
 _log = logging.getLogger("lodger.node")
 
 #: While more slots are due than one tick takes, naming them goes first: a claim comes no sooner than so long after the last one,
@@ -136,6 +139,8 @@ class Dispatcher(Service):
         self._slot_reduction = SlotReduction()
         self._behind_s: float | None = None
         self._claimed_s = float("-inf")
+        #: A claim in the transaction of other work has failed: until one of its own succeeds, that work goes alone.
+        self._apart = False
         bus = context.bus
         bus.subscribe(LedgerChanged, self._changed)
         bus.subscribe(ChangeReported, self._changed)
@@ -152,7 +157,7 @@ class Dispatcher(Service):
         self.attempts.full = free <= 0
         if lease is None:
             return context.settings.poll_s
-        if free <= 0:
+        if free <= 0 or self.attempts.claiming:
             return context.idle_s
         behind = self._gives_way()
         if behind and (wait := self._claimed_s + GIVES_WAY_S - self.clock.elapsed_s()) > 0:
@@ -164,21 +169,12 @@ class Dispatcher(Service):
             return context.idle_s
         if upcoming > now:
             return min(context.idle_s, (upcoming - now) / 1_000_000)
-        self.attempts.claiming, self._claimed_s = True, self.clock.elapsed_s()
         room = self.room()
-        try:
+        with self._claiming():
             claimed = await self.claim(lease, replace(room, slots=min(room.slots, MAX_GIVES_WAY)) if behind else room)
-        except Exception:
-            self.attempts.in_doubt = True
-            raise
-        finally:
-            self.attempts.claiming = False
-        held = context.identity.lease
-        if held is None or held.epoch != lease.epoch:
-            # Lost while they were claimed: they are another's, or this node's again when it is registered anew.
+        self._apart = False
+        if not self._begin(lease, claimed):
             return 0.0
-        for claim in claimed:
-            self._begin(claim)
         # Something is due that this node may not start: another node has it, or a budget or the node's memory.
         self._vain = 0 if claimed else min(self._vain + 1, 10)
         return min(context.settings.poll_s, 0.005 * 2**self._vain) if self._vain else 0.0
@@ -200,16 +196,59 @@ class Dispatcher(Service):
         """Claim for what is free, and publish what starts; none while this machine's clock is wrong."""
         if self.clock.skewed:
             return []
-        context, now = self.context, self.clock.now_us()
-        spent: dict[str, str] = {}
+        claiming = _Claiming(self.context, lease, room)
+        await self.context.db.write(claiming.take)
+        return self._claimed(claiming)
 
-        def take(connection: Connection) -> tuple[list[Claim], int | None]:
-            claimed = claims.claim(context.store, connection, lease, room.slots, now, room, spent)
-            return claimed, ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
+    def _claimed(self, claiming: "_Claiming") -> list[Claim]:
+        self._startable_us = claiming.startable_us
+        self.context.bus.publish(Claimed(tuple(claiming.claims), claiming.now_us, claiming.spent))
+        return claiming.claims
 
-        claimed, self._startable_us = await context.db.write(take)
-        context.bus.publish(Claimed(tuple(claimed), now, spent))
-        return claimed
+    async def write_and_claim(self, work: Callable[[Connection], tuple[T, bool]], then: Callable[[T], None]) -> None:
+        """Do some work in one transaction, and claim in the same one if the work says that actions are ready.
+
+        Not on databases with row locks: a claim may wait there, and would keep what the work has locked.
+
+        Args:
+            then: called with what the work returned, before what was claimed starts.
+        """
+        context, lease = self.context, self.context.identity.lease
+        busy = self.attempts.claiming or len(self.attempts) >= self.slots or self._gives_way()
+        if lease is None or busy or self._apart or self.clock.skewed or context.store.database.driver.has_row_locks:
+            done, ready = await context.db.write(work)
+            then(done)
+            if ready:
+                context.bus.publish(ActionsReady())
+            return
+        claiming = _Claiming(context, lease, self.room())
+
+        def both(connection: Connection) -> tuple[T, bool]:
+            done, ready = work(connection)
+            if ready:
+                claiming.take(connection)
+            return done, ready
+
+        self._apart = True
+        with self._claiming():
+            done, ready = await context.db.write(both)
+        self._apart = False
+        then(done)
+        if ready:
+            self._begin(lease, self._claimed(claiming))
+        self.wake()
+
+    @contextmanager
+    def _claiming(self) -> Iterator[None]:
+        """Note that a claim is being written."""
+        self.attempts.claiming, self._claimed_s = True, self.clock.elapsed_s()
+        try:
+            yield
+        except Exception:
+            self.attempts.in_doubt = True
+            raise
+        finally:
+            self.attempts.claiming = False
 
     @property
     def slots(self) -> int:
@@ -223,9 +262,16 @@ class Dispatcher(Service):
             room = room.without(1, claim.limits)
         return room
 
-    def _begin(self, claim: Claim) -> None:
-        task = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
-        self.attempts.add(claim, task)
+    def _begin(self, lease: Lease, claimed: list[Claim]) -> bool:
+        """Start what was claimed under a lease; return whether the node still holds it."""
+        held = self.context.identity.lease
+        if held is None or held.epoch != lease.epoch:
+            # Lost while they were claimed: they are another's, or this node's again when it is registered anew.
+            return False
+        for claim in claimed:
+            task = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
+            self.attempts.add(claim, task)
+        return True
 
     async def _attempt(self, claim: Claim) -> None:
         json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
@@ -286,6 +332,23 @@ class Dispatcher(Service):
         self.attempts.kill()
         self._stale = True
         self._slot_reduction = self._slot_reduction.troubled(self.context.settings.slots)
+
+
+class _Claiming:
+    """A claim and what it found, for a transaction that may be another's."""
+
+    def __init__(self, context: NodeContext, lease: Lease, room: Room) -> None:
+        self._context, self._lease, self._room = context, lease, room
+        self.now_us = context.clock.now_us()
+        self.spent: dict[str, str] = {}
+        self.claims: list[Claim] = []
+        self.startable_us: int | None = None
+
+    def take(self, connection: Connection) -> None:
+        """Claim; read when the next action may start."""
+        store, lease, room = self._context.store, self._lease, self._room
+        self.claims = claims.claim(store, connection, lease, room.slots, self.now_us, room, self.spent)
+        self.startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
 
 
 class Reconciler(Service):

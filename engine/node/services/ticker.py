@@ -2,8 +2,11 @@
 
 import heapq
 from collections import deque
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import ClassVar
+
+from sqlalchemy import Connection
 
 from lodger.engine.core.events import ActionsReady, Backlog, ChangeReported, LedgerChanged
 from lodger.engine.node.context import NodeContext
@@ -16,6 +19,10 @@ from lodger.engine.store.revision_cache import KEPT
 PASSED_BY_S = 0.01
 #: How far the prefetcher looks ahead, and how often, seconds: what is made ready is ready for at least the difference.
 AHEAD_S, LOOK_S = 10.0, 2.5
+#: A tick's work, which also says whether actions are ready; and what writes it.
+Work = Callable[[Connection], tuple[list[tick.Ticked], bool]]
+Then = Callable[[list[tick.Ticked]], None]
+Write = Callable[[Work, Then], Awaitable[None]]
 #: Revisions that the prefetcher reads at once, and its rest after that, seconds: no other reader waits for long.
 BATCH, REST_S = 50, 0.01
 
@@ -62,14 +69,18 @@ class Horizon:
 class Ticker(Service):
     """Reads the clocks of the next ``peek_s`` into a heap; again after a commit, or ``poll_s`` later where commits are not seen.
 
+    Args:
+        write: does a tick in a write transaction, and calls with its result; None for a transaction of its own.
+
     Attributes:
         behind_s: since when more is due than one tick takes, on the clock of durations; None while it keeps up.
     """
 
     name: ClassVar[str] = "ticker"
 
-    def __init__(self, context: NodeContext) -> None:
+    def __init__(self, context: NodeContext, write: Write | None = None) -> None:
         super().__init__(context)
+        self._write = write or self._write_alone
         self.wake_on(LedgerChanged, ChangeReported)
         self._horizon = Horizon()
         #: What was read stands from one instant to another.
@@ -109,13 +120,25 @@ class Ticker(Service):
 
     async def tick(self, now_us: int) -> list[tick.Ticked]:
         """Turn one batch of due clocks into actions, and publish what was written."""
-        context = self.context
-        ticked = await context.db.write(partial(tick.tick, context.store, now_us=now_us))
-        self._keeps_up(full=len(ticked) >= context.settings.tick_batch)
-        if any(each.runs for each in ticked):
-            context.bus.publish(ActionsReady())
-        context.bus.publish(Ticked(tuple(ticked)))
-        return ticked
+        written: list[tick.Ticked] = []
+
+        def work(connection: Connection) -> tuple[list[tick.Ticked], bool]:
+            ticked = tick.tick(self.context.store, connection, now_us)
+            return ticked, any(each.runs for each in ticked)
+
+        def then(ticked: list[tick.Ticked]) -> None:
+            written.extend(ticked)
+            self._keeps_up(full=len(ticked) >= self.context.settings.tick_batch)
+            self.context.bus.publish(Ticked(tuple(ticked)))
+
+        await self._write(work, then)
+        return written
+
+    async def _write_alone(self, work: Work, then: Then) -> None:
+        ticked, ready = await self.context.db.write(work)
+        then(ticked)
+        if ready:
+            self.context.bus.publish(ActionsReady())
 
     def _keeps_up(self, *, full: bool) -> None:
         if full is (self.behind_s is not None):

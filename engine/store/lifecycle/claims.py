@@ -26,7 +26,7 @@ from lodger.engine.store.schema.scheduling import (
     usage_days,
 )
 from lodger.engine.store.schema.script_data import storage
-from lodger.engine.store.stores import PerDriver
+from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage import usage
 from lodger.engine.store.usage.day_budgets import end_waiting
 from lodger.sandbox.limits import Limits
@@ -56,18 +56,16 @@ _queue = (
     .join(_home, (_home.c.tenant_id == turns.c.tenant_id) & (_home.c.requires == ""))
     .outerjoin(usage_days, (usage_days.c.tenant_id == turns.c.tenant_id) & (usage_days.c.day == bindparam("day")))
     .outerjoin(storage, storage.c.tenant_id == turns.c.tenant_id)
-    .where(
-        turns.c.requires == bindparam("one"),
-        turns.c.bound.in_(bindparam("bound", expanding=True)),
-    )
+    .where(turns.c.requires == bindparam("one"))
     .order_by(turns.c.served_us, turns.c.tenant_id)
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=_home)
 )  # fmt: skip
 # Not by the index on startable_at: SQLite, with misleading statistics, would read and sort all waiting rows. The index
 # in the order of service reads only as many rows as it returns.
-_queues = PerDriver(
+_queues = Prepared(
     lambda driver: _queue.where(
+        driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
         driver.unindexed(turns.c.startable_at) <= bindparam("now", type_=BigInteger),
     )
@@ -86,22 +84,24 @@ _set_reason = (
 )
 
 
-_lease_state = (
-    select(nodes.c.epoch, nodes.c.state, nodes.c.paused_us)
-    .where(nodes.c.id == bindparam("node"))
-    .with_for_update(read=True)
+_lease_state = Prepared(
+    lambda _driver: (
+        select(nodes.c.epoch, nodes.c.state, nodes.c.paused_us)
+        .where(nodes.c.id == bindparam("node"))
+        .with_for_update(read=True)
+    )
 )
 
 
 def holds_lease(connection: Connection, lease: Lease) -> bool:
     """Whether the node still has this lease; actions claimed under a lost lease would never be rescued."""
-    row = connection.execute(_lease_state, {"node": lease.node_id}).first()
+    row = _lease_state.first(connection, {"node": lease.node_id})
     return row is not None and row.epoch == lease.epoch and row.state == "alive"
 
 
 def _may_claim(connection: Connection, lease: Lease) -> bool:
     """Whether the node still has this lease and is not paused."""
-    row = connection.execute(_lease_state, {"node": lease.node_id}).first()
+    row = _lease_state.first(connection, {"node": lease.node_id})
     return row is not None and row.epoch == lease.epoch and row.state == "alive" and row.paused_us is None
 
 
@@ -220,7 +220,7 @@ def _lock_queues(connection: Connection, sets: ready_queue.LabelSets, maximum: i
     values = {"now": now_us, "free": maximum, "day": now_us // usage.DAY_US, "bound": sets.bound}
     found: list[Any] = []
     for labels in sets.required:
-        found += connection.execute(_queues.of(connection), values | {"one": labels}).all()
+        found += _queues.rows(connection, values | {"one": labels})
     return found if len(sets.required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:maximum]
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, case, literal_column, select
+from sqlalchemy import Connection, case, literal_column, select
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.on_changes import END
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, attempts, schedule_clock
+from lodger.engine.store.stores.prepared import Prepared
 
 #: Number of next slots that a script can read.
 UPCOMING = 3
@@ -33,46 +34,43 @@ ScheduleRuns = tuple[int | None, int | None, str | None, int | None, str | None]
 NO_RUNS: ScheduleRuns = (None, None, None, None, None)
 _done = actions.alias("done")
 _last = actions.alias("last")
-_by_schedule = (
-    select(
-        schedule_clock.c.schedule_id,
-        case((schedule_clock.c.searching == 0, schedule_clock.c.next_at)),
-        _last.c.slot,
-        _last.c.result,
-        _last.c.started_us,
-        nodes.c.name,
+_by_schedule = select(
+    schedule_clock.c.schedule_id,
+    case((schedule_clock.c.searching == 0, schedule_clock.c.next_at)),
+    _last.c.slot,
+    _last.c.result,
+    _last.c.started_us,
+    nodes.c.name,
+).select_from(
+    schedule_clock.outerjoin(
+        _last,
+        (_last.c.tenant_id == schedule_clock.c.tenant_id)
+        # The index (schedule_id, state, slot) has the latest done action at its end.
+        & (
+            _last.c.id
+            == select(_done.c.id)
+            .where(
+                _done.c.schedule_id == schedule_clock.c.schedule_id,
+                # A literal, see ready_queue.
+                _done.c.state == literal_column("'done'"),
+                _done.c.slot.is_not(None),
+            )
+            .order_by(_done.c.slot.desc())
+            .limit(1)
+            .correlate(schedule_clock)
+            .scalar_subquery()
+        ),
     )
-    .select_from(
-        schedule_clock.outerjoin(
-            _last,
-            (_last.c.tenant_id == schedule_clock.c.tenant_id)
-            # The index (schedule_id, state, slot) has the latest done action at its end.
-            & (
-                _last.c.id
-                == select(_done.c.id)
-                .where(
-                    _done.c.schedule_id == schedule_clock.c.schedule_id,
-                    # A literal, see ready_queue.
-                    _done.c.state == literal_column("'done'"),
-                    _done.c.slot.is_not(None),
-                )
-                .order_by(_done.c.slot.desc())
-                .limit(1)
-                .correlate(schedule_clock)
-                .scalar_subquery()
-            ),
-        )
-        .outerjoin(
-            attempts,
-            (attempts.c.tenant_id == _last.c.tenant_id)
-            & (attempts.c.action_id == _last.c.id)
-            & (attempts.c.step == _last.c.step)
-            & (attempts.c.n == _last.c.attempt),
-        )
-        .outerjoin(nodes, nodes.c.id == attempts.c.node_id)
+    .outerjoin(
+        attempts,
+        (attempts.c.tenant_id == _last.c.tenant_id)
+        & (attempts.c.action_id == _last.c.id)
+        & (attempts.c.step == _last.c.step)
+        & (attempts.c.n == _last.c.attempt),
     )
-    .where(schedule_clock.c.schedule_id.in_(bindparam("schedules", expanding=True)))
+    .outerjoin(nodes, nodes.c.id == attempts.c.node_id)
 )
+_of_schedules = Prepared(lambda driver: _by_schedule.where(driver.among(schedule_clock.c.schedule_id, "schedules")))
 
 
 def schedule_runs(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, ScheduleRuns]:
@@ -80,5 +78,5 @@ def schedule_runs(connection: Connection, schedule_ids: Iterable[str]) -> dict[s
     wanted = sorted(set(schedule_ids))
     if not wanted:
         return {}
-    rows = connection.execute(_by_schedule, {"schedules": wanted}).all()
+    rows = _of_schedules.rows(connection, {"schedules": wanted})
     return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}

@@ -20,7 +20,8 @@ from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, script_may_start
-from lodger.engine.store.stores import Driver, PerDriver
+from lodger.engine.store.stores import Driver
+from lodger.engine.store.stores.prepared import Prepared
 
 
 @dataclass(slots=True, eq=False)
@@ -136,7 +137,7 @@ def candidates(
     return found
 
 
-_running = PerDriver(
+_running = Prepared(
     lambda driver: (
         select(actions.c.tenant_id, func.count().label("number"))
         .where(driver.among(actions.c.tenant_id, "tenants"), is_running)
@@ -150,4 +151,4 @@ def running(connection: Connection, tenant_ids: Iterable[str]) -> dict[str, int]
     wanted = sorted(set(tenant_ids))
     if not wanted:
         return {}
-    return {row.tenant_id: row.number for row in connection.execute(_running.of(connection), {"tenants": wanted})}
+    return {row.tenant_id: row.number for row in _running.rows(connection, {"tenants": wanted})}

@@ -20,7 +20,7 @@ from sqlalchemy.sql.selectable import LateralFromClause
 
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import schedule_clock, schedules, scripts, tenants, turns
-from lodger.engine.store.stores import PerDriver
+from lodger.engine.store.stores.prepared import Prepared
 
 _clock = schedule_clock.c
 _OWN = (
@@ -100,17 +100,17 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
 _any_pause_ended = (
     select(_clock.wake_at).where(_clock.wake_at <= bindparam("now")).correlate(None).exists().label("any_awake")
 )
-_due = PerDriver(
+_due = Prepared(
     lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.next_at).add_columns(_any_pause_ended)
 )
-_ended_pauses = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
+_ended_pauses = Prepared(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
 
 
 def due_clocks(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
     """Return up to ``maximum`` clocks with a due slot, oldest first; ``any_awake`` says whether the pause of any clock has ended."""
-    return list(connection.execute(_due.of(connection), {"now": now_us, "most": maximum}).all())
+    return _due.rows(connection, {"now": now_us, "most": maximum})
 
 
 def ended_pauses(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
     """Return up to ``maximum`` clocks with an ended pause, oldest first."""
-    return list(connection.execute(_ended_pauses.of(connection), {"now": now_us, "most": maximum}).all())
+    return _ended_pauses.rows(connection, {"now": now_us, "most": maximum})

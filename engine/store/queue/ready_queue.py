@@ -39,7 +39,8 @@ from lodger.engine.store.schema.scheduling import (
     tenants,
     turns,
 )
-from lodger.engine.store.stores import PerDriver, driver_of
+from lodger.engine.store.stores import driver_of
+from lodger.engine.store.stores.prepared import Prepared
 
 #: Maximum number of different sets of labels that a node considers.
 MAX_SETS = 1000
@@ -107,7 +108,7 @@ def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
     """Lock these tenants until the transaction ends; called before reads that the transaction acts upon."""
     wanted = sorted(set(tenant_ids))
     if wanted and driver_of(connection).has_row_locks:
-        connection.execute(_lock.of(connection), {"tenants": wanted})
+        _lock.rows(connection, {"tenants": wanted})
 
 
 def lock_matching(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
@@ -116,7 +117,7 @@ def lock_matching(connection: Connection, statement: Select[Any], params: dict[s
         lock(connection, connection.scalars(statement, params or {}))
 
 
-_lock = PerDriver(
+_lock = Prepared(
     lambda driver: (
         select(turns.c.tenant_id)
         .where(driver.among(turns.c.tenant_id, "tenants"), turns.c.requires == "")
@@ -171,7 +172,7 @@ class LabelSets:
 
 def label_sets(connection: Connection, labels: Collection[str], now_us: int = 0) -> LabelSets:
     """Return the sets of labels that a node with these labels may serve: one query, and one more for each set."""
-    first = connection.execute(_first_sets, {"after": "", "now": now_us}).one()
+    (first,) = _first_sets.rows(connection, {"after": "", "now": now_us})
     required = ["", *(each for each in _sets(connection, _next_required, first.required) if carries(labels, each))]
     bound = ["", *(each for each in _sets(connection, _next_bound, first.bound) if carries(labels, each))]
     return LabelSets(required, bound, bool(first.expiring), first.startable)
@@ -192,7 +193,7 @@ _next_required = select(func.min(turns.c.requires)).where(
 # A literal: SQLite compares a bound value with the index's condition, and then plans the statement anew each time.
 _EMPTY: ColumnElement[str] = literal_column("''")
 _next_bound = select(func.min(turns.c.bound)).where(turns.c.bound > bindparam("after"), turns.c.bound != _EMPTY)
-_first_sets = select(
+_sets_in_use = select(
     _next_required.scalar_subquery().label("required"),
     _next_bound.scalar_subquery().label("bound"),
     select(actions.c.id)
@@ -207,6 +208,7 @@ _first_sets = select(
     .scalar_subquery()
     .label("startable"),
 )
+_first_sets = Prepared(lambda _driver: _sets_in_use)
 
 
 def next_startable(connection: Connection, until_us: int, labels: Collection[str] = ()) -> int | None:

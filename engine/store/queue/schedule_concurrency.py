@@ -7,6 +7,7 @@ from sqlalchemy import Connection, bindparam, case, exists, func, literal_column
 
 from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
+from lodger.engine.store.stores.prepared import Prepared
 
 #: Tenant, schedule and node key. A schedule placed on every node has a line for each node, others have one with key ''.
 LineKey = tuple[str, str, str]
@@ -87,7 +88,7 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
     """Count the unfinished actions of these schedules, by schedule and node key; lines without any are absent."""
     if not schedule_ids:
         return {}
-    rows = connection.execute(_unfinished, {"schedules": schedule_ids})
+    rows = _unfinished.rows(connection, {"schedules": schedule_ids})
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
         before = found.get((schedule, node_key), NONE_UNFINISHED)
@@ -105,10 +106,10 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
 
 
 _key = (actions.c.schedule_id, actions.c.node_key, actions.c.state, actions.c.held, actions.c.origin)
-_unfinished = (
-    select(*_key, func.count())
-    .where(actions.c.schedule_id.in_(bindparam("schedules", expanding=True)), is_open)
-    .group_by(*_key)
+_unfinished = Prepared(
+    lambda driver: (
+        select(*_key, func.count()).where(driver.among(actions.c.schedule_id, "schedules"), is_open).group_by(*_key)
+    )
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Column, Connection, CursorResult, Table
+from sqlalchemy import Column, Connection, Table
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core import strict_json
@@ -133,12 +133,6 @@ class RowQuery(Protocol):
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
         """Return the result rows for any number of rows. ``params``: bound values beside the rows."""
-        ...
-
-    def run(
-        self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None
-    ) -> CursorResult[Any]:
-        """Run the query for all of these rows at once."""
         ...
 
 

@@ -83,12 +83,13 @@ await check("a derived key", async () => {
   return hex(await subtle.exportKey("raw", key));
 }, "c5e478d59288c841aa530db6845c4c8d962893a001ce4e11a4963873aa98134a");
 await check("a derived key that stays shut", async () => (await subtle.deriveKey(stretch, password, { name: "AES-GCM", length: 256 }, false, ["encrypt"])).extractable, false);
-for (const iterations of [100_001, 2 ** 31, 0, -1, 1.5, NaN, undefined]) {
+for (const iterations of [100_001, 2 ** 31, 0, -1, 0.5, NaN, undefined]) {
   let got = "nothing";
   await subtle.deriveBits({ ...stretch, iterations }, password, 256).catch((error) => (got = error.name));
   if (got !== "OperationError" && got !== "TypeError") failed.push("iterations " + iterations + ": " + got);
 }
 await throws("too many iterations times digests", () => subtle.deriveBits({ ...stretch, iterations: 60_000 }, password, 512), "OperationError");
+await throws("too many iterations of a long digest", () => subtle.deriveBits({ ...stretch, hash: "SHA-512", iterations: 50_001 }, password, 256), "OperationError");
 await throws("too many bits", () => subtle.deriveBits({ ...stretch, iterations: 1 }, password, 2 ** 20), "OperationError");
 await throws("no bits", () => subtle.deriveBits(stretch, password, null), "OperationError");
 await check("a run has a limit of iterations", async () => {

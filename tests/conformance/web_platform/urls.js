@@ -40,3 +40,10 @@ await check("parameters and their URL", () => { const u = new URL("https://e.com
 await check("setters refuse what does not fit", () => { const u = new URL("https://e.com:81/"); u.port = "x"; u.protocol = "foo"; u.hostname = "a b"; u.host = ""; return u.href; }, "https://e.com:81/");
 await check("canParse and parse", () => [URL.canParse("x"), URL.canParse("x", "https://e.com"), URL.parse("x")], [false, true, null]);
 await check("sorting is stable", () => { const p = new URLSearchParams("b=1&a=2&b=0&a=1"); p.sort(); return [String(p), p.size, p.has("b", "0"), p.has("b", "2")]; }, ["a=2&a=1&b=1&b=0", 4, true, false]);
+const changed = (text, name, value) => { const u = new URL(text); u[name] = value; return u.href; };
+await check("a scheme with a path or host of the base", () => [new URL("http:/h:8a", "http://b/c").href, new URL("http:h", "http://b/c/d").href, new URL("http://h", "http://b/c").href, new URL("file:C:/x", "file:///D:/y").href], ["http://b/h:8a", "http://b/c/h", "http://h/", "file:///C:/x"]);
+await throws("a file with a user", () => new URL("file://u@h/"), "TypeError");
+await throws("a file with a port", () => new URL("file://h:80/"), "TypeError");
+await check("a protocol that does not fit", () => [changed("foo://h/p", "protocol", "a/b"), changed("file:///x", "protocol", "http"), changed("http://h:81/", "protocol", "file"), changed("http://h:443/", "protocol", "https:x")], ["foo://h/p", "file:///x", "http://h:81/", "https://h/"]);
+await check("hosts that are set", () => [changed("file:///x", "host", "h:9"), changed("file:///x", "host", "h"), changed("foo://h/p", "host", "\\x"), changed("foo://h/p", "hostname", ""), changed("foo://h:1/p", "hostname", ""), changed("http://h/", "hostname", "a:b")], ["file:///x", "file://h/x", "foo://h/p", "foo:///p", "foo://h:1/p", "http://h/"]);
+await check("paths that are set", () => [changed("foo://h/p", "pathname", ""), changed("foo:/p", "pathname", ".."), changed("http://h/p", "pathname", "a?b#c")], ["foo://h", "foo:/", "http://h/a%3Fb%23c"]);

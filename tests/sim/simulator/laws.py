@@ -25,9 +25,9 @@ class Broken(AssertionError):
         self.law, self.detail = law, detail
 
 
-#: Allowed changes of an action's state; None for no row.
+#: Allowed changes of an action's state; None for no row: a node may claim in the transaction of its tick.
 MOVES: dict[str | None, frozenset[str]] = {
-    None: frozenset({"ready", "skipped", "cancelled"}),
+    None: frozenset({"ready", "running", "skipped", "expired", "cancelled"}),
     "ready": frozenset({"ready", "running", "skipped", "expired", "cancelled", "failed"}),
     "running": frozenset({"running", "sealed", "ready", "waiting_retry", "done", "failed", "cancelled"}),
     "sealed": frozenset({"sealed", "ready", "waiting_retry", "done", "failed"}),
@@ -73,10 +73,11 @@ def _forgotten(mirror: Mirror, old: Action | None) -> None:
 
 def _started(mirror: Mirror, old: Action | None, new: Action) -> None:
     started = new.started or 0
-    if old is None or new.attempt != old.attempt + 1:
+    if new.attempt != (0 if old is None else old.attempt) + 1:
         raise Broken("an attempt has one number", f"{new.id} starts as {new.attempt}")
-    if started < old.due:
-        raise Broken("nothing starts before it is due", f"{new.id} starts {old.due - started} µs early")
+    due = new.due if old is None else old.due
+    if started < due:
+        raise Broken("nothing starts before it is due", f"{new.id} starts {due - started} µs early")
     if new.step == 0 and new.attempt == 1 and new.expires is not None and started >= new.expires:
         raise Broken("nothing starts after it has expired", new.id)
     if new.origin == "slot" and new.attempt == 1 and new.schedule is not None:
@@ -305,7 +306,7 @@ def tenants_are_served_in_turn(mirror: Mirror, transaction: Transaction) -> None
     looked_at = {line[0] for line, (old, new) in transaction.turns.items() if old and new and new.served != old.served}
     now, node = 0, None
     for old, new in transaction.actions.values():
-        if old is not None and new is not None and new.state == "running" != old.state:
+        if new is not None and new.state == "running" and (old is None or old.state != "running"):
             looked_at.add(new.tenant)
             now, node = max(now, new.started or 0), mirror.nodes.get(new.node or "")
     if node is None:

@@ -205,7 +205,7 @@ class World:
             for row in written:
                 if row.slot_to is None:
                     figures["slots"] += 1
-                    figures["slots_run"] += row.state == "ready"
+                    figures["slots_run"] += row.state in {"ready", "running"}
                 else:
                     oracle = self.mirror.terms[schedule, row.revision or 0].oracle
                     figures["gaps"] += 1

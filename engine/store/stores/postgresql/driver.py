@@ -47,7 +47,7 @@ from lodger.engine.store.stores.features import (
 from lodger.engine.store.stores.postgresql import backup, commits, connections, server_settings, triggers
 from lodger.engine.store.stores.postgresql.json_path import PostgresJsonPath
 from lodger.engine.store.stores.postgresql.row_security import NAMES, PostgresRowSecurity
-from lodger.engine.store.stores.postgresql.rows import Array, Over, Writer
+from lodger.engine.store.stores.postgresql.rows import Array, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -242,7 +242,7 @@ class PostgresDriver(Driver):
         over: Callable[[Any], Any],
     ) -> RowWriter:
         """Compile one statement over arrays."""
-        return Writer(types, over)
+        return Over(types, over)
 
     def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
         """Compile one query over arrays."""

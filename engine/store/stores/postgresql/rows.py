@@ -8,40 +8,29 @@ list, which cost more than the server's work.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, CursorResult, Text, TypeDecorator, bindparam, cast, column, func
+from sqlalchemy import ARRAY, Connection, Text, TypeDecorator, bindparam, cast, column, func
 from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.store.stores.prepared import CompiledOnce
 
 GivenRow = Mapping[str, Any]
 
 
 class Over:
-    """A statement over rows in a table named ``given``."""
+    """A statement over rows in a table named ``given``; one that writes returns no rows."""
 
     def __init__(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> None:
         self._names = tuple(types)
-        self._statement = over(unnested(types))
-
-    def run(
-        self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None
-    ) -> CursorResult[Any]:
-        """Run the statement over these rows."""
-        found: CursorResult[Any] = connection.execute(self._statement, columns(self._names, rows) | dict(params or {}))
-        return found
-
-    def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
-        """Return the result rows for these rows."""
-        return list(self.run(connection, rows, params).all()) if rows else []
-
-
-class Writer:
-    """A statement over rows that returns nothing."""
-
-    def __init__(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> None:
-        self._over = Over(types, over)
+        self._statement = CompiledOnce(over(unnested(types)))
 
     def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
         """Run the statement over these rows."""
-        self._over.run(connection, rows)
+        self.rows(connection, rows)
+
+    def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
+        """Return the result rows for these rows."""
+        given = columns(self._names, rows) | dict(params or {})
+        return self._statement.rows(connection, given) if rows else []
 
 
 class Array(TypeDecorator[list[Any]]):

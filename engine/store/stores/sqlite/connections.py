@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, event
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.stores import prepared
 
 BUSY_TIMEOUT_MS = 10_000
 #: Execution options of a read-only transaction.
@@ -40,7 +41,7 @@ def begin(connection: Connection) -> None:
     """Begin a transaction on the ledger's own pool."""
     # A deferred transaction that turns into a writer fails at once with SQLITE_BUSY and ignores busy_timeout.
     deferred = connection.get_execution_options().get("lodger_read")
-    connection.exec_driver_sql("BEGIN DEFERRED" if deferred else "BEGIN IMMEDIATE")
+    prepared.fetch(connection, "BEGIN DEFERRED" if deferred else "BEGIN IMMEDIATE", ())
 
 
 class OneWriter:

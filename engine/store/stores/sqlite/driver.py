@@ -21,6 +21,7 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    select,
     text,
     type_coerce,
 )
@@ -34,7 +35,7 @@ from lodger.engine.store.stores import OPTION, Driver
 from lodger.engine.store.stores.features import Check, QueryRefusal, StatementTimeout, WatchedTable, weight_of
 from lodger.engine.store.stores.sqlite import backup, connections, triggers
 from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
-from lodger.engine.store.stores.sqlite.rows import EachRow, Over
+from lodger.engine.store.stores.sqlite.rows import EachRow, JsonList, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -209,8 +210,11 @@ class SqliteDriver(Driver):
         return wanted.add_columns(*given.c).select_from(given).where(*conditions)
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """Return IN with a list."""
-        return column.in_(bindparam(name, expanding=True))
+        """Compare with a list in JSON: the statement's text does not depend on the number of values."""
+        given: Select[Any] = select(literal_column("value")).select_from(
+            func.json_each(bindparam(name, type_=JsonList()))
+        )
+        return column.in_(given)
 
     def unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return the column with a unary plus, which disables indexes according to SQLite's manual."""

@@ -5,14 +5,17 @@ statements, and the DBAPI releases the interpreter's lock once instead of a hund
 for five milliseconds each time.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, column
+from sqlalchemy import Connection, Text, TypeDecorator, column
 from sqlalchemy import table as named
 from sqlalchemy.dialects import sqlite
+
+from lodger.engine.store.stores.prepared import fetch, row_maker, run_each
 
 GivenRow = Mapping[str, Any]
 _DIALECT = sqlite.dialect(paramstyle="qmark")
@@ -20,6 +23,17 @@ _DIALECT = sqlite.dialect(paramstyle="qmark")
 TOGETHER = 100
 #: Rows of one query: few different texts, which SQLite parses only once.
 _SIZES = (1, 8, 64, 512)
+
+
+class JsonList(TypeDecorator[list[Any]]):
+    """A list that is bound as JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: list[Any] | None, dialect: object) -> str | None:
+        """Return the text of the list."""
+        return None if value is None else json.dumps(value)
 
 
 class EachRow:
@@ -62,7 +76,7 @@ class EachRow:
             whole.run(connection, rows[done : done + TOGETHER])
             done += TOGETHER
         if done < len(rows):
-            connection.exec_driver_sql(self._text, self._tuples(rows[done:]))
+            run_each(connection, self._text, self._tuples(rows[done:]))
 
 
 class Over:
@@ -79,11 +93,14 @@ class Over:
         self._positions: list[str] = []
         self._fixed: dict[str, Any] = {}
         self._texts: dict[int, str] = {}
+        self._make: Callable[[Sequence[Any]], Any] = tuple
 
     def _text(self, number: int) -> str:
         if not self._after:
             given = named("given", *(column(name) for name in self._names))
-            compiled = self._over(given).compile(dialect=_DIALECT)
+            statement = self._over(given)
+            compiled = statement.compile(dialect=_DIALECT)
+            self._make = row_maker(statement, _DIALECT)
             self._positions, self._fixed = list(compiled.positiontup or ()), dict(compiled.params)
             self._after = str(compiled)
         if number not in self._texts:
@@ -92,16 +109,17 @@ class Over:
             self._texts[number] = f"WITH given ({', '.join(map(quote, self._names))}) AS (VALUES {rows}) {self._after}"
         return self._texts[number]
 
-    def run(
-        self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None
-    ) -> CursorResult[Any]:
+    def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
         """Run the statement over these rows; each number of rows has its own text."""
+        fetch(connection, *self._sent(rows, None))
+
+    def _sent(self, rows: Sequence[GivenRow], params: GivenRow | None) -> tuple[str, tuple[Any, ...]]:
         text, values = self._text(len(rows)), self._fixed | dict(params or {})
         if len(self._names) == 1:
             given: list[Any] = [row[self._names[0]] for row in rows]
         else:
             given = list(chain.from_iterable(map(itemgetter(*self._names), rows)))
-        return connection.exec_driver_sql(text, (*given, *(values[name] for name in self._positions)))
+        return text, (*given, *[values[name] for name in self._positions])
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
         """Query any number of rows, some hundred at once; rows of nulls, which match nothing, fill the last batch."""
@@ -112,5 +130,6 @@ class Over:
             some = [*rows[done : done + size]]
             done += size
             some += [dict.fromkeys(self._names)] * (size - len(some))
-            found += self.run(connection, some, params).all()
+            text, values = self._sent(some, params)
+            found += map(self._make, fetch(connection, text, values))
         return found

@@ -1,0 +1,102 @@
+"""Other programs in the same run: isolated-vm beside the sandbox, graphile-worker and procrastinate beside the ledger.
+
+Nothing of them comes with Lodger. They are found in a folder where ``npm install isolated-vm graphile-worker`` has made
+``node_modules``, and where ``bin/python`` is a Python with procrastinate; what is missing is left out.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+Figures = dict[str, dict[str, float]]
+#: Jobs that do nothing, and how many the queues run at once.
+JOBS, AT_ONCE = 2000, 10
+_TIMEOUT_S = 120
+_ISOLATED_VM = """
+const ivm = require("isolated-vm"), took = [], cpu = process.cpuUsage();
+for (let i = 0; i < 200; i++) {
+  const begun = process.hrtime.bigint();
+  const isolate = new ivm.Isolate({ memoryLimit: 16 }), context = isolate.createContextSync();
+  isolate.compileScriptSync("let n = 0; for (let i = 0; i < 1000; i++) n += i; n").runSync(context);
+  isolate.dispose();
+  took.push(Number(process.hrtime.bigint() - begun) / 1e6);
+}
+const used = process.cpuUsage(cpu);
+took.sort((a, b) => a - b);
+console.log(JSON.stringify({ p50_ms: took[100], cpu_ms: (used.user + used.system) / 1000 / took.length }));
+"""
+_GRAPHILE_WORKER = """
+const { run, runMigrations, Logger } = require("graphile-worker"), { Client } = require("pg");
+const [url, jobs, concurrency] = [process.argv[1], Number(process.argv[2]), Number(process.argv[3])];
+(async () => {
+  const logger = new Logger(() => () => {}), options = { connectionString: url, logger };
+  await runMigrations(options);
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query("SELECT graphile_worker.add_job('noop', '{}') FROM generate_series(1, $1::int)", [jobs]);
+  await client.end();
+  let ran = 0, begun = process.hrtime.bigint();
+  const runner = await run({ ...options, concurrency, noHandleSignals: true, taskList: { noop: async () => {
+    if (++ran === jobs) {
+      console.log(JSON.stringify({ per_s: jobs / (Number(process.hrtime.bigint() - begun) / 1e9) }));
+      setTimeout(() => runner.stop().then(() => process.exit(0)), 0);
+    }
+  } } });
+})();
+"""
+_PROCRASTINATE = """
+import asyncio, json, sys, time
+import procrastinate
+
+async def main(url, jobs, at_once):
+    app, ran = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=url)), 0
+
+    @app.task(name="noop")
+    async def noop():
+        nonlocal ran
+        ran += 1
+
+    async with app.open_async():
+        await app.schema_manager.apply_schema_async()
+        await noop.batch_defer_async(*[{} for _ in range(jobs)])
+        begun = time.perf_counter()
+        await app.run_worker_async(wait=False, concurrency=at_once, listen_notify=False, install_signal_handlers=False)
+        print(json.dumps({"per_s": ran / (time.perf_counter() - begun)}))
+
+asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+"""
+
+
+def measure(folder: Path | None, url: str | None) -> Figures:
+    """Return the figures of each program that is found.
+
+    Args:
+        folder: where they are installed; None to look only where Node looks by itself.
+        url: a PostgreSQL database in which the queues may create their tables; they are left out without one.
+    """
+    node, python = shutil.which("node"), None if folder is None else folder / "bin" / "python"
+    environment = dict(os.environ)
+    if folder is not None:
+        environment["NODE_PATH"] = str(folder / "node_modules")
+    commands: dict[str, list[str]] = {}
+    if node is not None:
+        commands["isolated-vm"] = [node, "-e", _ISOLATED_VM]
+    if url is not None and url.startswith("postgres"):
+        place = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        given = [place, str(JOBS), str(AT_ONCE)]
+        if node is not None:
+            commands["graphile-worker"] = [node, "-e", _GRAPHILE_WORKER, *given]
+        if python is not None and python.exists():
+            commands["procrastinate"] = [str(python), "-c", _PROCRASTINATE, *given]
+    found: Figures = {}
+    for name, command in commands.items():
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S, env=environment, cwd=folder
+        )
+        if done.returncode == 0:
+            found[name] = json.loads(done.stdout)
+    return found

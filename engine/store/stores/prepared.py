@@ -1,0 +1,148 @@
+"""Statements of the hot path: compiled once for each driver, then sent as text on the DBAPI's own cursor.
+
+An execution by SQLAlchemy touches some hundred functions. A node that starts one run every few milliseconds finds none
+of them in the processor's caches, and pays for their number rather than for their time.
+"""
+
+from collections import Counter, namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Dialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.selectable import Select
+
+from lodger.engine.store.stores import Driver, PerDriver
+
+Values = Mapping[str, Any]
+#: Number of ``statements`` that this process has sent past SQLAlchemy, for measurements.
+counted: Counter[str] = Counter()
+
+
+class Prepared:
+    """A query that is compiled on first use.
+
+    Args:
+        build: builds it for a driver. Bound lists need :meth:`lodger.engine.store.stores.Driver.among`: the text is the
+            same for lists of any length.
+    """
+
+    def __init__(self, build: Callable[[Driver], Select[Any]]) -> None:
+        self._compiled: PerDriver[CompiledOnce] = PerDriver(lambda driver: CompiledOnce(build(driver)))
+
+    def rows(self, connection: Connection, values: Values) -> list[Any]:
+        """Return all rows as named tuples; ``values`` are the bound values by name."""
+        return self._compiled.of(connection).rows(connection, values)
+
+    def first(self, connection: Connection, values: Values) -> Any | None:  # noqa: ANN401 - a named tuple
+        """Return the first row, None if there is none."""
+        found = self.rows(connection, values)
+        return found[0] if found else None
+
+
+class CompiledOnce:
+    """A statement for one driver, compiled on first use."""
+
+    def __init__(self, statement: Any) -> None:  # noqa: ANN401 - any statement
+        self._statement = statement
+        self._text = ""
+        self._names: list[str] | None = None
+        self._constants: dict[str, Any] = {}
+        self._processors: dict[str, Callable[[Any], Any]] = {}
+        self._make: Callable[[Sequence[Any]], Any] = tuple
+
+    def _compile(self, connection: Connection) -> None:
+        dialect = connection.dialect
+        compiled: Any = self._statement.compile(dialect=dialect)
+        for name, bound in compiled.binds.items():
+            processor = bound.type.dialect_impl(dialect).bind_processor(dialect)
+            if processor is not None:
+                self._processors[name] = processor
+        self._constants = {name: value for name, value in compiled.params.items() if not compiled.binds[name].required}
+        self._names = None if compiled.positiontup is None else list(compiled.positiontup)
+        self._make = row_maker(self._statement, dialect)
+        self._text = str(compiled)
+
+    def rows(self, connection: Connection, values: Values) -> list[Any]:
+        """Return all rows as named tuples; none of a statement that returns none."""
+        if not self._text:
+            self._compile(connection)
+        bound = self._constants | dict(values)
+        for name, process in self._processors.items():
+            bound[name] = process(bound[name])
+        given = bound if self._names is None else tuple([bound[name] for name in self._names])
+        return [*map(self._make, fetch(connection, self._text, given))]
+
+
+def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:  # noqa: ANN401 - any statement
+    """Return what makes named tuples, of the types that the columns declare, of a query's rows."""
+    if not isinstance(statement, Select):
+        return tuple
+    columns = list(statement.selected_columns)
+    kind: Any = namedtuple("Row", [str(each.key) for each in columns], rename=True)  # type: ignore[misc]  # noqa: PYI024 - the query's names
+    processors = [each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns]
+    if not any(processors):
+        made: Callable[[Sequence[Any]], Any] = kind._make
+        return made
+    return lambda row: kind._make(
+        [value if process is None else process(value) for value, process in zip(row, processors, strict=True)]
+    )
+
+
+def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:  # noqa: ANN401 - the DBAPI's parameters
+    """Return all rows of a statement in the DBAPI's own parameter style, as tuples."""
+    if _is_observed(connection):
+        result = connection.exec_driver_sql(statement, values)
+        return result.all() if result.returns_rows else []
+    counted["statements"] += 1
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(statement, values)
+        rows: Sequence[Any] = [] if cursor.description is None else cursor.fetchall()
+    except Exception as error:
+        raise _explained(connection, statement, values, error) from error
+    finally:
+        cursor.close()
+    return rows
+
+
+def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> None:
+    """Run a statement in the DBAPI's own parameter style for each of these tuples."""
+    if _is_observed(connection):
+        connection.exec_driver_sql(statement, list(rows))
+        return
+    counted["statements"] += 1
+    cursor = connection.connection.cursor()
+    try:
+        cursor.executemany(statement, rows)
+    except Exception as error:
+        raise _explained(connection, statement, rows, error) from error
+    finally:
+        cursor.close()
+
+
+def _is_observed(connection: Connection) -> bool:
+    """Whether there is a listener, which may replace statements: then SQLAlchemy sends them."""
+    events = connection.dispatch
+    return bool(events.before_cursor_execute) or bool(events.after_cursor_execute)
+
+
+def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:  # noqa: ANN401 - the parameters of the DBAPI
+    """Return what SQLAlchemy would raise for an error of the DBAPI; a lost connection leaves the pool."""
+    dialect = connection.dialect
+    dbapi: Any = dialect.dbapi
+    if not isinstance(error, dbapi.Error):
+        return error
+    lost = dialect.is_disconnect(error, connection.connection.driver_connection, None)
+    found: BaseException = DBAPIError.instance(
+        statement,
+        values,
+        error,
+        dbapi.Error,
+        connection_invalidated=lost,
+        dialect=dialect,
+        ismulti=isinstance(values, list),
+    )
+    if lost:
+        connection.invalidate(error)
+    return found
