@@ -5,6 +5,8 @@
 The history is written by SQL, with an attempt of each action. For each number of rows it prints what the database did
 (:class:`Work`), which no other process changes, and the ratio of times: the two ledgers take turns, and the median of
 the rounds counts. Then retention deletes old actions, and each of its transactions is timed.
+
+``--beside 1000/10 1000000/100000`` measures the same slots beside so many schedules that are not due, of so many tenants.
 """
 
 import argparse
@@ -17,6 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
+import crowd
 from scale import place
 from sqlalchemy import Connection, event, text
 
@@ -197,14 +200,37 @@ def prune(bench: Bench, batches: int) -> list[float]:
     return sorted(found)
 
 
+def beside(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Print the work of the slots beside schedules that are not due, each number in a ledger of its own."""
+    results = []
+    for crowds in arguments.beside:
+        schedules, tenants = (int(each) for each in crowds.split("/"))
+        with ExitStack() as stack:
+            bench = opened(stack, stack.enter_context(place(arguments.database)), settings)
+            crowd.fill(bench.engine, schedules, tenants, "export default () => null")
+            work = Work(bench)
+            measure(bench)
+            counts = measure(bench, work)
+        print(f"beside {schedules} schedules of {tenants} tenants", flush=True)
+        for name, (_seconds, count) in counts.items():
+            print(f"  {name:7}", *(f"{key} {count[key]}" for key in TOTALS if key in count), flush=True)
+            results.append({"schedules": schedules, "tenants": tenants, "phase": name, "work": count})
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 100_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--database", default="sqlite")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--beside", nargs="+", metavar="SCHEDULES/TENANTS")
     arguments = parser.parse_args()
     settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=1000, min_interval_s=1, retention_runs=100)
+    if arguments.beside:
+        beside(arguments, settings)
+        return
     with ExitStack() as stack:
         empty, full = (opened(stack, stack.enter_context(place(arguments.database)), settings) for _ in range(2))
         work, before, results = Work(full), 0, []

@@ -4,16 +4,29 @@ Two figures: *burn-down* (ready actions claimed, run by a real node, committed w
 *whole* (clocks ticked, then the same). Run: ``python bench/ledger.py [ACTIONS] [BATCH] [sqlite|postgresql|URL]``; wants a
 quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsync=off``), or on with LODGER_BENCH_FSYNC=1;
 a URL names an empty database of yours.
+
+``python bench/ledger.py --nodes 1 2 4 [--tenants 100] [--json FILE] [--picture FILE]`` runs so many node processes on one PostgreSQL
+with durability on, and an executor that takes 5 ms: first while nothing is due, then until ACTIONS are done. What the
+server did is counted by the server itself.
 """
 
+import argparse
 import asyncio
+import json
+import multiprocessing
 import os
-import sys
+import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from scale import cpu_s, tree
+from sqlalchemy import text
 
 from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import current_audit_context
@@ -26,8 +39,10 @@ from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
 
+TENANTS = 10
 DONE = Finished(Outcome.OK, result="null")
 
 
@@ -60,17 +75,30 @@ def compile_daily(_rules: object, *, now: datetime) -> CompiledSchedule:
     return _DAILY
 
 
+#: How long an action of the nodes' measurement takes.
+TAKES_S = 0.005
+
+
+class Waiting(Nothing):
+    """Answers every claim after :data:`TAKES_S`."""
+
+    async def execute(self, claim: Claim) -> Finished:
+        await asyncio.sleep(TAKES_S)
+        return await super().execute(claim)
+
+
 async def measure(path: str, number: int, batch: int, synchronous: str, ticking: bool) -> float:
     """Seconds from the first moment of the node to the last commit."""
     settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch, sqlite_synchronous=synchronous, lease_s=60)
     async with Engine.open(path, settings=settings, compile_schedule=compile_daily) as engine:
-        for tenant in range(10):
+        for tenant in range(TENANTS):
             await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000, "schedules": 10_000_000})
             await engine.scripts.put(f"t{tenant}", "job", "export default () => null", force=True)
         if ticking:
             _schedule(engine, number)
         else:
             _fill(engine, number)
+            _release(engine)
         done = asyncio.Event()
         left = number
 
@@ -99,21 +127,25 @@ def _schedule(engine: Engine, number: int) -> None:
     with context.database.write() as connection:
         for each in range(number):
             schedules.create(
-                context, connection, f"t{each % 10}", f"s{each}", wish, now, current_audit_context(), now - DAY_US
+                context, connection, f"t{each % TENANTS}", f"s{each}", wish, now, current_audit_context(), now - DAY_US
             )
 
 
-def _fill(engine: Engine, number: int) -> None:
+def _fill(engine: Engine, number: int, tenants: int = TENANTS) -> None:
     context = engine.context
     now = context.clock.now_us()
     with context.database.write() as connection:
         ids = dict(connection.exec_driver_sql("SELECT tenant_id, id FROM lodger_scripts").all())
         rows = [
-            {"tenant_id": f"t{n % 10}", "id": context.ids.new(), "origin": "once", "slot": now, "due_at": now,
-             "state": "ready", "script_id": ids[f"t{n % 10}"], "script_version": 1}
+            {"tenant_id": f"t{n % tenants}", "id": context.ids.new(), "origin": "once", "slot": now, "due_at": now,
+             "state": "ready", "script_id": ids[f"t{n % tenants}"], "script_version": 1}
             for n in range(number)
         ]  # fmt: skip
         connection.execute(actions.insert(), rows)
+
+
+def _release(engine: Engine) -> None:
+    with engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_turns SET startable_at = 0")
 
 
@@ -134,16 +166,190 @@ def places(wanted: str, folder: Path) -> Iterator[tuple[str, str, bool, str]]:
             yield "PostgreSQL", "FULL", ticking, server.shared().url(server.shared().database())
 
 
+#: Figures of the server. Those of ``pg_stat_database`` and ``pg_stat_wal`` come seconds late; these are complete at each commit.
+FIGURES = """
+SELECT (SELECT sum(calls) FROM pg_stat_statements WHERE query = 'COMMIT') AS commits,
+    pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') AS wal,
+    (SELECT sum(calls) FROM pg_stat_statements) AS statements,
+    (SELECT sum(shared_blks_hit + shared_blks_read) FROM pg_stat_statements) AS pages
+"""
+#: What the sessions of the nodes do at this moment.
+WAITS = """
+SELECT coalesce(wait_event_type, 'CPU') FROM pg_stat_activity
+WHERE state = 'active' AND pid <> pg_backend_pid() AND datname = current_database()
+"""
+UNFINISHED = (
+    "SELECT EXISTS (SELECT 1 FROM lodger_actions WHERE held = 0 AND state IN ('ready', 'waiting_retry')) OR EXISTS "
+    "(SELECT 1 FROM lodger_actions WHERE state = 'running')"
+)
+IDLE_S = 10.0
+
+
+def run_node(url: str, batch: int) -> None:
+    """Run a node in this process until SIGTERM."""
+
+    async def run() -> None:
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+        settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch)
+        async with Engine.open(url, settings=settings) as engine, engine.node(Waiting()):
+            await ended.wait()
+
+    asyncio.run(run())
+
+
+def _settled(inner: Any, pids: list[int], server: int) -> dict[str, float]:  # noqa: ANN401 - an engine
+    with inner.context.database.read() as connection:
+        found = {name: float(number) for name, number in connection.execute(text(FIGURES)).mappings().one().items()}
+    return found | {"nodes_cpu_s": cpu_s(pids), "server_cpu_s": cpu_s(list(tree(server)))}
+
+
+def scale_out(url: str, server: int, nodes: int, tenants: int, number: int, batch: int) -> dict[str, Any]:
+    """Return what one number of nodes does while idle, by second, and for so many actions, by action."""
+    spawn = multiprocessing.get_context("spawn")
+    with ExitStack() as stack:
+        engine = stack.enter_context(SyncEngine.open(url))
+        for tenant in range(tenants):
+            engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000})
+            engine.scripts.put(f"t{tenant}", "job", "export default () => null", force=True)
+        processes = [spawn.Process(target=run_node, args=(url, batch), daemon=True) for _ in range(nodes)]
+        for process in processes:
+            process.start()
+        stack.callback(lambda: [process.join(60) for process in processes])
+        stack.callback(lambda: [process.terminate() for process in processes])
+        pids = [process.pid for process in processes if process.pid]
+        while _scalar(engine, text("SELECT count(*) FROM lodger_nodes WHERE state = 'alive'")) < nodes:
+            time.sleep(0.1)
+        time.sleep(3)
+        before = _settled(engine, pids, server)
+        time.sleep(IDLE_S)
+        after = _settled(engine, pids, server)
+        idle = {name: (after[name] - before[name]) / IDLE_S for name in after}
+        _fill(engine, number, tenants)
+        with engine.context.database.write() as connection:
+            connection.exec_driver_sql("ANALYZE")
+        before, waits, begun = _settled(engine, pids, server), Counter[str](), time.perf_counter()
+        _release(engine)
+        while _scalar(engine, text(UNFINISHED)):
+            with engine.context.database.read() as connection:
+                waits.update(connection.scalars(text(WAITS)))
+            assert all(process.is_alive() for process in processes), "a node ended"
+            time.sleep(0.02)
+        took = time.perf_counter() - begun
+        after = _settled(engine, pids, server)
+        with engine.context.database.read() as connection:
+            shares = sorted(connection.scalars(text("SELECT count(*) FROM lodger_attempts GROUP BY node_id")))
+            done, doubled = connection.execute(
+                text("SELECT count(*), count(*) - count(DISTINCT action_id) FROM lodger_attempts")
+            ).one()
+        assert (done, doubled) == (number, 0), "each action is done once"
+        sampled = sum(waits.values()) or 1
+        return {
+            "nodes": nodes, "tenants": tenants, "actions": number, "per_second": number / took, "shares": shares, "idle": idle,
+            "each": {name: (after[name] - before[name]) / number for name in after},
+            "waits": {name: count / sampled for name, count in waits.most_common()},
+        }  # fmt: skip
+
+
+def _scalar(engine: Any, statement: Any) -> Any:  # noqa: ANN401 - an engine, a statement, a value
+    with engine.context.database.read() as connection:
+        return connection.scalar(statement)
+
+
+def nodes_main(arguments: argparse.Namespace) -> None:
+    from tests.databases import server
+
+    server.SETTINGS |= {
+        "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "shared_preload_libraries": "pg_stat_statements",
+        "pg_stat_statements.track_utility": "on",
+    }  # fmt: skip
+    results = []
+    for tenants in arguments.tenants:
+        for nodes in arguments.nodes:
+            own = server.own()
+            try:
+                postmaster = int((own.folder / "data" / "postmaster.pid").read_text().split()[0])
+                url = own.url(own.database())
+                with SyncEngine.open(url) as engine, engine.context.database.write() as connection:
+                    connection.exec_driver_sql("CREATE EXTENSION pg_stat_statements")
+                found = scale_out(url, postmaster, nodes, tenants, arguments.actions, arguments.batch)
+            finally:
+                own.remove()
+            results.append(found)
+            print(described(found), flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results))
+    if arguments.picture:
+        arguments.picture.write_text(picture(results))
+
+
+def described(found: dict[str, Any]) -> str:
+    idle, each = found["idle"], found["each"]
+    waits = ", ".join(f"{name} {share:.0%}" for name, share in found["waits"].items())
+    return (
+        f"{found['nodes']} nodes, {found['tenants']} tenants: {found['per_second']:.0f}/s, shares {found['shares']}\n"
+        f"  an action: {each['statements']:.2f} statements, {each['commits']:.3f} commits, {each['pages']:.0f} pages, "
+        f"{each['wal']:.0f} B of WAL, {each['nodes_cpu_s'] * 1000:.2f} ms of the nodes, "
+        f"{each['server_cpu_s'] * 1000:.2f} ms of the server\n"
+        f"  active sessions: {waits}\n"
+        f"  idle, a second: {idle['statements']:.1f} statements, {idle['commits']:.1f} commits, {idle['wal']:.0f} B of WAL, "
+        f"nodes {idle['nodes_cpu_s']:.2%}, server {idle['server_cpu_s']:.2%} of a core"
+    )
+
+
+def picture(results: list[dict[str, Any]]) -> str:
+    """Return an SVG document: actions per second, and what each costs, over the number of nodes."""
+    from matplotlib.figure import Figure
+
+    from lodger.bench.rule_picture import svg_text
+
+    figure = Figure(figsize=(15, 4), layout="constrained")
+    rate, cpu, idle = figure.subplots(1, 3)
+    for tenants in sorted({each["tenants"] for each in results}):
+        rows = [each for each in results if each["tenants"] == tenants]
+        counts = [each["nodes"] for each in rows]
+        rate.plot(counts, [each["per_second"] for each in rows], marker="o", label=f"{tenants} tenants")
+        cpu.plot(
+            counts, [each["each"]["nodes_cpu_s"] * 1000 for each in rows], marker="o", label=f"nodes, {tenants} tenants"
+        )
+        cpu.plot(
+            counts,
+            [each["each"]["server_cpu_s"] * 1000 for each in rows],
+            marker="s",
+            label=f"server, {tenants} tenants",
+        )
+        idle.plot(counts, [each["idle"]["statements"] for each in rows], marker="o", label=f"{tenants} tenants")
+    for axes, title in (
+        (rate, "actions per second"),
+        (cpu, "ms of CPU per action"),
+        (idle, "statements per second while idle"),
+    ):
+        axes.set(xlabel="nodes", title=title, ylim=(0, None))
+        axes.legend()
+    return svg_text(figure)
+
+
 def main() -> None:
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    batch = int(sys.argv[2]) if len(sys.argv) > 2 else 200
-    wanted = sys.argv[3] if len(sys.argv) > 3 else "all"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("actions", type=int, nargs="?", default=20_000)
+    parser.add_argument("batch", type=int, nargs="?", default=200)
+    parser.add_argument("database", nargs="?", default="all", help="all, sqlite, postgresql or a URL")
+    parser.add_argument("--nodes", type=int, nargs="+")
+    parser.add_argument("--tenants", type=int, nargs="+", default=[100])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path)
+    arguments = parser.parse_args()
+    if arguments.nodes:
+        nodes_main(arguments)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        for name, synchronous, ticking, place in places(wanted, Path(folder)):
-            count = number // 4 if ticking else number
-            took = asyncio.run(measure(place, count, batch, synchronous, ticking))
+        for name, synchronous, ticking, place in places(arguments.database, Path(folder)):
+            count = arguments.actions // 4 if ticking else arguments.actions
+            took = asyncio.run(measure(place, count, arguments.batch, synchronous, ticking))
             what = "tick, claim, commit" if ticking else "claim, commit      "
-            print(f"{name:13} {what} {count:7} actions, batches of {batch}: {count / took:8.0f}/s", flush=True)
+            print(
+                f"{name:13} {what} {count:7} actions, batches of {arguments.batch}: {count / took:8.0f}/s", flush=True
+            )
 
 
 if __name__ == "__main__":
