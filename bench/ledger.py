@@ -225,6 +225,7 @@ def scale_out(url: str, server: int, nodes: int, tenants: int, number: int, batc
         time.sleep(IDLE_S)
         after = _settled(engine, pids, server)
         idle = {name: (after[name] - before[name]) / IDLE_S for name in after}
+        sessions = _scalar(engine, text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")) - 1
         _fill(engine, number, tenants)
         with engine.context.database.write() as connection:
             connection.exec_driver_sql("ANALYZE")
@@ -245,7 +246,8 @@ def scale_out(url: str, server: int, nodes: int, tenants: int, number: int, batc
         assert (done, doubled) == (number, 0), "each action is done once"
         sampled = sum(waits.values()) or 1
         return {
-            "nodes": nodes, "tenants": tenants, "actions": number, "per_second": number / took, "shares": shares, "idle": idle,
+            "nodes": nodes, "tenants": tenants, "actions": number, "per_second": number / took, "shares": shares,
+            "sessions": sessions, "idle": idle,
             "each": {name: (after[name] - before[name]) / number for name in after},
             "waits": {name: count / sampled for name, count in waits.most_common()},
         }  # fmt: skip
@@ -292,7 +294,8 @@ def described(found: dict[str, Any]) -> str:
         f"{each['wal']:.0f} B of WAL, {each['nodes_cpu_s'] * 1000:.2f} ms of the nodes, "
         f"{each['server_cpu_s'] * 1000:.2f} ms of the server\n"
         f"  active sessions: {waits}\n"
-        f"  idle, a second: {idle['statements']:.1f} statements, {idle['commits']:.1f} commits, {idle['wal']:.0f} B of WAL, "
+        f"  idle: {found['sessions']} sessions; a second: {idle['statements']:.1f} statements, {idle['commits']:.1f} commits, "
+        f"{idle['wal']:.0f} B of WAL, "
         f"nodes {idle['nodes_cpu_s']:.2%}, server {idle['server_cpu_s']:.2%} of a core"
     )
 

@@ -21,6 +21,12 @@ WHOLE = re.compile(
     rf"Seq Scan on {_ALL}|\bSCAN {_ALL}\b(?! USING (?:COVERING )?INDEX ix_lodger_actions_(?:startable|running|leased|expiring))"
 )
 
+#: Tables with rows that a slot changes, and their settings.
+UPDATED = """
+SELECT t.relname, c.reloptions FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
+WHERE t.relname LIKE 'lodger%' AND t.n_tup_upd > 3
+"""
+
 
 def test_no_statement_of_a_slot_reads_the_history(bench: Bench) -> None:
     for tenant in range(2):
@@ -77,3 +83,11 @@ def test_the_work_of_a_slot_stays_the_same(bench: Bench) -> None:
     assert min(small.values()) > 500, "the counter counts"
     for name in small:
         assert large[name] < small[name] * (2 if server else 1.1), (name, small, large)
+    if server:
+        with bench.engine.context.database.read() as connection:
+            updated = {name: options or [] for name, options in connection.execute(text(UPDATED))}
+        assert {"lodger_actions", "lodger_turns", "lodger_schedule_clock"} <= set(updated)
+        for name, options in updated.items():
+            assert "autovacuum_vacuum_scale_factor=0.02" in options, (
+                f"{name} changes at every slot and is vacuumed late"
+            )
