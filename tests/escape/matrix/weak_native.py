@@ -55,7 +55,7 @@ class WeakNativeRealm(native_realm.NativeRealm):
         super().run(bundle, channel)
 
     def call(self, operation: int, text: "bytes | None") -> "bytes | None":
-        """Carry out a call without protections: a precise clock, host frames, forged outcomes, converted values, no end after the answer."""
+        """Carry out a call without protections: a precise clock, host frames, forged outcomes, converted values."""
         if operation == ord("c") and "fine_clock" in self.switches:
             return b"%.6f" % (time.monotonic_ns() / 1e6)
         if text is not None and operation == ord("e"):
