@@ -70,6 +70,6 @@ def on_post_build(config: MkDocsConfig) -> None:
         )
         lines += ["", f"## {title}", "", entries.replace("* [", "- [")]
         for target in re.findall(r"\]\(([^)#]+)/", entries):
-            if not (site / target / "index.html").exists():
+            if not target.startswith("..") and not (site / target / "index.html").exists():
                 raise PluginError(f"llms.txt names {target}, which the site does not have")
     (site / "llms.txt").write_text("\n".join(lines) + "\n")

@@ -9,6 +9,7 @@ from tests.api.house import ONE
 from tests.escape.commands import HELLO
 from tests.store.virtual_clock import EPOCH
 
+from lodger.engine.core.errors import NotFound
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.records import Schedule
 from lodger.engine.sync import Engine
@@ -67,6 +68,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("scripts.versions", scripts.versions("acme", "job"))
     said("scripts.diff", scripts.diff("acme", "job", 1))
     said("scripts.rollback", scripts.rollback("acme", "job", 1))
+    said("scripts.record", scripts.record("acme", "job", "all"))
     said("scripts.suspend", scripts.suspend("acme", "job"))
     said("scripts.list", scripts.list("acme"))
     said("scripts.resume", scripts.resume("acme", "job"))
@@ -108,6 +110,10 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("actions.get", actions.get(None, asked.id))
     said("actions.get", actions.get("acme", asked.id))
     said("actions.attempts", actions.attempts(None, asked.id))
+    try:
+        said("actions.record", actions.record("acme", asked.id))
+    except NotFound as missing:
+        said("actions.record", missing.code)
     said("actions.logs", actions.logs("acme", asked.id))
     said("actions.deliveries", actions.deliveries(None, asked.id))
     said("actions.cancel", actions.cancel(None, asked.id))

@@ -238,6 +238,7 @@ EDITS: dict[str, object] = {
     "scripts_put_ping": {"url": "https://example.com/other"}, "scripts_rollback": {"version": 1},
     "schedules_edit": {"rules": "every 120s"}, "schedules_rollback": {"revision": 1}, "schedules_pause": {}, "schedules_resume": None,
     "schedules_delete": None, "tokens_revoke": None, "scripts_suspend": None, "scripts_resume": None,
+    "scripts_record": {"which": "all"},
     "alerts_put": {"webhooks": ["hook"]}, "alerts_delete": None,
 }  # fmt: skip
 #: Those that overwrite nothing that can be read, or do the same however often they are asked.

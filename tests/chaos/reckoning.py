@@ -158,6 +158,7 @@ def _counters(connection: Connection, found: Reckoning) -> None:
 STORED = (
     ("lodger_kv", "key", "value"), ("lodger_documents", "id", "body"), ("lodger_sealed", "docket", "own"), ("lodger_outbox", "payload"),
     ("lodger_actions", "result", "params"), ("lodger_attempts", "error", "effects"), ("lodger_attempt_logs", "lines"),
+    ("lodger_attempt_records", "body"),
     ("lodger_script_versions", "modules", "wasm", "fields", "why"),
     ("lodger_schedule_revisions", "rules", "sentence", "steps", "limits", "params", "why"),
 )  # fmt: skip

@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,28 @@ EXAMPLES = ROOT / "examples"
 def test_a_script_runs(script: Path) -> None:
     said = lodger("exec", script, "--json")
     assert (said.code, said.json["outcome"]) == (0, "ok"), said.json["error"]
+
+
+def test_c_becomes_a_script(tmp_path: Path) -> None:
+    """Guests in C, built by the system's clang and wasi-libc."""
+    if shutil.which("clang") is None or not Path("/usr/lib/wasm32-wasi/libc.a").exists():
+        pytest.skip(
+            "NOT TESTED: clang and wasi-libc are not installed (apt-get install clang lld wasi-libc libclang-rt-14-dev-wasm32)"
+        )
+    results = {}
+    for source in sorted((EXAMPLES / "wasm").glob("*.c")):
+        module = tmp_path / f"{source.stem}.wasm"
+        subprocess.run(
+            ["clang", "--target=wasm32-wasi", "-O2", "-Wall", "-Werror", "-o", module, source], check=True, timeout=120
+        )
+        said = lodger("exec", module, "--input", "[9, 1, 5, 2.5, -3]", "--json")
+        results[source.stem] = said.json["result"]
+    text = "[9, 1, 5, 2.5, -3]"
+    crc = {compact: f"{zlib.crc32(compact.encode()):08x}" for compact in (text, text.replace(" ", ""))}
+    assert results["quantiles"] == {"median": 2.5, "p95": 5}
+    assert results["checksum"]["crc32"] in crc.values()
+    wrong = lodger("exec", tmp_path / "quantiles.wasm", "--input", '"x"')
+    assert (wrong.code, "a JSON list of numbers" in wrong.out) == (1, True)
 
 
 def test_the_readmes_script_runs() -> None:

@@ -159,6 +159,7 @@ def test_a_large_record_keeps_its_beginning(stage: Stage) -> None:
       for (let n = 0; n < 150; n++) await kv.list({ prefix: "x".repeat(60000) + n });
       throw new Error("late");
     };"""
+    stage.engine.tenants.edit("acme", limits={"wall_ms": 60_000, "cpu_ms": 10_000})
     record = recorded(stage, "large", source)
     assert not record.complete
     assert 0 < len(record.calls) < 150

@@ -80,7 +80,11 @@ def read_file(path: Path) -> AttemptRecord:
         body = json.loads(inputs.source(path, records.MAX_BYTES))
     except (ValueError, RecursionError) as error:
         raise records.invalid(f"{path} is not JSON: {error}") from None
-    return records.read(body)
+    record = records.read(body)
+    if record.runtime == "quickjs-native":
+        # A file may come from a stranger, who must not choose the runtime without the WebAssembly wall.
+        raise records.invalid("a record of trusted code is only replayed from its ledger")
+    return record
 
 
 def as_dict(replayed: Replayed) -> dict[str, Any]:

@@ -369,8 +369,9 @@ class Scripts(Noun[M]):
             InputError: record_unknown.
         """
         with self._changing("scripts.record", tenant_id, name, name) as change:
-            change.before(scripts.get(change.connection, tenant_id, name))
-            return change.made(recorded.keep(change.connection, tenant_id, name, which))
+            found = scripts.get(change.connection, tenant_id, name)
+            change.before({"record": recorded.choice(change.connection, found)}, of=found)
+            return change.made(recorded.keep(change.connection, found, which), {"record": which})
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:

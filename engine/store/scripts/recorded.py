@@ -3,7 +3,6 @@
 from sqlalchemy import Connection, select, update
 
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import ScriptVersion
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import scripts
@@ -20,20 +19,23 @@ def load(connection: Connection) -> dict[tuple[str, str], str]:
     return {(tenant, name): keep for tenant, name, keep in connection.execute(_unusual)}
 
 
-def keep(connection: Connection, tenant_id: str, name: str, which: str) -> ScriptVersion:
+def choice(connection: Connection, script: ScriptVersion) -> str:
+    """Return which attempts of a script are recorded."""
+    mine = (scripts.c.tenant_id == script.tenant_id, scripts.c.id == script.script_id)
+    return connection.scalar(select(scripts.c.record).where(*mine)) or KEEP[0]
+
+
+def keep(connection: Connection, script: ScriptVersion, which: str) -> ScriptVersion:
     """Set which attempts of a script are recorded.
 
     Raises:
         InputError: record_unknown.
-        NotFound: script_unknown.
     """
     if which not in KEEP:
         raise InputError("record_unknown", f"{which!r} is not a choice of attempts", fix="use failed, all or none")
-    ready_queue.lock(connection, [tenant_id])
-    found = get(connection, tenant_id, name)
-    mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == found.script_id)
+    mine = (scripts.c.tenant_id == script.tenant_id, scripts.c.id == script.script_id)
     connection.execute(update(scripts).where(*mine).values(record=None if which == KEEP[0] else which))
-    return get(connection, tenant_id, name)
+    return script
 
 
 def body(connection: Connection, tenant_id: str, action_id: str, attempt: int | None) -> bytes:

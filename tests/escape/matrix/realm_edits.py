@@ -78,9 +78,6 @@ EDITS: dict[str, tuple[Edit, ...]] = {
             "function finish(value) {\n    globalThis.$converted = value;\n",
         ),
     ),
-    "fine_clock": (
-        ("native.js", r"return epoch \+ trunc\(ticks\(counter\) - start\);", "return epoch + ticks(counter) - start;"),
-    ),
 }
 
 

@@ -153,7 +153,7 @@ WEAKENINGS: dict[str, Weakening] = {
     "removed_globals": _realm("all_globals"),
     "written_once": _realm("written_twice"),
     "hidden_frames": _realm("shown_frames"),
-    "coarse_clock": _worker("fine_clock") | _realm("fine_clock"),
+    "coarse_clock": _worker("fine_clock"),
     "reseed": _worker("same_seed"),
     "loader": _worker("open_loader"),
     "empty_meta": _worker("told_place"),
