@@ -130,6 +130,18 @@ def test_selectors_find_their_pods() -> None:
             assert selector.get("matchLabels", selector) in labels
 
 
+def test_kubernetes_schemas_accept_the_manifests() -> None:
+    validator = pytest.importorskip(
+        "kubernetes_validate", reason="NOT TESTED with the schemas of Kubernetes: kubernetes-validate is not installed"
+    )
+    for each in manifests():
+        validator.validate(each, "1.37", strict=True)
+    broken = next(each for each in manifests() if each["kind"] == "Deployment")
+    broken["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Never"
+    with pytest.raises(validator.ValidationError, match="imagePullPolice"):
+        validator.validate(broken, "1.37", strict=True)
+
+
 def test_compose_accepts_its_file() -> None:
     if (
         shutil.which("docker") is None
