@@ -82,7 +82,7 @@ def read_file(path: Path) -> AttemptRecord:
         raise records.invalid(f"{path} is not JSON: {error}") from None
     record = records.read(body)
     if record.runtime == "quickjs-native":
-        # A file may come from a stranger, who must not choose the runtime without the WebAssembly wall.
+        # A file may come from anywhere: it must not choose the runtime without the WebAssembly wall.
         raise records.invalid("a record of trusted code is only replayed from its ledger")
     return record
 
