@@ -77,8 +77,7 @@ def recorded(stage: Stage, name: str, source: Any, params: Any = None) -> Attemp
 def test_a_failed_run_ends_the_same_way_each_time(stage: Stage) -> None:
     record = recorded(stage, "lively", LIVELY, {"name": "it"})
     assert record.ended.outcome == "script_error", record.ended
-    one, two = run([record, record])
-    for replayed in (one, two):
+    for replayed in (run(record), run(record)):
         assert replayed.verdict == "same", (replayed.differences, replayed.departure)
         assert replayed.now.error is not None
         assert (replayed.now.error.message, replayed.now.error.line) == ("at the end of it", 19)
@@ -108,7 +107,7 @@ def test_limits_and_refusals_end_the_same_way(
 ) -> None:
     record = recorded(stage, name, source)
     assert record.ended.outcome == outcome
-    (replayed,) = run([record])
+    replayed = run(record)
     assert (replayed.verdict, replayed.now.outcome, replayed.limit) == ("same", outcome, limit), replayed
     assert replayed.now.logs == record.ended.logs
     if limit is not None:
@@ -118,7 +117,7 @@ def test_limits_and_refusals_end_the_same_way(
 def test_an_edited_script_shows_where_it_departs(stage: Stage) -> None:
     record = recorded(stage, "edited", LIVELY, {"name": "it"})
     words, call, fine = (
-        run([record], {"main.js": LIVELY.replace(*edit)})[0]
+        run(record, {"main.js": LIVELY.replace(*edit)})
         for edit in (
             ("the end of", "another end of"),
             ('kv.get("n")', 'kv.get("m")'),
@@ -142,7 +141,7 @@ def test_what_is_recorded_is_chosen_by_script(stage: Stage) -> None:
     stage.engine.scripts.record("acme", "fine", "all")
     stage.advance("3s")
     record = recorded(stage, "fine", FINE)
-    assert (record.ended.outcome, run([record])[0].verdict) == ("ok", "same")
+    assert (record.ended.outcome, run(record).verdict) == ("ok", "same")
     stage.engine.scripts.put("acme", "silent", ENDLESS)
     stage.engine.scripts.record("acme", "silent", "none")
     stage.advance("3s")
@@ -163,7 +162,7 @@ def test_a_large_record_keeps_its_beginning(stage: Stage) -> None:
     record = recorded(stage, "large", source)
     assert not record.complete
     assert 0 < len(record.calls) < 150
-    (replayed,) = run([record])
+    replayed = run(record)
     assert replayed.verdict == "undecided", replayed.differences
 
 
@@ -186,7 +185,9 @@ def test_replay_on_another_machine(stage: Stage, tmp_path: Path) -> None:
     "change",
     [
         {"format": 9}, {"seed": "00"}, {"seed": "00" * 32}, {"clock": "?"}, {"limits": {"cpu_ms": -1}}, {"limits": {"nothing": 1}},
-        {"calls": [{"name": "kv.get", "arguments": "{}", "order": 7}]}, {"now_us": -1}, {"ended": {"outcome": "fine"}}, {"modules": 7},
+        {"calls": [{"name": "kv.get", "arguments": "{}", "order": 7}]},
+        {"calls": [{"name": "a", "arguments": "{}", "ok": False, "answer": "7"}]},
+        {"now_us": -1}, {"ended": {"outcome": "fine"}}, {"modules": 7},
         {"wasm": "%"}, {"calls": "x"},
     ],
 )  # fmt: skip
@@ -202,7 +203,7 @@ def test_a_bent_record_is_refused(change: dict[str, Any]) -> None:
         assert refused.value.code == "record_invalid"
 
 
-def test_a_stranger_s_record_runs_behind_the_walls(stage: Stage) -> None:
+def test_a_stranger_s_record_runs_behind_the_walls(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record may come from anywhere: its source runs in the sandbox, and what it claims about answers gives it nothing."""
     record = recorded(stage, "stranger", LIVELY, {"name": "it"})
     bent = replace(
@@ -210,5 +211,15 @@ def test_a_stranger_s_record_runs_behind_the_walls(stage: Stage) -> None:
         context='{"action": 7, "datasets": [], "now_us": "x"}',
         modules={"main.js": "export default () => process.env"},
     )
-    (replayed,) = run([bent])
+    replayed = run(bent)
     assert replayed.verdict == "departs"
+    for wrong in (
+        replace(record, runtime="quickjs-native"),
+        replace(record, seed="zz"),
+        replace(record, limits={"cpu_ms": -1}),
+    ):
+        with pytest.raises(InputError) as refused:
+            run(wrong)
+        assert refused.value.code == "record_invalid"
+    monkeypatch.setenv("LODGER_RUNTIME", "quickjs-native")
+    assert run(replace(record, runtime="quickjs-native")).now.outcome == "script_error"

@@ -143,7 +143,7 @@ def replay_locally(
         with opened(db) as engine:
             found = engine.actions.record(tenant, action, attempt)
     edited = None if script is None else local_replay.edited_source(script)
-    (replayed,) = local_replay.run([found], edited)
+    replayed = local_replay.run(found, edited)
     if as_json:
         write_json(local_replay.as_dict(replayed))
     else:

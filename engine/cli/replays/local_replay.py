@@ -21,10 +21,13 @@ from lodger.sandbox.job import ScriptError
 
 #: Maximum length of one value in the comparison, in characters.
 _MAX_SHOWN = 300
+NATIVE = "quickjs-native"
 
 
-def run(found: Sequence[AttemptRecord], edited: dict[str, str] | bytes | None = None) -> list[Replayed]:
-    """Replay records one after the other, each in a new worker.
+def run(record: AttemptRecord, edited: dict[str, str] | bytes | None = None) -> Replayed:
+    """Replay a record in a new worker.
+
+    The record does not choose the runtime without the WebAssembly wall: the setting LODGER_RUNTIME of this machine does.
 
     Args:
         edited: source to run instead of the recorded one.
@@ -33,17 +36,16 @@ def run(found: Sequence[AttemptRecord], edited: dict[str, str] | bytes | None = 
         InputError: record_invalid.
         SandboxError: this machine lacks a wall, or the runtime cannot be prepared.
     """
+    settings, runtime = load(), require_runtime(records.checked(record))
+    if runtime == NATIVE and settings.runtime != NATIVE:
+        raise records.invalid(f"it names {NATIVE}, for trusted code; set LODGER_RUNTIME={NATIVE} if you trust this one")
+    source = source_of(record) if edited is None else edited
 
-    async def all_of_them() -> list[Replayed]:
-        made = []
-        for each in found:
-            source = source_of(each) if edited is None else edited
-            wasm = isinstance(source, bytes)
-            async with workers(load(), require_runtime(each), wasm=wasm, progress=_progress) as pool:
-                made.append(await replay(pool, each, source, edited=edited is not None))
-        return made
+    async def in_walls() -> Replayed:
+        async with workers(settings, runtime, wasm=isinstance(source, bytes), progress=_progress) as pool:
+            return await replay(pool, record, source, edited=edited is not None)
 
-    return asyncio.run(all_of_them())
+    return asyncio.run(in_walls())
 
 
 def edited_source(path: Path) -> dict[str, str] | bytes:
@@ -80,11 +82,7 @@ def read_file(path: Path) -> AttemptRecord:
         body = json.loads(inputs.source(path, records.MAX_BYTES))
     except (ValueError, RecursionError) as error:
         raise records.invalid(f"{path} is not JSON: {error}") from None
-    record = records.read(body)
-    if record.runtime == "quickjs-native":
-        # A file may come from anywhere: it must not choose the runtime without the WebAssembly wall.
-        raise records.invalid("a record of trusted code is only replayed from its ledger")
-    return record
+    return records.read(body)
 
 
 def as_dict(replayed: Replayed) -> dict[str, Any]:

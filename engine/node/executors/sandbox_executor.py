@@ -1,6 +1,7 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -114,13 +115,15 @@ class SandboxExecutor:
             raise _Killed(running.result()) from None
 
 
+def script_bundle(runnable: Mapping[str, str], context: str) -> Bundle:
+    """Return the bundle of a script's runnable files (:mod:`lodger.engine.store.stored_modules`): modules, and the source map apart."""
+    return Bundle({name: text for name, text in runnable.items() if name != MAP}, context, source_map=runnable.get(MAP))
+
+
 def as_job(claim: Claim, attempt: Attempt) -> Job:
     """Return the sandbox's job for a claim: a script gets its context, a WebAssembly module its input alone."""
     if claim.wasm is None:
-        modules, source_map = claim.modules, claim.modules.get(MAP)
-        if source_map is not None:
-            modules = {name: text for name, text in modules.items() if name != MAP}
-        bundle = Bundle(modules, attempt.context(), source_map=source_map)
+        bundle = script_bundle(claim.modules, attempt.context())
     else:
         bundle = Bundle({}, strict_json.dump(claim.params), wasm=claim.wasm)
     return Job(

@@ -162,7 +162,7 @@ def unpack(packed: bytes) -> Any:  # noqa: ANN401 - any JSON value, for read()
     """
     try:
         return json.loads(zlib.decompressobj().decompress(packed, MAX_BYTES))
-    except (zlib.error, ValueError) as refused:
+    except (zlib.error, ValueError, RecursionError) as refused:
         raise invalid("it cannot be decompressed") from refused
 
 
@@ -174,14 +174,30 @@ def read(body: object) -> AttemptRecord:
     """
     try:
         record: AttemptRecord = from_jsonable(AttemptRecord, body)
-        _ = record.process_limits
-        seed, clock = bytes.fromhex(record.seed), base64.b64decode(record.clock, validate=True)
-        base64.b64decode(record.wasm or "", validate=True)
     except ValidationError as refused:
         first = refused.errors()[0]
         raise invalid(f"{'.'.join(str(each) for each in first['loc']) or 'it'}: {first['msg']}") from None
-    except (LimitInvalid, ValueError, TypeError) as refused:
+    return checked(record)
+
+
+def checked(record: AttemptRecord) -> AttemptRecord:
+    """Return a record that a replay can use; a server or an archive may have made it up.
+
+    Raises:
+        InputError: record_invalid.
+    """
+    try:
+        _ = record.process_limits
+        seed, clock = bytes.fromhex(record.seed), base64.b64decode(record.clock, validate=True)
+        base64.b64decode(record.wasm or "", validate=True)
+        refusals = [json.loads(each.answer) for each in record.calls if each.ok is False]
+    except (LimitInvalid, ValueError, TypeError, RecursionError) as refused:
         raise invalid(str(refused)) from None
+    if not all(
+        isinstance(each, dict) and isinstance(each.get("code"), str) and isinstance(each.get("message"), str)
+        for each in refusals
+    ):
+        raise invalid("a refused call has no code and message")
     if len(seed) != frames.SEED.size or not any(seed):
         raise invalid("seed must be 32 bytes in hexadecimal digits, not all zero")
     if len(clock) > frames.MAX_TRACE_BYTES:

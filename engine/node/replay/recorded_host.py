@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.node.replay.record import AttemptRecord, RecordedCall, one_form
-from lodger.sandbox.job import Host, HostGone, LogLine, Reply
+from lodger.sandbox.job import HostGone, LogLine, Reply
 from lodger.sandbox.outcome import Outcome
 
 
@@ -38,19 +38,15 @@ class RecordedHost:
     """Satisfies :class:`lodger.sandbox.job.Host` by a record.
 
     While the calls are those of the record, each is answered at its recorded place among the answers. After the first
-    that is not, a call is answered as the same call was, wherever that stands in the record.
-
-    Args:
-        other: answers calls that the record does not hold; None to refuse them.
+    that is not, a call is answered as the same call was, wherever that stands in the record; others are refused.
 
     Attributes:
         stop: done once the replay makes a call that the recorded attempt was stopped before, or that was left out.
         refused: the last refusal.
     """
 
-    def __init__(self, record: AttemptRecord, other: Host | None = None) -> None:
+    def __init__(self, record: AttemptRecord) -> None:
         self._record = record
-        self._other = other
         self._answers = 0
         self._turns: dict[int, asyncio.Future[None]] = {}
         self._unused: dict[MadeCall, deque[RecordedCall]] = defaultdict(deque)
@@ -79,8 +75,6 @@ class RecordedHost:
         same = self._unused.get(now)
         if same:
             return self._answer(same.popleft())
-        if self._other is not None:
-            return await self._other.call(name, arguments)
         said = "the recorded run did not make this call, so there is no answer to it"
         self.refused = CallRefused("not_recorded", said)
         return Reply(False, json.dumps({"code": "not_recorded", "message": said}))

@@ -1,16 +1,15 @@
 """Runs a recorded attempt again in real walls, with the recorded answers, and compares how both ended."""
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from lodger.engine.core.version import VERSION
 from lodger.engine.node.executors.attempt import sharpened
+from lodger.engine.node.executors.sandbox_executor import script_bundle
 from lodger.engine.node.replay import record as records
 from lodger.engine.node.replay.record import AttemptRecord, Ended
 from lodger.engine.node.replay.recorded_host import STOPPED, Departure, MadeCall, RecordedHost
-from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox.job import Bundle, Host, Job, Report
 from lodger.sandbox.limits import LIMITS, Limits
 from lodger.sandbox.outcome import Outcome
@@ -71,21 +70,18 @@ async def replay(
     source: "dict[str, str] | bytes",
     *,
     edited: bool = False,
-    other: Callable[[], Host] | None = None,
 ) -> Replayed:
     """Run a recorded attempt again and compare.
 
     Args:
         source: files by name, or the bytes of a WebAssembly module.
         edited: whether it is another source than the recorded one.
-        other: makes the host of calls that the record does not hold.
     """
-    host = RecordedHost(record, None if other is None else other())
+    host = RecordedHost(record)
     if isinstance(source, bytes):
         bundle = Bundle({}, record.context, wasm=source)
     else:
-        modules = {name: text for name, text in source.items() if name != MAP}
-        bundle = Bundle(modules, record.context, source_map=source.get(MAP))
+        bundle = script_bundle(source, record.context)
     job = Job(
         bundle,
         limits=_limits(record, edited=edited),
