@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 
 import httpx2
 import pytest
@@ -15,6 +14,7 @@ from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import POLICY, STATIC
 from lodger.engine.web.field_changes import FieldChange, field_changes
 from lodger.sandbox.job import ScriptError
+from lodger.stdlib import declarations
 from lodger.stdlib.calls import CALLS
 
 SignIn = Callable[..., httpx2.Client]
@@ -167,7 +167,7 @@ def test_the_editors_table_holds_every_name_of_the_script_api(signed_in: SignIn)
         if noun not in {"http", "limits", "crypto"} and call != "db.changes":
             type_ = found["types"][type_.get("index", "")] if noun == "db" else type_
             assert type_["members"][verb]["doc"], call
-    texts = [path.read_text() for path in (files("lodger.stdlib") / "types").iterdir() if path.name.endswith(".d.ts")]
+    texts = list(declarations.parts().values())
     declared = set(re.findall(r"^declare (?:const|class|function) (\w+)", "\n".join(texts), re.MULTILINE))
     assert declared == set(found["globals"])
 

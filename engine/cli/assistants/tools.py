@@ -17,6 +17,7 @@ from lodger.engine.service.operations.declaration import UNCHANGED
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import OPERATIONS, Operation
 from lodger.engine.store.records import Page
+from lodger.stdlib import declarations
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
@@ -72,8 +73,7 @@ def serve(engine: "Engine", tenant_id: str, *, drafts: bool, write: bool) -> MCP
 
 def types() -> str:
     """Return the TypeScript declarations of all that a script can name."""
-    texts = sorted((files("lodger.stdlib") / "types").iterdir(), key=lambda each: each.name)
-    return "\n".join(each.read_text() for each in texts if each.name.endswith(".d.ts"))
+    return declarations.text()
 
 
 def skill() -> str:
