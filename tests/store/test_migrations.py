@@ -167,7 +167,9 @@ def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_s
             database.driver.prepare_upgrade(connection)
             both = [
                 stack.enter_context(
-                    subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": ".dev"})
+                    subprocess.Popen(
+                        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": ".dev"}
+                    )
                 )
                 for _ in range(2)
             ]
@@ -178,7 +180,7 @@ def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_s
     steps = [step.revision for step in pending("0120")]
     applied = [re.findall(r"^\d+/\d+  (\w+)", each, re.MULTILINE) for each in said]
     assert sorted(applied) == [[], steps]
-    assert "another process has upgraded the database meanwhile" in said[applied.index([])]
+    assert "another process has upgraded the database at the same time" in said[applied.index([])]
     assert inspect_database(url).verdict == "current"
 
 

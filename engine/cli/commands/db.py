@@ -59,7 +59,7 @@ def upgrade(
     if as_json:
         write_json(body | ({"upgraded_elsewhere": True} if elsewhere else {}))
     elif elsewhere:
-        say("another process has upgraded the database meanwhile")
+        say("another process has upgraded the database at the same time")
     elif not body["applied"]:
         say("the database is up to date")
 
