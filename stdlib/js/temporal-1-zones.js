@@ -1,10 +1,10 @@
-// Temporal, before the polyfill (npm package temporal-polyfill, evaluated next): the part of Intl that it needs. Temporal.js ends it.
+// Temporal, before the polyfill (npm package temporal-polyfill, evaluated next): the part of Intl that it needs. temporal-2-values.js follows it.
 //
 // The polyfill learns a zone's offsets from an Intl.DateTimeFormat, which it asks for the local time of many instants. This one answers
 // from the changes of the zone's offset, which the host sends once per zone: until 2100, and on demand the 400 years that follow, after which
 // every calendar and so every rule repeats. Other formats are those of the global Intl.
 const { callSync, timezone } = $;
-const { defineProperty } = $.primordials;
+const { defineProperty, slice } = $.primordials;
 const { floor } = Math;
 const DateClass = Date;
 const Refusal = RangeError;
@@ -12,11 +12,18 @@ const text = String;
 const world = globalThis;
 const FAR = 4102444800; // 2100-01-01, seconds
 const CYCLE = 12622780800; // 400 years, seconds
+const LONGEST = 64; // characters of a zone's name
 const SAMPLES = "en-u-hc-h23"; // the locale that the polyfill names for its questions
 
+function refuse(why) {
+  const error = new Refusal(why);
+  defineProperty(error, "code", { value: "locale_unknown", configurable: true, writable: true, enumerable: true });
+  throw error;
+}
+
 function ask(name, far) {
-  const found = callSync("time.zone", { name: text(name), far });
-  if (found === null) throw new Refusal("there is no time zone " + text(name).slice(0, 64) + " in the IANA time zone database");
+  const found = name.length > LONGEST ? null : callSync("time.zone", { name, far });
+  if (found === null) throw new Refusal("there is no time zone " + slice(name, 0, LONGEST) + " in the IANA time zone database");
   return found;
 }
 
@@ -26,15 +33,12 @@ class ZoneFormat {
 
   constructor(locales, options) {
     if (locales === undefined && options === undefined) return; // asked for the zone of the run
-    if (locales === SAMPLES && options.calendar === "iso8601") {
+    if (locales === SAMPLES) {
+      if (options.calendar !== "iso8601") refuse("the calendar " + options.calendar + " is not part of this runtime");
       this.#near = ask(options.timeZone, false);
       return;
     }
-    if (world.Intl === undefined) {
-      const error = new Refusal("toLocaleString: Intl is not part of this runtime; use toString or write the format out");
-      defineProperty(error, "code", { value: "locale_unknown", configurable: true, writable: true, enumerable: true });
-      throw error;
-    }
+    if (world.Intl === undefined) refuse("toLocaleString: Intl is not part of this runtime; use toString or write the format out");
     return new world.Intl.DateTimeFormat(locales, options);
   }
 

@@ -1,5 +1,10 @@
 // Temporal, after the polyfill: takes its Intl out of the global scope again, and lets the other parts of the library know its values.
 const { uncurry } = $;
+const { defineProperty } = $.primordials;
+const { apply } = Reflect;
+const { isInteger } = Number;
+const big = BigInt;
+const text = String;
 const describe = Object.getOwnPropertyDescriptor;
 const { Temporal } = globalThis;
 const { Instant, ZonedDateTime } = Temporal;
@@ -12,6 +17,17 @@ delete globalThis.Intl;
 for (const name of Object.getOwnPropertyNames(Temporal)) {
   if (typeof Temporal[name] === "function") $.shown["Temporal." + name] = uncurry(Temporal[name].prototype.toString);
 }
+
+// The digits of a whole number: the polyfill asks for them by this locale, which others take for all digits too.
+const other = Number.prototype.toLocaleString;
+const number = uncurry(Number.prototype.valueOf);
+const { toLocaleString } = {
+  toLocaleString(locales, options) {
+    return locales === "fullwide" && isInteger(number(this)) ? text(big(number(this))) : apply(other, this, [locales, options]);
+  },
+};
+defineProperty(toLocaleString, "length", { value: 0, configurable: true });
+defineProperty(Number.prototype, "toLocaleString", { value: toLocaleString, configurable: true, writable: true, enumerable: false });
 
 $.temporal = {
   __proto__: null,
