@@ -150,7 +150,7 @@ def regular(path: Path, maximum: int) -> str:
 
 
 def put(folder: Path, file: str, data: bytes) -> None:
-    """Write a file below a folder, which may be a stranger's: through a link it could lie anywhere.
+    """Write a file below a folder that is not known to be harmless: through a link it could lie anywhere.
 
     Raises:
         Usage: file_is_link.

@@ -122,7 +122,7 @@ def test_limits_and_refusals_end_the_same_way(
 
 
 def test_a_record_never_changes_how_an_attempt_ends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Halves of surrogate pairs in arguments and results, large inputs whose commit is refused, and a record that cannot be made."""
+    """Halves of surrogate pairs in arguments and results, and a record that cannot be made."""
     halves = """export default async ({ kv, secrets }) => {
       await secrets.read("KEY");
       await kv.get("\\ud800").catch(() => {});
