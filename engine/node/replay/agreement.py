@@ -65,18 +65,15 @@ def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str,
     before = record.ended
     if before.outcome in FROM_OUTSIDE:
         return UNDECIDED, f"the recorded run did not end by itself: {FROM_OUTSIDE[before.outcome]}"
-    was, made = _changes(record.calls), _changes(host.made)
+    failed = before.outcome is not Outcome.OK
     if host.missing:
-        return _unanswered(host, host.missing[0], was)
+        return _unanswered(record, host.made[: host.missing[0] + 1], failed=failed)
     if host.stop.done():
         return UNDECIDED, "it goes on after the place where the record ends"
     if host.unanswered and now.outcome is Outcome.WALL_LIMIT:
         return UNDECIDED, "it waits for an answer that the recorded run did not live to see"
-    difference = _of_ends(before, now)
-    if not difference and before.outcome is not Outcome.OK:
-        # Nothing of a failed run was applied; its requests were sent.
-        was, made = ([each for each in calls if each.name == FETCH] for calls in (was, made))
-    difference = difference or _of_changes(was, made)
+    seen = [_seen(calls, failed=failed) for calls in (record.calls, host.made)]
+    difference = _of_ends(before, now) or _of_changes(*seen)
     if difference:
         return DIFFERS, difference
     if _reads(record.calls) != _reads(host.made):
@@ -84,13 +81,13 @@ def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str,
     return AGREES, ""
 
 
-def _unanswered(host: RecordedHost, place: int, was: list[MadeCall]) -> tuple[str, str]:
-    """Return the verdict on a run with a call that the record has no answer to; what follows the call tells nothing."""
-    call = host.made[place]
-    so_far = _changes(host.made[:place])
+def _unanswered(record: AttemptRecord, made: list[MadeCall], *, failed: bool) -> tuple[str, str]:
+    """Return the verdict on a run by its calls up to one that the record has no answer to: what follows tells nothing."""
+    call = made[-1]
+    was, so_far = _seen(record.calls, failed=failed), _seen(made[:-1], failed=failed)
     if so_far != was[: len(so_far)]:
         return DIFFERS, _of_changes(was, so_far)
-    if _is_change(call) and was[len(so_far) : len(so_far) + 1] != [call]:
+    if _is_change(call, failed=failed) and was[len(so_far) : len(so_far) + 1] != [call]:
         return DIFFERS, _of_changes(was, [*so_far, call])
     return UNDECIDED, f"it asks what the recorded run did not ask: {_shown(call)}"
 
@@ -114,9 +111,13 @@ def _of_changes(was: list[MadeCall], made: list[MadeCall]) -> str:
     return f"called {_shown(was[len(made)])}, which is not called" if len(was) > len(made) else ""
 
 
-def _changes(calls: "tuple[RecordedCall, ...] | list[MadeCall]") -> list[MadeCall]:
-    """Return the calls that are seen from outside: changes, mails, events and requests, in order."""
-    return [MadeCall(each.name, each.arguments) for each in calls if each.name in EFFECTS or each.name == FETCH]
+def _seen(calls: "tuple[RecordedCall, ...] | list[MadeCall]", *, failed: bool) -> list[MadeCall]:
+    """Return the calls that are seen from outside, in order: changes, mails, events, requests; of a failed run the requests."""
+    return [
+        MadeCall(each.name, each.arguments)
+        for each in calls
+        if each.name == FETCH or (not failed and each.name in EFFECTS)
+    ]
 
 
 def _reads(calls: "tuple[RecordedCall, ...] | list[MadeCall]") -> dict[tuple[str, str], list[int]]:
@@ -131,10 +132,10 @@ def _reads(calls: "tuple[RecordedCall, ...] | list[MadeCall]") -> dict[tuple[str
     return found
 
 
-def _is_change(call: MadeCall) -> bool:
+def _is_change(call: MadeCall, *, failed: bool) -> bool:
     """Whether a call that was not recorded is a difference by itself; the answer to a mere question decides what follows."""
     if call.name in EFFECTS:
-        return True
+        return not failed
     if call.name != FETCH:
         return False
     return not any(f'"method":"{method}"' in call.arguments for method in ("GET", "HEAD"))

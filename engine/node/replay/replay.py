@@ -91,7 +91,7 @@ async def run_again(
 
     Args:
         source, edited: as of :func:`replay`.
-        tenant: whose compiled WebAssembly modules are used.
+        tenant: owner of the compiled WebAssembly modules that are used.
     """
     host = RecordedHost(record)
     if isinstance(source, bytes):

@@ -16,7 +16,7 @@ from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.replay.agreement import Agreement, agreement
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs
-from lodger.engine.node.service import Service
+from lodger.engine.node.service import Service, either
 from lodger.engine.node.services.dispatcher import RunningAttempts, key_of
 from lodger.engine.store.scripts import shadows
 from lodger.engine.store.scripts.shadows import ShadowRun, ShadowSource
@@ -27,6 +27,8 @@ MAX_WAITING = 32
 PATIENCE_S = 60.0
 #: Seconds between two looks for a free slot.
 LOOK_S = 0.25
+#: Seconds that a node which stops gives to what waits.
+DRAIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,15 @@ class ShadowRuns(Service):
         self._waiting: deque[_Waiting] = deque()
         #: By tenant and shadow.
         self._missed: Counter[tuple[str, str]] = Counter()
+        self._idle = asyncio.Event()
+        self._idle.set()
         context.bus.subscribe(BatchCommitted, self._committed)
+
+    async def stop(self) -> None:
+        """Compare for some seconds more what waits, then end; the rest is not compared."""
+        if self._task is not None:
+            await either(self._idle.wait(), self.clock.sleep(DRAIN_S))
+        await super().stop()
 
     def __len__(self) -> int:
         """Return the number of runs that wait for their comparison."""
@@ -73,6 +83,7 @@ class ShadowRuns(Service):
             one = _Waiting(claim, recording, recording.shadow, self.clock.elapsed_s())
             if len(self._waiting) < MAX_WAITING:
                 self._waiting.append(one)
+                self._idle.clear()
             else:
                 self._miss(one)
             self.wake()
@@ -88,7 +99,10 @@ class ShadowRuns(Service):
             missed = [(tenant, shadow, number) for (tenant, shadow), number in self._missed.items()]
             await self.context.db.write(partial(shadows.miss, missed=missed))
             self._missed.clear()
-        return LOOK_S if self._waiting else 3600.0
+        if self._waiting:
+            return LOOK_S
+        self._idle.set()
+        return 3600.0
 
     def _miss(self, one: _Waiting) -> None:
         self._missed[one.claim.tenant_id, one.shadow] += 1

@@ -14,8 +14,8 @@ from sqlalchemy import (
 )
 
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Name, Us, partial
-from lodger.engine.store.stores.expressions import Id
+from lodger.engine.store.schema.scheduling import Name, Us
+from lodger.engine.store.stores.expressions import Id, partial
 
 script_shadows = Table(
     "lodger_script_shadows",

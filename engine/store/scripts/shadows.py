@@ -30,7 +30,7 @@ MAX_RUNS = 500
 #: Verdicts on a run.
 AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 RUNNING, FINISHED, PROMOTED = "running", "finished", "promoted"
-#: State of a shadow whose live version was replaced by another one; derived, not stored.
+#: State of a shadow after another version became live; derived, not stored.
 OUTDATED = "outdated"
 _t = script_shadows.c
 
@@ -278,7 +278,7 @@ def add(
 
 
 def _promote_agreed(context: StoreContext, connection: Connection, tenant_id: str, name: str, agreed: int) -> str:
-    """Promote a shadow without a person; one that cannot be stay finished."""
+    """Promote a shadow without a person; one that cannot be stays finished."""
     if storage_usage.excess(context, connection, tenant_id).kept:
         return FINISHED
     now_us, why = context.clock.now_us(), f"all {agreed} runs of the shadow agreed"
