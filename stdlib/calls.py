@@ -106,6 +106,10 @@ _CALLS = (
           "Sends a mail when the run has succeeded.", effect=True),
     _call("events.emit", "name:text data:value", "null", "events", "events", "Emits an event to webhooks when the run has succeeded.",
           effect=True),
+    _call("schedule.run", "script?:text at?:value delay?:value input?:value key?:text", "string", "run", "later_runs",
+          "Requests a later run of this script or another one when the run has succeeded; returns the id of its action.", effect=True),
+    _call("schedule.cancel", "run:text script?:text", "null", "run", "",
+          "Cancels a waiting run that a script requested, by its id or key, when the run has succeeded.", effect=True),
     _call("http.fetch", "id:number method:text url:text headers:pairs body?:value redirect?:text line?:line",
           "{status, reason, url, redirected, headers, size, next, text or bytes}", "fetch", "fetches fetch_bytes",
           "Sends a request immediately; returns the response with the first part of its body.", apart=True),
@@ -120,6 +124,8 @@ _CALLS = (
     _call("crypto.verify", "kind:text hash:text key:base64 curve?:text signature:base64 data:base64 saltBytes?:number", "boolean", "", "",
           "Whether a signature by ECDSA or RSA is that of the data."),
     _call("limits.get", "", "{attempt, day, tenant, process}", "", "", "Limits, use and remainder of this run's budgets."),
+    _call("time.zone", "name:text far:flag", "{name, primary, starts: number[], offsets: number[]} | null", "", "",
+          "Changes of a time zone's offset, until 2100 or for the 400 years from 2100; null for an unknown name."),
     _call("http.abort", "id:number", "null", "fetch", "", "Aborts a request.", apart=True),
 )  # fmt: skip
 
