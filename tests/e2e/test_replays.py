@@ -33,6 +33,7 @@ export default async ({ db, kv, now, secrets, action }) => {
   let turns = 0;
   while (Date.now() < begun + 3) turns++;
   console.log("turns", turns);
+  console.log("there", Temporal.Now.instant(), Temporal.Instant.from("2026-07-01T00:00Z").toZonedDateTimeISO("America/Havana"));
   const order = [];
   await Promise.all([
     new Promise((resolve) => setTimeout(() => { order.push("timer"); resolve(); }, 5)),
