@@ -30,10 +30,11 @@ ROWS = """
 export default async ({ db }) => {
   const at = Temporal.Instant.from("2026-11-25T22:00:00.123456789Z");
   const day = Temporal.PlainDate.from("2026-11-25");
-  await db.visits.insert({ key: "a", at, local: at.toZonedDateTimeISO("Asia/Tokyo"), day, time: Temporal.PlainTime.from("09:30"), span: Temporal.Duration.from("PT1H") });
+  const span = Temporal.Duration.from("PT1H");
+  await db.visits.insert({ key: "a", at, local: at.toZonedDateTimeISO("Asia/Tokyo"), day, time: Temporal.PlainTime.from("09:30"), span });
   await db.visits.insert({ key: "b", at: at.add({ hours: 1 }) });
   const rows = await db.visits.find({ at: { lte: at } });
-  console.log(rows.length, at, { day, span: Temporal.Duration.from({ hours: 1 }) });
+  console.log(rows.length, at, { day, span });
   return [rows[0].at instanceof Instant, rows[0]];
 };
 """
