@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lodger.sandbox import frames, prescan
-from lodger.sandbox.job import Host, Job, LogLine, Reply, Report, Usage
+from lodger.sandbox.job import Host, Job, JobCancelled, LogLine, Reply, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec, error_location, source_map, verdict
 from lodger.sandbox.workers.codec import LogBuffer
@@ -141,8 +141,9 @@ class Attempt:
         self._decided: asyncio.Future[Verdict | None] = self._loop.create_future()
 
     async def run(self) -> Report:
-        """Send the job, wait for the verdict, kill the worker and return the report. Raises NeverArmed. Cancellation kills the worker."""
+        """Send the job, wait for the verdict, kill the worker and return the report. Raises NeverArmed; JobCancelled when cancelled."""
         started = self._loop.time()
+        cancelled = False
         limits = self._limits
         try:
             self._watch.start(
@@ -165,15 +166,24 @@ class Attempt:
             )
             if (trace := self._job.trace) is not None:
                 self._write(frames.HEAD.pack(len(trace), frames.TRACE) + trace)
-            found = await self._decided
+            try:
+                found = await self._decided
+            except asyncio.CancelledError:
+                found, cancelled = verdict.cancelled(), True
             ended = self._loop.time()
         finally:
             self._end()
-        await self._wait_until_reaped()
+        try:
+            await self._wait_until_reaped()
+        except asyncio.CancelledError:
+            if cancelled:
+                raise
+            found, cancelled = found or verdict.cancelled(), True
+            await self._wait_until_reaped()
         if found is None:
             found = self._judge_death()
         self._hand_over(self._log_buffer.cut_line(self._now_us()))
-        return Report(
+        report = Report(
             outcome=found.outcome,
             result=self._result if found.outcome is Outcome.OK else None,
             error=found.error,
@@ -183,6 +193,9 @@ class Attempt:
             walls=self._context.walls,
             trace=bytes(self._trace),
         )
+        if cancelled:
+            raise JobCancelled(report)
+        return report
 
     # the end
 
