@@ -6,7 +6,18 @@ None is looked up by attribute.
 from dataclasses import asdict
 from typing import Any
 
-from lodger.engine.capabilities import changes, crypto, db_bulk, db_read, db_write, fetch, kv, mail, secrets
+from lodger.engine.capabilities import (
+    changes,
+    crypto,
+    db_bulk,
+    db_read,
+    db_write,
+    fetch,
+    kv,
+    mail,
+    run_requests,
+    secrets,
+)
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
@@ -48,6 +59,7 @@ HANDLERS: dict[str, Handler] = {
     **changes.HANDLERS,
     **kv.HANDLERS,
     **mail.HANDLERS,
+    **run_requests.HANDLERS,
     **fetch.HANDLERS,
     **secrets.HANDLERS,
     **crypto.HANDLERS,

@@ -146,7 +146,7 @@ class Node:
         self.adoption = Adoption(context)
         self.services: list[Service] = [
             self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
-            Retention(context), self.sealed_commits, self.cancelled_usage,
+            Retention(context, host.process_metrics), self.sealed_commits, self.cancelled_usage,
             Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed, self.adoption,
             Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
             LedgerCheck(context),
