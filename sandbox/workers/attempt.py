@@ -126,9 +126,8 @@ class Attempt:
         self._outgoing = bytearray()
         self._longest = self._longest_frames()
         self._reading = self._writing = self._armed = False
-        self._backlog = self._turn_due = (
-            False  # whether frames wait in the buffer; whether a turn for them is scheduled
-        )
+        # Whether frames wait in the buffer; whether a turn for them is scheduled.
+        self._backlog = self._turn_due = False
         self._call_waits = False  # whether the first waiting frame is a call beyond MAX_CALLS_IN_FLIGHT
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_effects = 0
@@ -189,7 +188,9 @@ class Attempt:
             error=found.error,
             logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
             dropped_logs=self._log_buffer.dropped,
-            usage=self._usage((ended - started) * 1000),
+            usage=Usage(
+                round(self._cpu_ms(), 3), round((ended - started) * 1000, 3), self._peak_bytes(), self._made_calls
+            ),
             walls=self._context.walls,
             trace=bytes(self._trace),
         )
@@ -243,9 +244,6 @@ class Attempt:
     def _peak_bytes(self) -> int:
         death = self._worker.death
         return 0 if death is None else max(0, death.peak_bytes - self._context.idle_bytes)
-
-    def _usage(self, wall_ms: float) -> Usage:
-        return Usage(round(self._cpu_ms(), 3), round(wall_ms, 3), self._peak_bytes(), self._made_calls)
 
     # out
 
