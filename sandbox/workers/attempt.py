@@ -198,8 +198,6 @@ class Attempt:
             raise JobCancelled(report)
         return report
 
-    # the end
-
     def _stopped(self, _stop: "asyncio.Future[None]") -> None:
         self._decide(verdict.cancelled())
 
