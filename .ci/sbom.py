@@ -3,6 +3,7 @@
 It names every package of deploy/requirements.lock with its digests, and every file of others that runs inside the sandbox.
 """
 
+import base64
 import json
 import subprocess
 import sys
@@ -44,6 +45,9 @@ def inside_the_sandbox() -> list[dict[str, Any]]:
             "name": name,
             "version": about["version"],
             "purl": f"pkg:npm/{name}@{about['version']}",
+            "hashes": [
+                {"alg": "SHA-512", "content": base64.b64decode(about["integrity"].removeprefix("sha512-")).hex()}
+            ],
             "licenses": [{"license": {"id": about["licence"]}}],
             "components": [_file(f"{name} {path}", path, digest) for path, digest in about["files"].items()],
         }
