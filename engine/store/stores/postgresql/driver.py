@@ -349,8 +349,8 @@ class PostgresDriver(Driver):
     ) -> Iterator[None]:
         """Set time-outs of the server until the end of the transaction, shorter ones as time passes.
 
-        The server also ends a transaction that is idle for so long, which is no fault of a statement: this process may be stopped between two
-        of them, or get no CPU time.
+        The server also ends a transaction that is idle for so long, which is no fault of a statement: this process may be stopped
+        between two of them, or get no CPU time.
         """
         end, allowed = elapsed_s() + seconds, seconds
 
