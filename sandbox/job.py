@@ -77,7 +77,7 @@ class ScriptError:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Resource usage of an attempt, as counted by the kernel."""
+    """Resource usage of an attempt, as counted by the kernel; the engine adds the CPU time of cryptographic host calls."""
 
     cpu_ms: float = 0.0
     wall_ms: float = 0.0

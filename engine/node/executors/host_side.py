@@ -115,8 +115,7 @@ class HostSide:
         await inspect_databases(self._datasets, self._look)
         recording = None
         if not claim.dry_run:
-            kept = "failed" if self._kept_records is None else await self._kept_records.of(claim)
-            recording = None if kept == "none" else Recording(always=kept == "all")
+            recording = Recording() if self._kept_records is None else await self._kept_records.recording(claim)
         return Attempt(
             claim,
             self._read,

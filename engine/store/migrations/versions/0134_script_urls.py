@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0133"
-down_revision = "0132"
+revision = "0134"
+down_revision = "0133"
 branch_labels = None
 depends_on = None
 
