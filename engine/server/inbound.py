@@ -26,7 +26,7 @@ def add(router: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, lookups
         try:
             url = await lookups.run(address, lambda: requests.find(text))
             limits.url(url.id)
-            async with bodies.read(request, url.tenant_id, most=MAX_BODY) as body:
+            async with bodies.read(request, url.tenant_id, max_bytes=MAX_BODY) as body:
                 headers = dict(reversed(request.headers.items()))  # of several, the first
                 received = UrlRequest(request.method, request.url.query, headers, body)
                 action_id = await calls.write(url.tenant_id, lambda: requests.receive(text, received))

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 from tests.api.house import House, house
+from tests.api.test_requests import together
 from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us
@@ -62,6 +63,10 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(lodge: House
     assert (first.requested_by, first.origin, first.state, first.script) == ("url shop", "once", "ready", "job")
     again = taken(lodge, post(lodge, made.path, "other", idempotency_key="one"))
     assert again.id == first.id, "a repeated delivery runs once"
+
+    said: list[str] = []
+    together(lambda _number: said.append(post(lodge, made.path, idempotency_key="two").json()["action_id"]), 6)
+    assert (len(said), len(set(said))) == (6, 1), "of many at once, too"
 
     for body, kind, shown in (
         (b"", "application/json", {}),
