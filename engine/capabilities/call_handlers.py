@@ -6,7 +6,7 @@ None is looked up by attribute.
 from dataclasses import asdict
 from typing import Any
 
-from lodger.engine.capabilities import changes, crypto, db_bulk, db_read, db_write, fetch, kv, mail, secrets
+from lodger.engine.capabilities import changes, crypto, db_bulk, db_read, db_write, fetch, intl, kv, mail, secrets
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
@@ -51,6 +51,7 @@ HANDLERS: dict[str, Handler] = {
     **fetch.HANDLERS,
     **secrets.HANDLERS,
     **crypto.HANDLERS,
+    **intl.HANDLERS,
     "events.emit": emit,
     "limits.get": limits,
 }

@@ -209,7 +209,7 @@ class Attempt:
         call = CALLS.get(name)
         if call is None:
             raise CallRefused("unknown_method", "this host call does not exist")
-        if not call.effect:
+        if not (call.effect or call.computes):
             self.counters.ask()
         async with self._share("calls") as session:
             session.budgets.spend("calls")

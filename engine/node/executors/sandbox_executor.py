@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+from lodger.engine.capabilities import intl
 from lodger.engine.capabilities.session import QueryRunner
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import Clock
@@ -157,7 +158,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         result=redactor.json(report.result) if good else None,
         error=error,
         logs=merged(attempt, report),
-        usage=report.usage,
+        usage=replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.spent.get(intl.SPENT, 0) / 1000),
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetch_state.fetched),

@@ -35,6 +35,7 @@ GLOBALS = (
     "timer.js",
     "event.js",
     "signal.js",
+    "intl.js",
     "locale.js",
     "regexp.js",
     "text.js",
