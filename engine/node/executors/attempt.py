@@ -41,6 +41,7 @@ from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox import frames
 from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
@@ -79,6 +80,7 @@ class Attempt:
         numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
         span: records the span of a call by its name; None while tracing is off.
         recording: keeps its calls for a record; None to keep none.
+        intl: answers calls of Intl; None: they are refused.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Attempt:
         numbers: Numbers | None = None,
         span: Callable[[str], AbstractContextManager[object]] | None = None,
         recording: Recording | None = None,
+        intl: IntlProcesses | None = None,
     ) -> None:
         datasets = datasets.pinned()
         self.claim = claim
@@ -152,6 +155,7 @@ class Attempt:
             numbers=None if claim.dry_run else numbers,
             limits=claim.limits,
             storage=claim.storage,
+            intl=intl,
         )
 
     async def _ask(self, read: QueryRunner, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:

@@ -1,7 +1,7 @@
 """Answers of ICU to questions about ``Intl``, from a few limited Node.js processes.
 
 A process serves one tenant at a time and is ended before another tenant is served, so an error in ICU never mixes two tenants. What crosses
-is data: :mod:`lodger.sandbox.limited_node` names the walls, ``child/intl.js`` is the program.
+is data: :mod:`lodger.sandbox.nodejs.limited_node` names the walls, ``intl.js`` is the program.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
-from lodger.sandbox import limited_node
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.limits import KIB
+from lodger.sandbox.nodejs import limited_node
 
 #: Maximum number of processes; how long one may be idle, and how long it stays with a tenant while others wait, seconds.
 AT_ONCE, IDLE_S, TURN_S = 4, 60.0, 0.5
@@ -55,9 +55,15 @@ class _Question:
 
 
 class IntlProcesses:
-    """Threads that keep one process each. They start when they are needed and end when they have been idle."""
+    """Threads that keep one process each. They start when they are needed and end when they have been idle.
 
-    def __init__(self) -> None:
+    Args:
+        idle_s: how long a process may be idle, seconds.
+    """
+
+    def __init__(self, *, idle_s: float = IDLE_S) -> None:
+        self._idle_s = idle_s
+        self._closed = False
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[_Question]] = {}  # by tenant, in the order of their first questions
         self._keepers: list[_Keeper] = []
@@ -69,6 +75,9 @@ class IntlProcesses:
         """
         question = _Question(json.dumps([kind, method, given]).encode() + b"\n")
         with self._changed:
+            if self._closed:
+                question.answer.set_exception(_ended())
+                return question.answer
             self._waiting.setdefault(tenant, deque()).append(question)
             free = any(not each.busy and each.tenant in (tenant, None) for each in self._keepers)
             if not free and all(each.tenant != tenant for each in self._keepers) and len(self._keepers) < AT_ONCE:
@@ -76,6 +85,20 @@ class IntlProcesses:
                 self._keepers[-1].thread.start()
             self._changed.notify_all()
         return question.answer
+
+    def close(self) -> None:
+        """End the processes and threads; what waits for an answer gets an error. Blocks for a moment; safe to call twice."""
+        with self._changed:
+            self._closed = True
+            keepers, waiting = [*self._keepers], [each for questions in self._waiting.values() for each in questions]
+            self._waiting.clear()
+            self._changed.notify_all()
+        for question in waiting:
+            if question.answer.set_running_or_notify_cancel():
+                question.answer.set_exception(_ended())
+        for keeper in keepers:
+            keeper.kill()
+            keeper.thread.join()
 
     def _keep(self, keeper: "_Keeper") -> None:
         try:
@@ -88,7 +111,7 @@ class IntlProcesses:
                     self._keepers.remove(keeper)
 
     def _next(self, keeper: "_Keeper") -> _Question | None:
-        """Wait for a question; None after an idle time, when the keeper is forgotten."""
+        """Wait for a question; None after an idle time and at the close, when the keeper is forgotten."""
         with self._changed:
             keeper.busy, keeper.idle_since = False, time.monotonic()
             while True:
@@ -96,7 +119,7 @@ class IntlProcesses:
                 tenant, wait_s = self._choose(keeper, now)
                 if tenant is not None:
                     break
-                if now - keeper.idle_since >= IDLE_S:
+                if self._closed or now - keeper.idle_since >= self._idle_s:
                     self._keepers.remove(keeper)
                     return None
                 self._changed.wait(wait_s)
@@ -120,7 +143,7 @@ class IntlProcesses:
                 return others[0], 0.0
         if keeper.tenant in self._waiting:
             return keeper.tenant, 0.0
-        return None, max(ends - now, 0.01) if others else IDLE_S
+        return None, max(ends - now, 0.01) if others else self._idle_s
 
 
 class _Keeper:
@@ -130,7 +153,7 @@ class _Keeper:
         self.thread = threading.Thread(target=run, args=(self,), name="lodger-intl", daemon=True)
         self.tenant: str | None = None
         self.since = self.idle_since = 0.0
-        self.busy = False
+        self.busy = self._killed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._used_us = 0
 
@@ -138,6 +161,12 @@ class _Keeper:
         """Serve another tenant, by another process."""
         self.end()
         self.tenant, self.since = tenant, now
+
+    def kill(self) -> None:
+        """End the process from another thread, and start no other."""
+        self._killed, process = True, self._process
+        if process is not None:
+            process.kill()
 
     def end(self) -> None:
         """End the process."""
@@ -188,6 +217,8 @@ class _Keeper:
         return Answer(text[:-1].decode("utf-8", "replace"), max(used_us - before_us, 0) / 1000)
 
     def _start(self) -> "subprocess.Popen[bytes]":
+        if self._killed:
+            raise _ended()
         node = limited_node.find_node("Intl cannot be answered", "intl")
         process = limited_node.start(node, _program(), cpu_s=CPU_S, heap_mib=HEAP_MIB)
         self._process, self._used_us = process, 0
@@ -226,9 +257,10 @@ def _exchange(process: "subprocess.Popen[bytes]", line: bytes, wall_s: float) ->
     raise TooCostly(f"it takes more than {wall_s:.0f} s")
 
 
+def _ended() -> SandboxError:
+    return SandboxError("no_worker", "Intl is not answered any more", why="the engine stops", fix="start it again")
+
+
 @cache
 def _program() -> str:
-    return (files("lodger.sandbox") / "child" / "intl.js").read_text("utf-8")
-
-
-PROCESSES = IntlProcesses()
+    return (files("lodger.sandbox.nodejs") / "intl.js").read_text("utf-8")

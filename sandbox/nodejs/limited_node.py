@@ -16,7 +16,7 @@ from lodger.sandbox.limits import MIB
 DATA_BYTES = 768 * MIB
 #: The user of the process where the engine is root: above those of workers.
 UID = (1 << 31) - 2
-_FOLDER = Path(__file__).resolve().parent
+_FOLDER = Path(__file__).resolve().parents[1]
 #: How Node.js ends at a limit, by a signal of its own or of the kernel.
 _SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV)
 STOPPED = frozenset(128 + each for each in _SIGNALS)

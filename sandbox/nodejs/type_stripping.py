@@ -1,7 +1,7 @@
 """TypeScript to JavaScript: Node.js replaces types by spaces, so that a line and a column mean the same in both.
 
-Each script has a limited process (:mod:`lodger.sandbox.limited_node`). The tenant's text is data to a parser in WebAssembly in it and is
-never executed.
+Each script has a limited process (:mod:`lodger.sandbox.nodejs.limited_node`). The tenant's text is data to a parser in WebAssembly in
+it and is never executed.
 """
 
 import contextlib
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from lodger.sandbox import limited_node
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import MIB
+from lodger.sandbox.nodejs import limited_node
 
 #: Limits of one script: CPU time, which the kernel counts in seconds, time in all, JavaScript heap.
 CPU_S, WALL_S, HEAP_MIB = 3, 30.0, 256

@@ -1,4 +1,4 @@
-// Answers questions about Intl for one tenant, in the limited Node.js of lodger.sandbox.intl_process.
+// Answers questions about Intl for one tenant, in the limited Node.js of lodger.sandbox.nodejs.intl_process.
 //
 // A question is a line of JSON, [kind, method, given], where given is the JSON text [locales, options, values]; the answer is a line with the
 // CPU time so far in microseconds, and JSON. Everything in a question is data: kinds and methods are looked up in these tables alone.
