@@ -106,7 +106,6 @@ function answered(question) {
   try {
     return stringify({ value: answer(question) });
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
     return stringify({ error: error.name === "RangeError" ? "RangeError" : "TypeError", message: String(error.message).slice(0, 1000) });
   }
 }
