@@ -6,7 +6,22 @@ None is looked up by attribute.
 from dataclasses import asdict
 from typing import Any
 
+<<<<<<< HEAD
 from lodger.engine.capabilities import changes, crypto, db_bulk, db_read, db_write, fetch, intl, kv, mail, secrets
+=======
+from lodger.engine.capabilities import (
+    changes,
+    crypto,
+    db_bulk,
+    db_read,
+    db_write,
+    fetch,
+    kv,
+    mail,
+    run_requests,
+    secrets,
+)
+>>>>>>> main
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
@@ -48,6 +63,7 @@ HANDLERS: dict[str, Handler] = {
     **changes.HANDLERS,
     **kv.HANDLERS,
     **mail.HANDLERS,
+    **run_requests.HANDLERS,
     **fetch.HANDLERS,
     **secrets.HANDLERS,
     **crypto.HANDLERS,

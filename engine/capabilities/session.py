@@ -69,11 +69,24 @@ class SecretLookup(Protocol):
         ...
 
 
+class ScriptCheck(Protocol):
+    """Checks a later run when it is requested; the commit checks it again."""
+
+    async def __call__(self, name: str, params: Any, /) -> None:
+        """Refuse a script that the tenant does not have, or params that it does not declare."""
+        ...
+
+
+async def unchecked(_name: str, _params: Any) -> None:
+    """Leave the check to the commit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One attempt as its capabilities see it.
 
     Attributes:
+        script: name of its script; ``check_script`` checks later runs of it and of others.
         schedule_id: scope of the schedule's own keys; None for a request without schedule.
         now_us: time of the attempt, fixed at its start.
         new_id: generates keys.
@@ -102,6 +115,8 @@ class Session:
     fetch_state: FetchState
     read_secrets: SecretLookup
     redactor: Redactor
+    script: str = ""
+    check_script: ScriptCheck = unchecked
     consumer: str = ""
     numbers: Numbers | None = None
     limits: Limits = field(default_factory=Limits)

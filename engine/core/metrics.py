@@ -68,6 +68,17 @@ METRICS: tuple[MetricSpec, ...] = (
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were retried", ("service",)
     ),
     MetricSpec(
+        "lodger_retention_overruns_total",
+        "counter",
+        "transactions of retention that reached their time limit and were cancelled, or ended late nevertheless",
+        ("end",),
+    ),
+    MetricSpec(
+        "lodger_retention_too_slow",
+        "gauge",
+        "old actions and expired values that one transaction of retention cannot delete within its time limit",
+    ),
+    MetricSpec(
         "lodger_hooks_dropped_total",
         "counter",
         "events dropped because a hook was too slow",

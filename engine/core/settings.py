@@ -172,6 +172,9 @@ class Settings(BaseSettings):
     events_per_day: int | None = Field(
         default=10_000, ge=0, description="events emitted by one tenant's runs in a UTC day; none: unlimited"
     )
+    later_runs_per_day: int | None = Field(
+        default=10_000, ge=0, description="runs that one tenant's scripts request in a UTC day; none: unlimited"
+    )
     fetches_per_day: int | None = Field(
         default=10_000, ge=0, description="HTTP requests of one tenant's runs in a UTC day; none: unlimited"
     )

@@ -63,6 +63,14 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.scripts.put("acme", "job", "export default () => 2"),
         engine.scripts.rollback("acme", "job", 1),
     ),
+    "scripts.promote": lambda engine: (
+        engine.scripts.put("acme", "job", "export default () => 2", shadow=1),
+        engine.scripts.promote("acme", "job"),
+    ),
+    "scripts.drop": lambda engine: (
+        engine.scripts.put("acme", "job", "export default () => 2", shadow=1),
+        engine.scripts.drop("acme", "job"),
+    ),
     "scripts.record": lambda engine: engine.scripts.record("acme", "job", "all"),
     "scripts.suspend": lambda engine: engine.scripts.suspend("acme", "job"),
     "scripts.resume": lambda engine: (engine.scripts.suspend("acme", "job"), engine.scripts.resume("acme", "job")),
@@ -164,6 +172,7 @@ READS = {
     "scripts.module",
     "scripts.offered",
     "scripts.sets",
+    "scripts.shadow",
     "scripts.versions",
     "secrets.list",
     "tenants.export",

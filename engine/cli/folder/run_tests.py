@@ -25,7 +25,7 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the tests (NAME.test.js) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
+    """Run the tests (NAME.test.js, NAME.test.ts) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
     from lodger.engine.cli.folder.cases import recordings_of, run_tests
 
     read = script_folder.read(folder)

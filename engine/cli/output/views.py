@@ -268,9 +268,32 @@ def action(made: Any) -> None:  # noqa: ANN401 - an action
 def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
     """Show which version was stored."""
     module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
-    say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}")
+    beside = f", in the shadow of version {made.version - 1}" if made.state == "shadow" else ""
+    say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}{beside}")
     if made.unchecked:
         say(f"  not checked: {made.unchecked}")
+
+
+def shadow(found: Any) -> None:  # noqa: ANN401 - a Shadow
+    """Show a shadow: how many of its runs agree with the live version, and each of them."""
+    say(
+        f"{found.name}: version {found.version} in the shadow of version {found.live_version}, {found.state}: "
+        f"{len(found.runs)} of {found.wanted} runs compared"
+    )
+    say(f"  {found.agreed} agree, {found.differed} differ, {found.undecided} undecided, {found.missed} missed")
+    if found.runs:
+        heads = ("id", "slot", "live", "shadow", "CPU ms", "verdict", "difference")
+        table(heads, ([short(each.action_id), *shadow_cells(each)] for each in found.runs))
+
+
+def shadow_cells(run: Any) -> tuple[object, ...]:  # noqa: ANN401 - a ShadowRun
+    """Return the cells of a compared run: slot, both outcomes, CPU time, verdict in colours, difference."""
+    from rich.text import Text
+
+    style = {"agrees": "green", "differs": "red"}.get(run.verdict, "yellow")
+    times = f"{run.live_cpu_ms:.1f} / {run.shadow_cpu_ms:.1f}" if run.live else ""
+    slot = zulu(run.slot.replace(microsecond=0)) if run.slot else ""
+    return slot, run.live, run.shadow, times, Text(run.verdict, style), run.difference
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
@@ -433,7 +456,8 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 }
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
-    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token, "NewWebhook": webhook,
+    "Tenant": tenant, "ScriptVersion": version, "Shadow": shadow, "Schedule": schedule, "Action": action, "NewToken": token,
+    "NewWebhook": webhook,
     "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

@@ -20,7 +20,7 @@ from lodger.engine.capabilities.call_handlers import HANDLERS
 from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.capabilities.permits import require
 from lodger.engine.capabilities.secrets import no_secrets
-from lodger.engine.capabilities.session import AddressLookup, QueryRunner, SecretLookup, Session
+from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck, SecretLookup, Session, unchecked
 from lodger.engine.core import strict_json
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
@@ -74,6 +74,7 @@ class Attempt:
         on_log: called with each log line as it arrives.
         fetch_state: state of its requests; None if requests are not allowed.
         read_secrets: returns the tenant's secrets with their values.
+        check_script: checks scripts that are to run later.
         draws: reserves shares of the tenant's daily budgets; None if these are not counted.
         clock_us: time of log lines about budgets.
         new_id: returns the key of a new row.
@@ -95,6 +96,7 @@ class Attempt:
         on_log: Callable[[Claim, LogLine], None] | None = None,
         fetch_state: FetchState | None = None,
         read_secrets: SecretLookup = no_secrets,
+        check_script: ScriptCheck = unchecked,
         draws: BudgetSource | None = None,
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
@@ -151,6 +153,8 @@ class Attempt:
             fetch_state=self.fetch_state,
             read_secrets=read_secrets,
             redactor=self.redactor,
+            script=claim.script_name,
+            check_script=check_script,
             consumer=consumer,
             numbers=None if claim.dry_run else numbers,
             limits=claim.limits,

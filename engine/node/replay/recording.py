@@ -33,10 +33,12 @@ class Recording:
 
     Args:
         always: whether a successful attempt is recorded too.
+        shadow: id of the shadow that is compared with the attempt; None for none.
     """
 
-    def __init__(self, *, always: bool = False) -> None:
+    def __init__(self, *, always: bool = False, shadow: str | None = None) -> None:
         self.always = always
+        self.shadow = shadow
         self._calls: list[_Call] = []
         self._kept = self._answers = 0
         self._full = False

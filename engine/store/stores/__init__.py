@@ -318,10 +318,10 @@ class Driver(ABC):
     def time_limit(
         self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]
     ) -> AbstractContextManager[None]:
-        """Limit the duration of the statements in a block.
+        """Limit the duration of a block, or let it take a tenth longer at most: a statement beyond that is cancelled.
 
         Raises:
-            StatementTimeout: a statement took longer.
+            StatementTimeout: the block would take longer; the transaction is to be rolled back.
         """
 
     @abstractmethod

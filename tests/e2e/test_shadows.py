@@ -1,0 +1,253 @@
+"""Shadows: another version runs dry beside the live one, is compared with it, and changes nothing whatever it tries."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.command import lodger
+
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.store.scripts import shadows
+from lodger.engine.store.scripts.shadows import Shadow
+from lodger.engine.store.usage import trials
+from lodger.engine.testing import Stage
+from lodger.engine.vault.keyring import Keyring
+
+SECRET = "s3cret-value-of-the-tenant"
+LIVE = """
+export default async ({ db, kv, mail, action }) => {
+  const n = (await kv.get("n")) ?? 0;
+  await kv.set("at", 1);
+  await kv.set("n", n + 1);
+  await db.notes.insert({ text: "note " + n });
+  if (action.input === "fail") throw new Error("no notes");
+  return { n, luck: Math.random() };
+};
+"""
+#: How the live version is edited, on which input, and what is to be said of it.
+EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
+    "agrees": (("const n =", "/* tidier */ const n ="), None, "agrees", ""),
+    "agrees with keys in another order": (("{ n, luck: Math.random() }", "{ luck: Math.random(), n }"), None, "agrees", ""),
+    "result": (("return { n", "return { m: 1, n"), None, "differs", "result was {"),
+    "effect": (('"note "', '"Note "'), None, "differs", "called db.insert("),
+    "effect left out": (('await kv.set("n", n + 1);', ""), None, "differs", "called kv.set("),
+    "further effect": (("return {", 'await kv.set("m", 1); return {'), None, "differs", "calls kv.set("),
+    "mail": (("return {", 'await mail.send({ to: "a@acme.example", subject: "s", text: "t" }); return {'), None,
+             "differs", "calls mail.send("),
+    "request": (("return {", 'await fetch("http://127.0.0.1:9/", { method: "POST" }); return {'), None, "differs",
+                "calls http.fetch("),
+    "throws": (("return {", "null.x; return {"), None, "differs", "outcome was ok, is script_error (TypeError"),
+    "endless": (("return {", "for (;;); return {"), None, "differs", "outcome was ok, is "),
+    "another question": (("return {", "await db.notes.find({}); return {"), None, "undecided",
+                         "it asks what the recorded run did not ask: db.find("),
+    "a question behind a change": (('const n = (await kv.get("n")) ?? 0;\n  await kv.set("at", 1);',
+                                    'await kv.set("at", 1); const n = (await kv.get("n")) ?? 0;'), None, "undecided",
+                                   "it reads data at another place"),
+    "repaired": (('if (action.input === "fail") throw new Error("no notes");', ""), "fail", "differs",
+                 "outcome was script_error (Error: no notes), is ok"),
+    "fails likewise": (("const n =", "\n\nconst n ="), "fail", "agrees", ""),
+    "another error": (('"no notes"', '"none"'), "fail", "differs", "error was Error: no notes, is Error: none"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    folder = tmp_path
+    Keyring(folder / "keys").add()
+    with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
+        stage.engine.tenants.create("acme", limits={"wall_ms": 1000, "cpu_ms": 200})
+        stage.engine.tenants.create("other")
+        stage.engine.grants.give("acme", "secret:KEY:plain", "mail:*", "fetch:127.0.0.1")
+        stage.engine.secrets.put("acme", "KEY", SECRET)
+        yield stage
+
+
+def begin(stage: Stage, name: str, shadow: str, live: str = LIVE, slots: int = 1, **more: Any) -> None:
+    stage.engine.scripts.put("acme", name, live, force=True)
+    stage.engine.scripts.put("acme", name, shadow, force=True, shadow=slots, **more)
+    stage.advance("3s")
+
+
+def ran(stage: Stage, name: str, params: Any = None) -> Shadow:
+    """Return the shadow after a further run of its script."""
+    stage.engine.run_in("acme", name, 0, params)
+    stage.settle()
+    found: Shadow = stage.engine.scripts.shadow("acme", name)
+    return found
+
+
+def kept(stage: Stage) -> list[tuple[Any, ...]]:
+    """Return what runs of the tenant have changed."""
+    with stage.engine.context.database.read() as connection:
+        return [
+            tuple(connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalars())
+            for table in ("lodger_documents", "lodger_kv", "lodger_outbox", "lodger_actions", "lodger_attempts")
+        ]
+
+
+def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
+    stage: Stage, subtests: pytest.Subtests
+) -> None:
+    for number, (what, (edit, params, verdict, words)) in enumerate(EDITS.items()):
+        with subtests.test(what):
+            name = f"edit{number}"
+            assert edit[0] in LIVE
+            stage.engine.scripts.put("acme", name, LIVE, force=True)
+            stage.engine.run_in("acme", name, 0, params)
+            stage.settle()
+            before = kept(stage)
+            begin(stage, name, LIVE.replace(*edit))
+            found = ran(stage, name, params)
+            assert (found.state, found.live_version, found.version, len(found.runs)) == ("finished", 1, 2, 1)
+            run = found.runs[0]
+            assert run.verdict == verdict, run
+            assert run.difference.startswith(words), run
+            assert bool(run.difference) == (verdict != "agrees")
+            # One further run of the live version, and no more.
+            applied = [after[0] - one[0] for one, after in zip(before, kept(stage), strict=True)]
+            assert applied == ([0, 0, 0, 1, 1] if params else [1, 0, 0, 1, 1]), applied
+            assert stage.engine.scripts.get("acme", name).version == 1
+
+
+def test_a_shadow_is_promoted_or_dropped_by_one_verb(stage: Stage) -> None:
+    begin(stage, "verbs", LIVE + "// 2", slots=2, why="tidy")
+    assert ran(stage, "verbs").state == "running"
+    found = ran(stage, "verbs")
+    assert (found.state, found.agreed, found.differed, found.undecided, found.missed) == ("finished", 2, 0, 0, 0)
+    assert len(ran(stage, "verbs").runs) == 2
+    promoted = stage.engine.scripts.promote("acme", "verbs")
+    assert (promoted.version, promoted.modules["main.js"]) == (2, LIVE + "// 2")
+    assert stage.engine.scripts.shadow("acme", "verbs").state == "promoted"
+    with pytest.raises(NotFound) as unknown:
+        stage.engine.scripts.promote("acme", "verbs")
+    assert unknown.value.code == "shadow_unknown"
+    # A further one replaces it; one that another version has overtaken cannot undo that version.
+    stage.engine.scripts.put("acme", "verbs", LIVE + "// 3", shadow=5)
+    stage.engine.scripts.put("acme", "verbs", LIVE + "// 4", shadow=5)
+    stage.engine.scripts.put("acme", "verbs", LIVE + "// 5")
+    stage.advance("3s")
+    assert (ran(stage, "verbs").state, stage.engine.scripts.shadow("acme", "verbs").runs) == ("outdated", ())
+    with pytest.raises(Conflict, match="version 3 of 'verbs' is live"):
+        stage.engine.scripts.promote("acme", "verbs")
+    assert stage.engine.scripts.drop("acme", "verbs").wanted == 5
+    with pytest.raises(NotFound):
+        stage.engine.scripts.shadow("acme", "verbs")
+    assert stage.engine.scripts.get("acme", "verbs").version == 3
+    verbs = [each.verb for each in stage.engine.audit.list("acme", target="verbs")]
+    assert verbs == ["scripts.drop", *["scripts.put"] * 3, "scripts.promote", *["scripts.put"] * 2]
+
+
+def test_a_shadow_is_promoted_by_itself_when_all_agree_and_only_then(stage: Stage) -> None:
+    begin(stage, "auto", LIVE + "// 2", slots=2, promote_when_agreed=True)
+    assert [ran(stage, "auto").state for _ in "12"] == ["running", "promoted"]
+    assert stage.engine.scripts.get("acme", "auto").version == 2
+    row = stage.engine.audit.list("acme", verb="scripts.promote", limit=1)[0]
+    assert (row.actor, row.named, row.why) == ("engine", "auto", "all 2 runs of the shadow agreed")
+    for name, edit in (("unsure", ("return {", "await db.notes.find({}); return {")), ("not", ("{ n,", "{ m: n,"))):
+        begin(stage, name, LIVE.replace(*edit), promote_when_agreed=True)
+        assert ran(stage, name).state == "finished"
+        assert stage.engine.scripts.get("acme", name).version == 1
+
+
+def test_two_nodes_promote_once(stage: Stage) -> None:
+    begin(stage, "twice", LIVE + "// 2", slots=3, promote_when_agreed=True)
+    run = ran(stage, "twice").runs[0]
+    context = stage.engine.context
+    with context.database.read() as connection:
+        (shadow, _live) = shadows.running(connection)["acme", "twice"]
+    states = []
+    for action in (run.action_id, "b", "c", "d", "e"):
+        with context.database.write() as connection:
+            one = replace(run, action_id=action)
+            states.append(shadows.add(context, connection, "acme", shadow, one, 1.0))
+    assert states == [None, "running", "promoted", None, None]
+    assert stage.engine.scripts.get("acme", "twice").version == 2
+
+
+def test_secrets_and_budgets_and_tenants(stage: Stage) -> None:
+    source = "export default async ({ secrets }) => { const key = await secrets.read('KEY'); return key.length; };"
+    begin(stage, "secret", source + "// 2", live=source)
+    run = ran(stage, "secret").runs[0]
+    assert run.verdict == "undecided", "a placeholder has another length: the record does not tell"
+    assert "read secrets (KEY)" in run.difference
+    quiet = source.replace("key.length", "key.length > 0")
+    begin(stage, "quiet", quiet + "// 2", live=quiet)
+    assert ran(stage, "quiet").runs[0].verdict == "agrees"
+    begin(stage, "thief", quiet.replace("key.length > 0", "key"), live=quiet)
+    assert SECRET not in repr(ran(stage, "thief"))
+    for act in (stage.engine.scripts.shadow, stage.engine.scripts.promote, stage.engine.scripts.drop):
+        with pytest.raises(NotFound):
+            act("other", "quiet")
+    # The live run uses up the tenant's CPU time of the day, so that its shadow may not run.
+    busy = "let x = 0; for (let n = 0; n < 1e6; n++) x += n; export default () => x"
+    begin(stage, "busy", busy + "// 2", live=busy, slots=5)
+    stage.engine.tenants.edit("acme", limits={"wall_ms": 2000, "cpu_ms": 1000, "cpu_s_per_day": 1})
+    context = stage.engine.context
+    left_ms = 1000 * (1 - stage.engine.tenants.usage("acme").days[-1].cpu_s)
+    with context.database.write() as connection:
+        trials.charge(context, connection, "acme", left_ms - 5)
+    found = ran(stage, "busy")
+    assert (found.state, found.missed, found.runs) == ("running", 1, ())
+
+
+@pytest.mark.parametrize(
+    "more", [{"shadow": 0}, {"shadow": 501}, {"shadow": -1}, {"shadow": 1, "grants": ["kv"]}, {"promote_when_agreed": True},
+             {"shadow": 1, "source": LIVE}, {"shadow": 1, "source": {"index.js": "export const a = 1"}}],
+)  # fmt: skip
+def test_what_cannot_be_a_shadow_is_refused(stage: Stage, more: dict[str, Any]) -> None:
+    stage.engine.scripts.put("acme", "wrong", LIVE)
+    given = {"source": LIVE + "// 2"} | more
+    with pytest.raises(InputError) as refused:
+        stage.engine.scripts.put("acme", "wrong", **given)
+    assert refused.value.code in {"shadow_invalid", "kind_fixed"}
+    with pytest.raises(NotFound):
+        stage.engine.scripts.put("acme", "nothing", LIVE, shadow=1)
+
+
+def test_the_recorded_past_is_rehearsed(stage: Stage, tmp_path: Path) -> None:
+    stage.engine.scripts.put("acme", "past", LIVE, force=True)
+    stage.engine.run_in("acme", "past", 0, None)
+    stage.settle()
+    stage.engine.scripts.record("acme", "past", "all")
+    stage.advance("3s")
+    for params in (None, "fail"):
+        stage.engine.run_in("acme", "past", 0, params)
+        stage.settle()
+    place, since = str(stage.engine.context.database.url), "36500d"
+
+    def rehearse(*more: str) -> Any:
+        return lodger("script", "rehearse", "acme", "past", "--last", since, "--db", place, *more, cwd=tmp_path)
+
+    (tmp_path / "same.js").write_text("// tidier" + LIVE)
+    (tmp_path / "other.js").write_text(LIVE.replace('"note "', '"Note "'))
+    (tmp_path / "asks.js").write_text(LIVE.replace("const n =", "await db.notes.count({}); const n ="))
+    before = kept(stage)
+    for file, code, counted in (
+        ("same.js", 0, (2, 0, 0, 1)),
+        ("other.js", 1, (0, 1, 1, 1)),
+        ("asks.js", 3, (0, 0, 2, 1)),
+    ):
+        said = rehearse("--file", file, "--json")
+        assert (said.code, tuple(said.json["summary"].values())) == (code, counted), said
+    assert [each["verdict"] for each in said.json["runs"]] == ["undecided", "undecided", "no record"]
+    stage.engine.scripts.put("acme", "past", LIVE.replace("{ n,", "{ m: n,"), force=True)
+    latest = rehearse()
+    assert latest.code == 1
+    assert "result was {" in " ".join(latest.out.split())
+    assert latest.out.splitlines()[-1] == "1 agrees, 1 differs, 0 undecided, 1 no record"
+    assert (
+        rehearse("--version", "1", "--limit", "1").out.splitlines()[-1]
+        == "1 agrees, 0 differs, 0 undecided, 0 no record"
+    )
+    assert kept(stage) == before
+    for wrong in (
+        ("--version", "9"),
+        ("--version", "1", "--file", "same.js"),
+        ("--last", "yesterday"),
+        ("--limit", "0"),
+    ):
+        assert rehearse(*wrong).code in {1, 2}
+    nothing = lodger("script", "rehearse", "other", "past", "--db", place)
+    assert (nothing.code, "script_unknown" in nothing.err) == (1, True)
