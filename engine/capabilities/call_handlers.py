@@ -6,9 +6,6 @@ None is looked up by attribute.
 from dataclasses import asdict
 from typing import Any
 
-<<<<<<< HEAD
-from lodger.engine.capabilities import changes, crypto, db_bulk, db_read, db_write, fetch, intl, kv, mail, secrets
-=======
 from lodger.engine.capabilities import (
     changes,
     crypto,
@@ -16,12 +13,12 @@ from lodger.engine.capabilities import (
     db_read,
     db_write,
     fetch,
+    intl,
     kv,
     mail,
     run_requests,
     secrets,
 )
->>>>>>> main
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
