@@ -8,17 +8,16 @@ from typing import Any
 
 from lodger.engine.capabilities import (
     changes,
-    crypto,
     db_bulk,
     db_read,
     db_write,
     fetch,
-    intl,
     kv,
     mail,
     run_requests,
     secrets,
 )
+from lodger.engine.capabilities.computing import crypto, intl
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request

@@ -176,12 +176,12 @@ class _Keeper:
             self._process = None
 
     def serve(self, question: _Question) -> None:
-        """Answer a question; one whose process ended without a reason of its own is asked once more."""
+        """Answer a question; it is asked once more if the process ended for no reason of its own."""
         if not question.answer.set_running_or_notify_cancel():
             return
         try:
             question.answer.set_result(self._ask(question.line) or self._again(question.line))
-        except Exception as error:  # noqa: BLE001 - who asked gets it
+        except Exception as error:  # noqa: BLE001 - the caller gets it
             self.end()
             question.answer.set_exception(error)
 

@@ -1,4 +1,4 @@
-// Intl (ECMA-402), answered by the host through ICU (lodger.engine.capabilities.intl). Options are read here, as the standard says; locales,
+// Intl (ECMA-402), answered by the host through ICU (lodger.engine.capabilities.computing.intl). Options are read here, as the standard says; locales,
 // options and values cross as data. Equal questions are asked once.
 const { uncurry, callSync, primordials: p } = $;
 const { parse, stringify, defineProperty, push, mapGet, mapSet } = p;

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-from lodger.engine.capabilities import intl
+from lodger.engine.capabilities.computing import intl
 from lodger.engine.capabilities.session import QueryRunner
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import Clock
