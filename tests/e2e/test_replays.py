@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,16 @@ from tests.escape.commands import command
 
 from lodger.engine.cli.replays.local_replay import run
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.execution import Finished
 from lodger.engine.node.replay import record as records
 from lodger.engine.node.replay.record import AttemptRecord
+from lodger.engine.node.replay.recording import Recording
 from lodger.engine.testing import Stage
 from lodger.engine.vault.keyring import Keyring
+from lodger.engine.vault.redaction import Redactor
+from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
 
 SECRET = "s3cret-value-of-the-tenant"
 #: Everything that could differ from run to run, then an error.
@@ -114,6 +121,42 @@ def test_limits_and_refusals_end_the_same_way(
         assert f"ended by limit: {limit}; the replay also exceeded it" in replayed.notes
 
 
+def test_a_record_never_changes_how_an_attempt_ends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves of surrogate pairs in arguments and results, and a record that cannot be made."""
+    halves = """export default async ({ kv, secrets }) => {
+      await secrets.read("KEY");
+      await kv.get("\\ud800").catch(() => {});
+      if (kv.get) throw new Error("mine");
+    };"""
+    record = recorded(stage, "halves", halves)
+    assert record.ended.error is not None
+    assert (record.ended.outcome, record.ended.error.message) == ("script_error", "mine")
+    assert record.calls[1].arguments == '{"key":"\\ud800"}'
+    assert run(record).verdict == "same"
+    returned = "export default async ({ secrets }) => { await secrets.read('KEY'); return '\\ud800'; };"
+    ended = stage.engine.actions.get("acme", ran(stage, "returned", returned))
+    assert (ended.outcome, ended.result) == ("ok", "\ud800")
+    monkeypatch.setattr(records, "one_form", lambda *_: 1 / 0)
+    stage.engine.scripts.record("acme", "returned", "all")
+    stage.advance("3s")
+    assert stage.engine.actions.get("acme", ran(stage, "returned", returned)).outcome == "ok"
+
+
+def test_a_commit_never_makes_a_large_record() -> None:
+    def closed(size: int) -> Recording:
+        recording = Recording()
+        claim = SimpleNamespace(action_id="a", step=0, attempt=1, script_name="s", script_version=1, limits=Limits())
+        job = Job(Bundle({}, json.dumps("x" * size)), seed=b"1" * 32)
+        finished = Finished(Outcome.OK, result="1")
+        recording.close(claim, job, Report(Outcome.OK), finished, Redactor(), "quickjs")  # type: ignore[arg-type]  # what it reads
+        return recording
+
+    small = closed(10).packed(Outcome.EFFECT_REFUSED, None)
+    assert small is not None
+    assert records.unpack(small)["committed"]["outcome"] == "effect_refused"
+    assert closed(1 << 16).packed(Outcome.EFFECT_REFUSED, None) is None
+
+
 def test_an_edited_script_shows_where_it_departs(stage: Stage) -> None:
     record = recorded(stage, "edited", LIVELY, {"name": "it"})
     words, call, fine = (
@@ -188,7 +231,8 @@ def test_replay_on_another_machine(stage: Stage, tmp_path: Path) -> None:
         {"calls": [{"name": "kv.get", "arguments": "{}", "order": 7}]},
         {"calls": [{"name": "a", "arguments": "{}", "ok": False, "answer": "7"}]},
         {"now_us": -1}, {"ended": {"outcome": "fine"}}, {"modules": 7},
-        {"wasm": "%"}, {"calls": "x"},
+        {"wasm": "%"}, {"calls": "x"}, {"runtime": "wasm"}, {"ended": {"outcome": "ok", "result": "}{"}},
+        {"calls": [{"name": "a", "arguments": "{}", "order": 0, "ok": True, "answer": "\ud800"}]},
     ],
 )  # fmt: skip
 def test_a_bent_record_is_refused(change: dict[str, Any]) -> None:

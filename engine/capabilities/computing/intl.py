@@ -26,8 +26,8 @@ METHODS = {
     "Date": frozenset({"toLocaleString", "toLocaleDateString", "toLocaleTimeString"}),
     "String": frozenset({"toLocaleUpperCase", "toLocaleLowerCase"}),
 }
-#: What ``session.spent`` calls the CPU time of the answers, microseconds.
-SPENT = "intl_us"
+#: What ``session.spent`` calls the CPU time that the engine spends for a run, microseconds.
+SPENT = "computed_us"
 
 
 async def ask(session: Session, given: dict[str, Any]) -> str:

@@ -269,7 +269,7 @@ class _Play:
     def _recorded(self, case: Case) -> list[dict[str, Any]]:
         path = recordings_of(case.path)
         try:
-            return check_recordings(json.loads(path.read_text()))
+            return check_recordings(json.loads(inputs.regular(path, inputs.MAX_BYTES)))
         except FileNotFoundError:
             return []
         except (OSError, ValueError, RecursionError) as error:
