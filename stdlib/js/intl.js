@@ -1,6 +1,6 @@
 // Intl (ECMA-402), answered by the host through ICU (lodger.engine.capabilities.computing.intl). Options are read here, as the standard says; locales,
 // options and values cross as data. Equal questions are asked once.
-const { uncurry, callSync, primordials: p } = $;
+const { uncurry, callSync, timezone, primordials: p } = $;
 const { parse, stringify, defineProperty, push, mapGet, mapSet } = p;
 const { construct, apply } = Reflect;
 const { trunc, min } = Math;
@@ -83,7 +83,12 @@ const ONLY_OBJECTS = { __proto__: null, ListFormat: true, DisplayNames: true, Du
 
 function optionsOf(kind, options) {
   const found = create(null);
-  if (options === undefined) return found;
+  if (options !== undefined) readOptions(kind, options, found);
+  if (kind === "DateTimeFormat" && found.timeZone === undefined) found.timeZone = timezone();
+  return found;
+}
+
+function readOptions(kind, options, found) {
   if (options === null || (ONLY_OBJECTS[kind] && !isObject(options))) throw new TypeError("Incorrect options: an object is needed");
   const names = OPTIONS[kind];
   for (let index = 0; index < names.length; index++) {
@@ -98,7 +103,6 @@ function optionsOf(kind, options) {
     } else if (sign === "?" || (sign === "*" && (value === true || !value))) found[name] = !!value;
     else found[name] = `${value}`;
   }
-  return found;
 }
 
 const numberText = (value) => "n" + (is(value, -0) ? "-0" : value);
@@ -344,6 +348,7 @@ $.global("Intl", Intl);
 
 $.intl = {
   __proto__: null,
+  DateTimeFormat: Intl.DateTimeFormat,
   number: (value, locales, options) => ask("NumberFormat", "format", localesOf(locales), optionsOf("NumberFormat", options), [mathematical(value)]),
   date: (method, value, locales, options) => ask("Date", method, localesOf(locales), optionsOf("DateTimeFormat", options), [numberText(time(value))]),
   cased: (method, value, locales) => ask("String", method, localesOf(locales), create(null), ["s" + value]),

@@ -3,7 +3,7 @@
 // The polyfill learns a zone's offsets from an Intl.DateTimeFormat, which it asks for the local time of many instants. This one answers
 // from the changes of the zone's offset, which the host sends once per zone: until 2100, and on demand the 400 years that follow, after which
 // every calendar and so every rule repeats. Other formats are those of the global Intl.
-const { callSync, timezone } = $;
+const { callSync, intl, timezone } = $;
 const { defineProperty, slice } = $.primordials;
 const { floor } = Math;
 const DateClass = Date;
@@ -38,8 +38,7 @@ class ZoneFormat {
       this.#near = ask(options.timeZone, false);
       return;
     }
-    if (world.Intl === undefined) refuse("toLocaleString: Intl is not part of this runtime; use toString or write the format out");
-    return new world.Intl.DateTimeFormat(locales, options);
+    return new intl.DateTimeFormat(locales, options);
   }
 
   #offset(second) {
@@ -78,4 +77,5 @@ class ZoneFormat {
   }
 }
 
+$.Intl = world.Intl;
 world.Intl = { DateTimeFormat: ZoneFormat };

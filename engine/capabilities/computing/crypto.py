@@ -43,7 +43,7 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
                 return work()
             finally:
                 spent = (time.thread_time_ns() - begun) // 1000
-                session.spent["computed_us"] = session.spent.get("crypto_us", 0) + spent
+                session.spent["computed_us"] = session.spent.get("computed_us", 0) + spent
 
         return await asyncio.to_thread(timed)
 
