@@ -348,7 +348,6 @@ $.global("Intl", Intl);
 
 $.intl = {
   __proto__: null,
-  DateTimeFormat: Intl.DateTimeFormat,
   number: (value, locales, options) => ask("NumberFormat", "format", localesOf(locales), optionsOf("NumberFormat", options), [mathematical(value)]),
   date: (method, value, locales, options) => ask("Date", method, localesOf(locales), optionsOf("DateTimeFormat", options), [numberText(time(value))]),
   cased: (method, value, locales) => ask("String", method, localesOf(locales), create(null), ["s" + value]),

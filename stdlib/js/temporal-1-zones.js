@@ -3,13 +3,13 @@
 // The polyfill learns a zone's offsets from an Intl.DateTimeFormat, which it asks for the local time of many instants. This one answers
 // from the changes of the zone's offset, which the host sends once per zone: until 2100, and on demand the 400 years that follow, after which
 // every calendar and so every rule repeats. Other formats are those of the global Intl.
-const { callSync, intl, timezone } = $;
+const { callSync, timezone } = $;
 const { defineProperty, slice } = $.primordials;
 const { floor } = Math;
 const DateClass = Date;
 const Refusal = RangeError;
 const text = String;
-const world = globalThis;
+const real = Object.getOwnPropertyDescriptor(globalThis, "Intl");
 const FAR = 4102444800; // 2100-01-01, seconds
 const CYCLE = 12622780800; // 400 years, seconds
 const LONGEST = 64; // characters of a zone's name
@@ -38,7 +38,8 @@ class ZoneFormat {
       this.#near = ask(options.timeZone, false);
       return;
     }
-    return new intl.DateTimeFormat(locales, options);
+    if (real === undefined) refuse("toLocaleString: Intl is not part of this runtime; use toString or write the format out");
+    return new real.value.DateTimeFormat(locales, options);
   }
 
   #offset(second) {
@@ -77,5 +78,5 @@ class ZoneFormat {
   }
 }
 
-$.Intl = world.Intl;
-world.Intl = { DateTimeFormat: ZoneFormat };
+$.realIntl = real;
+defineProperty(globalThis, "Intl", { value: { DateTimeFormat: ZoneFormat }, configurable: true, writable: true });
