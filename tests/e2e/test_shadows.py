@@ -18,7 +18,7 @@ from lodger.engine.vault.keyring import Keyring
 
 SECRET = "s3cret-value-of-the-tenant"
 LIVE = """
-export default async ({ db, kv, mail, action }) => {
+export default async ({ db, kv, mail, action, schedule }) => {
   const n = (await kv.get("n")) ?? 0;
   await kv.set("at", 1);
   await kv.set("n", n + 1);
@@ -39,7 +39,10 @@ EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
              "differs", "calls mail.send("),
     "request": (("return {", 'await fetch("http://127.0.0.1:PORT/", { method: "POST" }); return {'), None, "differs",
                 "calls http.fetch("),
+    "later run": (("return {", 'await schedule.runIn("1h"); return {'), None, "differs", "calls schedule.run("),
     "throws": (("return {", "null.x; return {"), None, "differs", "outcome was ok, is script_error (TypeError"),
+    "throws half a character": (("return {", 'throw new Error("\\ud800"); return {'), None, "differs",
+                               "outcome was ok, is script_error (Error: "),
     "endless": (("return {", "for (;;); return {"), None, "differs", "outcome was ok, is "),
     "another question": (("return {", "await db.notes.find({}); return {"), None, "undecided",
                          "it asks what the recorded run did not ask: db.find("),
@@ -108,6 +111,7 @@ def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
             run = found.runs[0]
             assert run.verdict == verdict, run
             assert run.difference.startswith(words), run
+            run.difference.encode()
             assert bool(run.difference) == (verdict != "agrees")
             # One further run of the live version, and no more.
             applied = [after[0] - one[0] for one, after in zip(before, kept(stage), strict=True)]

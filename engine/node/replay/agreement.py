@@ -162,4 +162,5 @@ def _shown(call: MadeCall) -> str:
 
 
 def _cut(text: str) -> str:
+    text = text.encode(errors="backslashreplace").decode()  # half a character is no text for a page
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
