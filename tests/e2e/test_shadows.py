@@ -251,3 +251,20 @@ def test_the_recorded_past_is_rehearsed(stage: Stage, tmp_path: Path, capsys: py
     ):  # fmt: skip
         assert rehearse(*wrong)[0] in {1, 2}, wrong
     assert rehearse(tenant="other")[0] == 1
+
+
+def test_runs_that_come_all_at_once_are_missed_and_a_neighbour_s_are_not(tmp_path: Path) -> None:
+    with Stage(database=str(tmp_path / "ledger.db"), slots=12, concurrent_runs=12) as stage:
+        for tenant in ("acme", "other"):
+            stage.engine.tenants.create(tenant)
+            stage.engine.scripts.put(tenant, "s", "export default () => 1", force=True)
+            stage.engine.scripts.put(tenant, "s", "export default () => 1 + 0", force=True, shadow=50)
+        stage.advance("3s")
+        for _ in range(12):
+            stage.engine.run_in("acme", "s", 0)
+        stage.engine.run_in("other", "s", 0)
+        stage.settle()
+        acme, other = (stage.engine.scripts.shadow(each, "s") for each in ("acme", "other"))
+        assert (len(acme.runs) + acme.missed, bool(acme.missed)) == (12, True)
+        assert (len(other.runs), other.missed) == (1, 0)
+        assert {each.verdict for each in (*acme.runs, *other.runs)} == {"agrees"}

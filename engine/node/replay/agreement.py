@@ -65,6 +65,8 @@ def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str,
     before = record.ended
     if before.outcome in FROM_OUTSIDE:
         return UNDECIDED, f"the recorded run did not end by itself: {FROM_OUTSIDE[before.outcome]}"
+    if now.outcome in FROM_OUTSIDE:
+        return UNDECIDED, f"its own run did not end by itself: {FROM_OUTSIDE[now.outcome]}"
     failed = before.outcome is not Outcome.OK
     if host.missing:
         return _unanswered(record, host.made[: host.missing[0] + 1], failed=failed)
