@@ -9,7 +9,7 @@ const { floor } = Math;
 const DateClass = Date;
 const Refusal = RangeError;
 const text = String;
-const world = globalThis;
+const real = Object.getOwnPropertyDescriptor(globalThis, "Intl");
 const FAR = 4102444800; // 2100-01-01, seconds
 const CYCLE = 12622780800; // 400 years, seconds
 const LONGEST = 64; // characters of a zone's name
@@ -38,8 +38,8 @@ class ZoneFormat {
       this.#near = ask(options.timeZone, false);
       return;
     }
-    if (world.Intl === undefined) refuse("toLocaleString: Intl is not part of this runtime; use toString or write the format out");
-    return new world.Intl.DateTimeFormat(locales, options);
+    if (real === undefined) refuse("toLocaleString: Intl is not part of this runtime; use toString or write the format out");
+    return new real.value.DateTimeFormat(locales, options);
   }
 
   #offset(second) {
@@ -78,4 +78,5 @@ class ZoneFormat {
   }
 }
 
-world.Intl = { DateTimeFormat: ZoneFormat };
+$.realIntl = real;
+defineProperty(globalThis, "Intl", { value: { DateTimeFormat: ZoneFormat }, configurable: true, writable: true });

@@ -66,7 +66,6 @@ await check("JSON", () => [JSON.stringify({ day: leap, at, span: Duration.from("
 await check("none can be cloned", () => all(structuredClone, leap, at, Duration.from("P1D"), { inner: at }, Temporal.Now), Array(5).fill("DataCloneError"));
 await check("brands", () => [Object.prototype.toString.call(leap), Object.prototype.toString.call(Temporal), leap instanceof Temporal.PlainDate, leap.constructor === Temporal.PlainDate, Object.keys(Temporal)], ["[object Temporal.PlainDate]", "[object Temporal]", true, true, []]);
 await check("called wrongly", () => all((work) => work(), () => Day("2026-01-01"), () => Object.getOwnPropertyDescriptor(Day.prototype, "year").get.call(at), () => Moment.prototype.add.call({}, "PT1H"), () => new Moment("x"), () => new Day(NaN, 1, 1), () => new Day(2026, 1, 1n)), ["TypeError", "TypeError", "TypeError", "SyntaxError", "RangeError", "TypeError"]);
-await throws("no locale without Intl", () => leap.toLocaleString("de"), "RangeError");
 
 // hostile input
 await check("long texts", () => all((text) => Day.from(text), "2".repeat(1e6), "2026-11-25" + "[a=b]".repeat(2e5) + "x", "[".repeat(1e6), "-".repeat(1e6)).map((name) => /^(Range|Internal)Error$/.test(name)), Array(4).fill(true));
