@@ -1,5 +1,6 @@
 """TypeScript is stripped when it is stored, in a limited process: places stay those of the author's file, and bombs stay in it."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -88,7 +89,8 @@ const fs = require("fs"), { spawnSync } = require("child_process"), net = requir
 fs.writeSync(3, "R");
 fs.readSync(0, Buffer.alloc(1));
 const got = [];
-for (const attempt of [() => fs.readFileSync("/etc/passwd"), () => fs.openSync("/tmp/x", "w"), () => fs.openSync("/proc/1/mem", "r+"),
+for (const attempt of [() => fs.readFileSync("/etc/passwd"), () => fs.openSync((process.env.TMPDIR || "/tmp") + "/x", "w"),
+  () => fs.openSync("/proc/1/mem", "r+"),
   () => { const done = spawnSync("/bin/true"); if (done.error) throw done.error; }, () => { process.kill(1, 0); },
   () => { new (require("worker_threads").Worker)("1", { eval: true }).ref(); }]) {
   try { attempt(); got.push(String(attempt)); } catch {}
@@ -98,7 +100,7 @@ net.connect(80, "127.0.0.1").on("error", () => process.exit(0)).on("connect", ()
 """
 
 
-def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
+def test_the_process_can_open_and_start_nothing_once_it_is_ready(tmp_path: Path) -> None:
     sandbox = Path(limited_node.__file__).parents[1]
     starter = [
         sys.executable,
@@ -117,6 +119,12 @@ def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
         assert process.stdout.read(1) == b"R"
         got, _ = process.communicate(b"x", timeout=60)
     assert got == b"[]"
+    # The same program beside its walls does each of them: the walls above are what stops it.
+    free = subprocess.run(
+        [limited_node.find_node("", ""), "-e", ATTACK.replace("fs.writeSync(3", "fs.writeSync(1")],
+        input=b"x", capture_output=True, check=True, env={"TMPDIR": str(tmp_path)}, timeout=60,
+    )  # fmt: skip
+    assert len(json.loads(free.stdout[1:].partition(b"connected")[0])) >= 4, free.stdout
     endless = subprocess.run(
         [*starter, str(limited_node.UID), "1", str(limited_node.DATA_BYTES), "-e", "for (;;);"],
         input=b"", env={}, capture_output=True, check=False, timeout=60,
