@@ -62,7 +62,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     folder = tmp_path
     Keyring(folder / "keys").add()
     with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
-        stage.engine.tenants.create("acme", limits={"wall_ms": 400, "cpu_ms": 200})
+        stage.engine.tenants.create("acme", limits={"wall_ms": 1500, "cpu_ms": 200})
         stage.engine.tenants.create("other")
         stage.engine.grants.give("acme", "secret:KEY:plain")
         stage.engine.secrets.put("acme", "KEY", SECRET)
