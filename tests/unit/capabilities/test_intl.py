@@ -32,7 +32,7 @@ def answer(processes: IntlProcesses, tenant: str, *question: str) -> str:
 
 
 def programs() -> list[Path]:
-    """Return the processes of Node.js whose starter is a child of this process, oldest first."""
+    """Return the processes of Node.js that a starter below this process has started, oldest first."""
     parents: dict[Path, int] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
