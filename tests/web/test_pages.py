@@ -186,7 +186,7 @@ def test_the_editors_table_holds_every_name_of_the_script_api(signed_in: SignIn)
             type_ = found["types"][type_.get("index", "")] if noun == "db" else type_
             assert type_["members"][verb]["doc"], call
     texts = list(declarations.parts().values())
-    declared = set(re.findall(r"^declare (?:const|class|function) (\w+)", "\n".join(texts), re.MULTILINE))
+    declared = set(re.findall(r"^declare (?:const|class|function|namespace) (\w+)", "\n".join(texts), re.MULTILINE))
     assert declared == set(found["globals"])
 
 
