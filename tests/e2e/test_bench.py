@@ -1,10 +1,15 @@
-"""``lodger bench walls`` as people run it."""
+"""``lodger bench`` and the benchmarks of ``bench/`` as people run them: what they print, judge and assert."""
 
+import importlib
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tests.databases import server
+from tests.databases.fixtures import absent
 from tests.e2e.ready import lodger
 
 from lodger.bench.attempts import Row, broken
@@ -129,3 +134,50 @@ def measured(per_s: float, engine_ms: float) -> Measured:
     )
     pool = Row("quickjs", "saturated", 1, 1000, 1, 1, 1, 1, 3000, 1000, 0, 4000, 1)
     return Measured((burst, spread), pool, {})
+
+
+BENCH = Path(__file__).parents[2] / "bench"
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in ``bench/`` is imported by its name, as when it is run."""
+    monkeypatch.syspath_prepend(BENCH)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_work_of_slots_beside_idle_schedules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    importlib.import_module("growth").main(
+        ["--beside", "0/0", "400/40", "--slots", "20", "--json", str(tmp_path / "rows.json")]
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["beside", "tick", "claim", "finish"] * 2
+    rows: list[dict[str, Any]] = json.loads((tmp_path / "rows.json").read_text())
+    alone, crowded = rows[:3], rows[3:]
+    assert [row["phase"] for row in rows] == ["tick", "claim", "finish"] * 2
+    assert {(row["schedules"], row["tenants"]) for row in crowded} == {(400, 40)}
+    for one, other in zip(alone, crowded, strict=True):
+        assert one["work"]["steps"] > 20, "instructions of SQLite for 20 slots"
+        assert other["work"]["steps"] < 1.5 * one["work"]["steps"], f"{one['phase']}: idle schedules are not read"
+
+
+@pytest.mark.usefixtures("folder")
+def test_nodes_on_one_server_do_each_action_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing := absent():
+        pytest.skip(f"NOT TESTED on PostgreSQL: {missing}")
+    monkeypatch.setattr(server, "SETTINGS", dict(server.SETTINGS))  # the benchmark turns durability on
+    rows, shown = tmp_path / "rows.json", tmp_path / "nodes.svg"
+    importlib.import_module("ledger").main(
+        ["30", "10", "--nodes", "2", "--tenants", "3", "--idle", "0.3", "--json", str(rows), "--picture", str(shown)]
+    )
+    (row,) = json.loads(rows.read_text())
+    assert (row["nodes"], row["tenants"], row["actions"], sum(row["shares"])) == (2, 3, 30, 30)
+    figures = {"commits", "wal", "statements", "pages", "nodes_cpu_s", "server_cpu_s"}
+    assert set(row["idle"]) == set(row["each"]) == figures
+    assert all(row["each"][name] > 0 for name in figures - {"server_cpu_s"})
+    assert row["sessions"] >= 2
+    assert sum(row["waits"].values()) <= 1.001
+    assert "2 nodes, 3 tenants" in capsys.readouterr().out
+    assert ElementTree.parse(shown).getroot().tag.endswith("svg")
