@@ -4,18 +4,20 @@ import hashlib
 import tomllib
 from pathlib import Path
 
-_HERE = Path(__file__).parent
+#: Where the table and the folder npm lie.
+FOLDER = Path(__file__).parent
 
 
 class PackageBroken(Exception):
     """A file of a package is missing, or is not the pinned one."""
 
 
-def check() -> None:
-    """Compare every file with its pinned digest. Raises PackageBroken."""
-    for name, about in tomllib.loads((_HERE / "npm_packages.toml").read_text("utf-8")).items():
+def check(folder: Path | None = None) -> None:
+    """Compare every file with its pinned digest; ``folder`` replaces FOLDER. Raises PackageBroken."""
+    folder = folder or FOLDER
+    for name, about in tomllib.loads((folder / "npm_packages.toml").read_text("utf-8")).items():
         for path, digest in about["files"].items():
-            file = _HERE / "npm" / name / path
+            file = folder / "npm" / name / path
             try:
                 found = hashlib.sha256(file.read_bytes()).hexdigest()
             except OSError:

@@ -1,4 +1,4 @@
-// Temporal, after the polyfill: takes its Intl out of the global scope again, and lets the other parts of the library know its values.
+// Temporal, after the polyfill: puts Intl back as it was, and lets the other parts of the library know its values.
 const { uncurry } = $;
 const { defineProperty } = $.primordials;
 const { apply } = Reflect;
@@ -10,9 +10,7 @@ const { Temporal } = globalThis;
 const { Instant, ZonedDateTime } = Temporal;
 const nanosecondsOf = [Instant, ZonedDateTime].map((kind) => uncurry(describe(kind.prototype, "epochNanoseconds").get));
 
-// The class that also formats values of Temporal, over the global Intl.DateTimeFormat of the time of a call.
-$.TemporalFormat = globalThis.Intl.DateTimeFormat;
-delete globalThis.Intl;
+$.global("Intl", $.Intl);
 
 for (const name of Object.getOwnPropertyNames(Temporal)) {
   if (typeof Temporal[name] === "function") $.shown["Temporal." + name] = uncurry(Temporal[name].prototype.toString);

@@ -153,6 +153,10 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Secret": (
         ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
     ),
+    "ScriptUrl": (
+        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", _when("expires_at")),
+        ("last use", _when("used_at")), ("created by", "created_by"),
+    ),
     "Webhook": (("webhook", "name"), ("url", "url"), ("events", _words("events")), ("state", "state")),
     "AlertRule": (
         ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", _words("kinds")),
@@ -281,19 +285,29 @@ def shadow(found: Any) -> None:  # noqa: ANN401 - a Shadow
         f"{len(found.runs)} of {found.wanted} runs compared"
     )
     say(f"  {found.agreed} agree, {found.differed} differ, {found.undecided} undecided, {found.missed} missed")
-    if found.runs:
-        heads = ("id", "slot", "live", "shadow", "CPU ms", "verdict", "difference")
-        table(heads, ([short(each.action_id), *shadow_cells(each)] for each in found.runs))
+    compared_runs(found.runs)
 
 
-def shadow_cells(run: Any) -> tuple[object, ...]:  # noqa: ANN401 - a ShadowRun
-    """Return the cells of a compared run: slot, both outcomes, CPU time, verdict in colours, difference."""
+def compared_runs(found: Sequence[Any]) -> None:
+    """Show compared runs: slot, both outcomes, CPU time, the verdict in colours; below them each difference in words."""
     from rich.text import Text
 
-    style = {"agrees": "green", "differs": "red"}.get(run.verdict, "yellow")
-    times = f"{run.live_cpu_ms:.1f} / {run.shadow_cpu_ms:.1f}" if run.live else ""
-    slot = zulu(run.slot.replace(microsecond=0)) if run.slot else ""
-    return slot, run.live, run.shadow, times, Text(run.verdict, style), run.difference
+    styles = {"agrees": "green", "differs": "red"}
+    if found:
+        table(
+            ("id", "slot", "live", "new", "CPU ms", "verdict"),
+            (
+                (
+                    short(each.action_id), zulu(each.slot.replace(microsecond=0)) if each.slot else "", each.live, each.shadow,
+                    f"{each.live_cpu_ms:.1f} / {each.shadow_cpu_ms:.1f}" if each.live else "",
+                    Text(each.verdict, styles.get(each.verdict, "yellow")),
+                )
+                for each in found
+            ),
+        )  # fmt: skip
+    for each in found:
+        if each.difference:
+            say(f"{short(each.action_id)}: {each.difference}")
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
@@ -387,6 +401,12 @@ def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or 
         say(f"secret (shown only once): {made.secret}")
 
 
+def script_url(made: Any) -> None:  # noqa: ANN401 - a NewScriptUrl
+    """Show the path of a new URL, the only time."""
+    say(f"URL {made.url.name} runs {made.url.script}")
+    say(f"path on the API server (shown only once): {made.path}")
+
+
 def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
     """Show the result of a rotation of keys."""
     say(f"{done.renewed} secrets encrypted with key {done.key_id}")
@@ -457,7 +477,7 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
     "Tenant": tenant, "ScriptVersion": version, "Shadow": shadow, "Schedule": schedule, "Action": action, "NewToken": token,
-    "NewWebhook": webhook,
+    "NewWebhook": webhook, "NewScriptUrl": script_url,
     "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

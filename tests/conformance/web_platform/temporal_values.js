@@ -66,7 +66,10 @@ await check("JSON", () => [JSON.stringify({ day: leap, at, span: Duration.from("
 await check("none can be cloned", () => all(structuredClone, leap, at, Duration.from("P1D"), { inner: at }, Temporal.Now), Array(5).fill("DataCloneError"));
 await check("brands", () => [Object.prototype.toString.call(leap), Object.prototype.toString.call(Temporal), leap instanceof Temporal.PlainDate, leap.constructor === Temporal.PlainDate, Object.keys(Temporal)], ["[object Temporal.PlainDate]", "[object Temporal]", true, true, []]);
 await check("called wrongly", () => all((work) => work(), () => Day("2026-01-01"), () => Object.getOwnPropertyDescriptor(Day.prototype, "year").get.call(at), () => Moment.prototype.add.call({}, "PT1H"), () => new Moment("x"), () => new Day(NaN, 1, 1), () => new Day(2026, 1, 1n)), ["TypeError", "TypeError", "TypeError", "SyntaxError", "RangeError", "TypeError"]);
-await throws("no locale without Intl", () => leap.toLocaleString("de"), "RangeError");
+const evening = Zoned.from("2026-11-25T23:30[Europe/Berlin]");
+await check("for readers", () => [evening, evening.toPlainDateTime(), evening.toPlainDate(), evening.toPlainTime(), evening.toInstant(), Duration.from("PT1H30M")].map((each) => each.toLocaleString("de")), ["25.11.2026, 23:30:00 MEZ", "25.11.2026, 23:30:00", "25.11.2026", "23:30:00", "25.11.2026, 23:30:00", "1 Std., 30 Min."]);
+await check("for readers, with options and calendars", () => [evening.toPlainDate().toLocaleString("fr", { dateStyle: "full" }), Day.from("2026-11-25").withCalendar("japanese").toLocaleString("ja-JP-u-ca-japanese", { dateStyle: "long" }), evening.toInstant().toLocaleString("ja", { timeZone: "Asia/Tokyo" })], ["mercredi 25 novembre 2026", "令和8年11月25日", "2026/11/26 7:30:00"]);
+await check("for readers, refused", () => all((work) => work(), () => Month.from("2026-11").toLocaleString("de"), () => evening.toLocaleString("de", { timeZone: "UTC" }), () => leap.toLocaleString("de", { timeStyle: "short" })), ["RangeError", "TypeError", "TypeError"]);
 
 // hostile input
 await check("long texts", () => all((text) => Day.from(text), "2".repeat(1e6), "2026-11-25" + "[a=b]".repeat(2e5) + "x", "[".repeat(1e6), "-".repeat(1e6)).map((name) => /^(Range|Internal)Error$/.test(name)), Array(4).fill(true));
