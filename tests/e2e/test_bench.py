@@ -125,8 +125,8 @@ def exceeded(row: dict[str, float]) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", MAX_OF_A_RUN)
 def test_each_count_of_a_run_is_bounded(name: str) -> None:
-    for broken in (0, MAX_OF_A_RUN[name] + 1):
-        assert exceeded(MAX_OF_A_RUN | {name: broken}) == {name: broken}
+    for wrong in (0, MAX_OF_A_RUN[name] + 1):
+        assert exceeded(MAX_OF_A_RUN | {name: wrong}) == {name: wrong}
 
 
 def test_budgets_of_whole_runs_are_judged() -> None:
