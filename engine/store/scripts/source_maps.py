@@ -13,6 +13,8 @@ from lodger.engine.core.errors import InputError
 MAPPED = "main.js"
 FILE = f"{MAPPED}.map"
 MAX_SOURCES, MAX_SOURCE_NAME, MAX_SEGMENTS, MAX_LINES = 5_000, 300, 1_000_000, 200_000
+#: Maximum of a line or column of a source: larger numbers would make the unpacked form many times larger than the map.
+MAX_PLACE = 10_000_000
 _DIGITS = {
     character: value
     for value, character in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
@@ -61,7 +63,7 @@ def _lines(version: int, mappings: str, sources: int) -> list[str]:
             if len(numbers) < 4:
                 continue
             source, line, column = source + numbers[1], line + numbers[2], column + numbers[3]
-            if min(at, source, line, column) < 0 or source >= sources:
+            if min(at, source, line, column) < 0 or source >= sources or max(at, line, column) > MAX_PLACE:
                 raise ValueError("a segment lies outside of its file")
             segments.append(f"{at}:{source}:{line}:{column}")
         found.append(",".join(segments))
