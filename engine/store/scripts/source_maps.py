@@ -42,6 +42,18 @@ def unpacked(text: str) -> str:
     return "\n".join([json.dumps(names), *lines])
 
 
+def author_source(text: str, name: str) -> str | None:
+    """Return the source that a stored map (version 3) holds under a name of the unpacked form; None if it holds none."""
+    try:
+        given = json.loads(text)
+        for source, held in zip(given["sources"][:MAX_SOURCES], given["sourcesContent"], strict=False):
+            if isinstance(held, str) and _name(source, given.get("sourceRoot")) == name:
+                return held
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    return None
+
+
 def _name(source: Any, root: Any) -> str:  # noqa: ANN401 - any JSON value
     name = f"{root}/{source}" if isinstance(root, str) and root else str(source)
     return "".join(character if character.isprintable() else "?" for character in name[-MAX_SOURCE_NAME:])
