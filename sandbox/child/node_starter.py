@@ -20,10 +20,10 @@ from lodger.sandbox.walls.libc import make_calls
 from lodger.sandbox.walls.syscalls import MACHINE
 
 #: Calls that reach other processes or a part of the kernel that no parser needs: ptrace, process_vm_readv, process_vm_writev, kill, tkill,
-#: pidfd_send_signal, keyctl, add_key, request_key, bpf, perf_event_open, userfaultfd, io_uring_setup, unshare, setns, mount, socket. And calls
-#: that change a file by its path, without opening it: truncate, mkdirat, mknodat, unlinkat, symlinkat, linkat, renameat, renameat2, fchmodat,
-#: fchmodat2, fchownat, utimensat, setxattr, lsetxattr, removexattr, lremovexattr, setxattrat, removexattrat; on x86_64 also rename, mkdir, rmdir,
-#: link, unlink, symlink, chmod, chown, lchown, mknod, utime, utimes, futimesat.
+#: pidfd_send_signal, keyctl, add_key, request_key, bpf, perf_event_open, userfaultfd, io_uring_setup, unshare, setns, mount, socket.
+#: And calls that change a file by its path, without opening it: truncate, mkdirat, mknodat, unlinkat, symlinkat, linkat, renameat,
+#: renameat2, fchmodat, fchmodat2, fchownat, utimensat, setxattr, lsetxattr, removexattr, lremovexattr, setxattrat, removexattrat;
+#: on x86_64 also rename, mkdir, rmdir, link, unlink, symlink, chmod, chown, lchown, mknod, utime, utimes, futimesat.
 _DENIED = {
     "x86_64": (101, 310, 311, 62, 200, 424, 250, 248, 249, 321, 298, 323, 425, 272, 308, 165, 41,
                76, 258, 259, 263, 266, 265, 264, 316, 268, 452, 260, 280, 188, 189, 197, 198, 463, 466,
