@@ -124,6 +124,8 @@ _CALLS = (
     _call("crypto.verify", "kind:text hash:text key:base64 curve?:text signature:base64 data:base64 saltBytes?:number", "boolean", "", "",
           "Whether a signature by ECDSA or RSA is that of the data."),
     _call("limits.get", "", "{attempt, day, tenant, process}", "", "", "Limits, use and remainder of this run's budgets."),
+    _call("time.zone", "name:text far:flag", "{name, primary, starts: number[], offsets: number[]} | null", "", "",
+          "Changes of a time zone's offset, until 2100 or for the 400 years from 2100; null for an unknown name."),
     _call("http.abort", "id:number", "null", "fetch", "", "Aborts a request.", apart=True),
 )  # fmt: skip
 

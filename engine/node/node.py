@@ -165,7 +165,7 @@ class Node:
             self._side.hear(streamer.add)
         self.shadow_runs = None if self._pool is None else ShadowRuns(context, self.attempts, self._pool)
         if self.shadow_runs is not None:
-            self.services.append(self.shadow_runs)
+            self.services.insert(0, self.shadow_runs)  # it stops first: what waits is compared under the lease
         self._senders = Senders(context, host.vault) if self._deliver else None
         # Last: the services have done their part of an event before people hear of it.
         Reporter(context, host.events, host.process_metrics, host.tracer)

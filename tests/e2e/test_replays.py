@@ -92,6 +92,21 @@ def test_a_failed_run_ends_the_same_way_each_time(stage: Stage) -> None:
         assert len(replayed.calls) == len(record.calls) == 5
 
 
+def test_zones_of_a_replay_are_those_of_the_record(stage: Stage) -> None:
+    source = """export default () => {
+      const there = Temporal.Instant.from("2026-07-01T00:00Z").toZonedDateTimeISO("America/Havana");
+      console.log(there, Temporal.Now.instant());
+      throw new Error("now");
+    };"""
+    record = recorded(stage, "havana", source)
+    (call,) = record.calls
+    assert call.name == "time.zone"
+    assert run(record).verdict == "same"
+    older = replace(record, calls=(replace(call, answer=call.answer.replace("-14400", "-12600")),))
+    shown = [run(each).now.logs[0][1][:44] for each in (record, older)]
+    assert shown == ["2026-06-30T20:00:00-04:00[America/Havana] 20", "2026-06-30T20:30:00-03:30[America/Havana] 20"]
+
+
 def test_no_secret_is_recorded(stage: Stage, tmp_path: Path) -> None:
     record = recorded(stage, "lively2", LIVELY, {"name": "it"})
     assert record.secrets == ("KEY",)

@@ -123,12 +123,12 @@ def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url
     with Engine.open(url) as engine, engine.context.database.write() as connection:
         now = engine.context.clock.now_us
         leases.register(engine.context, connection, node_id("n1"), "n1", now())
-        assert not leases.any_in_future(engine.context, connection, now)
+        assert not leases.find_overdue(engine.context, connection, now()).in_future
         hour = "lease_until_us + 3600000000, seen_us = seen_us + 3600000000"
         connection.exec_driver_sql(f"UPDATE lodger_nodes SET lease_until_us = {hour}")
-        assert leases.any_in_future(engine.context, connection, now)
+        assert leases.find_overdue(engine.context, connection, now()).in_future
         leases.reset_future(engine.context, connection, now)
-        assert not leases.any_in_future(engine.context, connection, now)
+        assert not leases.find_overdue(engine.context, connection, now()).in_future
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
         assert abs(left[0] - engine.context.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000

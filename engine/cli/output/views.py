@@ -281,19 +281,29 @@ def shadow(found: Any) -> None:  # noqa: ANN401 - a Shadow
         f"{len(found.runs)} of {found.wanted} runs compared"
     )
     say(f"  {found.agreed} agree, {found.differed} differ, {found.undecided} undecided, {found.missed} missed")
-    if found.runs:
-        heads = ("id", "slot", "live", "shadow", "CPU ms", "verdict", "difference")
-        table(heads, ([short(each.action_id), *shadow_cells(each)] for each in found.runs))
+    compared_runs(found.runs)
 
 
-def shadow_cells(run: Any) -> tuple[object, ...]:  # noqa: ANN401 - a ShadowRun
-    """Return the cells of a compared run: slot, both outcomes, CPU time, verdict in colours, difference."""
+def compared_runs(found: Sequence[Any]) -> None:
+    """Show compared runs: slot, both outcomes, CPU time, the verdict in colours; below them each difference in words."""
     from rich.text import Text
 
-    style = {"agrees": "green", "differs": "red"}.get(run.verdict, "yellow")
-    times = f"{run.live_cpu_ms:.1f} / {run.shadow_cpu_ms:.1f}" if run.live else ""
-    slot = zulu(run.slot.replace(microsecond=0)) if run.slot else ""
-    return slot, run.live, run.shadow, times, Text(run.verdict, style), run.difference
+    styles = {"agrees": "green", "differs": "red"}
+    if found:
+        table(
+            ("id", "slot", "live", "new", "CPU ms", "verdict"),
+            (
+                (
+                    short(each.action_id), zulu(each.slot.replace(microsecond=0)) if each.slot else "", each.live, each.shadow,
+                    f"{each.live_cpu_ms:.1f} / {each.shadow_cpu_ms:.1f}" if each.live else "",
+                    Text(each.verdict, styles.get(each.verdict, "yellow")),
+                )
+                for each in found
+            ),
+        )  # fmt: skip
+    for each in found:
+        if each.difference:
+            say(f"{short(each.action_id)}: {each.difference}")
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant

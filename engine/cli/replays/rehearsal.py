@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from lodger.engine.cli.dry_run import workers
 from lodger.engine.cli.output.progress import bar
-from lodger.engine.cli.output.result_output import say, table
-from lodger.engine.cli.output.views import shadow_cells, short
+from lodger.engine.cli.output.result_output import say
+from lodger.engine.cli.output.views import compared_runs
 from lodger.engine.cli.replays.local_replay import runtime_of, to_stderr, with_copies
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.settings import load
@@ -20,6 +20,7 @@ from lodger.engine.node.replay.agreement import Source, agreement
 from lodger.engine.node.replay.record import AttemptRecord
 from lodger.engine.node.replay.replay import Runs, source_of
 from lodger.engine.store.records import Action
+from lodger.engine.store.scripts.shadows import UNDECIDED
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
@@ -88,6 +89,8 @@ def rehearse(
             source = with_copies(record, new) if isinstance(new, dict | bytes) else then
         else:
             source = source_of(engine.actions.record(tenant, action.id, version=asked))
+        if isinstance(source, bytes) != isinstance(then, bytes):
+            return Rehearsed(action.id, slot, UNDECIDED, "a script and a WebAssembly module are given different input")
         settings, runtime = load(), runtime_of(record)
         key = runtime, isinstance(then, bytes)
         if key not in pools:
@@ -133,8 +136,6 @@ def summary(found: list[Rehearsed]) -> dict[str, int]:
 
 def show(found: list[Rehearsed]) -> None:
     """Write the comparison for people."""
-    if found:
-        heads = ("action", "slot", "then", "now", "CPU ms", "verdict", "difference")
-        table(heads, ([short(each.action_id), *shadow_cells(each)] for each in found))
+    compared_runs(found)
     counted = summary(found)
     say(", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in counted.items()))

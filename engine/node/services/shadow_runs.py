@@ -1,7 +1,7 @@
 """Runs shadows dry beside the live versions: on the records of committed attempts, one at a time, while slots are free."""
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -22,8 +22,9 @@ from lodger.engine.store.scripts import shadows
 from lodger.engine.store.scripts.shadows import ShadowRun, ShadowSource
 from lodger.engine.store.usage import trials
 
-#: Most runs that wait for their comparison, each with its record in memory; and how long one waits for a free slot, seconds.
-MAX_WAITING = 32
+#: Most runs that wait for their comparison, of all tenants and of one, each with its record in memory.
+MAX_WAITING, MAX_OF_TENANT = 16, 4
+#: How long a run waits for its comparison, seconds.
 PATIENCE_S = 60.0
 #: Seconds between two looks for a free slot.
 LOOK_S = 0.25
@@ -55,7 +56,8 @@ class ShadowRuns(Service):
         super().__init__(context)
         self._attempts = attempts
         self._pool = pool
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: list[_Waiting] = []
+        self._served = ""
         #: By tenant and shadow.
         self._missed: Counter[tuple[str, str]] = Counter()
         self._idle = asyncio.Event()
@@ -81,7 +83,8 @@ class ShadowRuns(Service):
             if finished.outcome in FROM_OUTSIDE:
                 continue
             one = _Waiting(claim, recording, recording.shadow, self.clock.elapsed_s())
-            if len(self._waiting) < MAX_WAITING:
+            mine = sum(each.claim.tenant_id == claim.tenant_id for each in self._waiting)
+            if len(self._waiting) < MAX_WAITING and mine < MAX_OF_TENANT:
                 self._waiting.append(one)
                 self._idle.clear()
             else:
@@ -91,10 +94,10 @@ class ShadowRuns(Service):
     async def round(self) -> float:
         """Compare what waits, while slots are free."""
         while self._waiting and len(self._attempts) < self.context.settings.slots:
-            await self._compare(self._waiting.popleft())
+            await self._compare(self._next())
         late_s = self.clock.elapsed_s() - PATIENCE_S
         while self._waiting and self._waiting[0].since_s < late_s:
-            self._miss(self._waiting.popleft())
+            self._miss(self._waiting.pop(0))
         if self._missed:
             missed = [(tenant, shadow, number) for (tenant, shadow), number in self._missed.items()]
             await self.context.db.write(partial(shadows.miss, missed=missed))
@@ -103,6 +106,13 @@ class ShadowRuns(Service):
             return LOOK_S
         self._idle.set()
         return 3600.0
+
+    def _next(self) -> _Waiting:
+        """Take the oldest run of another tenant than the last one, if there is any."""
+        others = (at for at, each in enumerate(self._waiting) if each.claim.tenant_id != self._served)
+        found = self._waiting.pop(next(others, 0))
+        self._served = found.claim.tenant_id
+        return found
 
     def _miss(self, one: _Waiting) -> None:
         self._missed[one.claim.tenant_id, one.shadow] += 1

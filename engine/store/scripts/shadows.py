@@ -140,6 +140,8 @@ def _check(connection: Connection, live: ScriptVersion, content: Content, wanted
         raise invalid(f"it compares {wanted} runs", f"give a number of runs from 1 to {MAX_RUNS}")
     if (live.kind, content.kind) != ("script", "script"):
         raise invalid(f"it is a {live.kind}, which does not run in the sandbox", "store it as a new version")
+    if (content.wasm is None) != (live.wasm_bytes is None):
+        raise invalid("a script and a WebAssembly module are given different input", "store it as a new version")
     if content.digest == live.digest:
         raise invalid("its source is that of the live version", "change the source")
     if recorded.choice(connection, live) == "none":

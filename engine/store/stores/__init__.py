@@ -434,8 +434,9 @@ class PerDriver(Generic[T]):
 
     def of(self, connection: Connection) -> T:
         """Return the statement for the driver of this connection."""
-        driver = driver_of(connection)
-        found = self._built.get(driver)
+        driver = connection.get_execution_options().get(OPTION)
+        found = self._built.get(driver) if driver is not None else None
         if found is None:
+            driver = driver_of(connection)
             found = self._built[driver] = self._build(driver)
         return found
