@@ -107,7 +107,7 @@ net.connect(80, "127.0.0.1").on("error", () => process.exit(0)).on("connect", ()
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Give a folder with files that the process's user may change, as it may the engine's where that is not root."""
+    """Yield a folder with files that the process's user may change, as it may the engine's where that is not root."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         (place / "empty").mkdir()
