@@ -115,8 +115,7 @@ LIBRARY = [
     "Response",
     "fetch",
     "Instant",
-    "Duration",
-    "Calendar",
+    "Temporal",
     "action",
     "bridge",
     "changes",
@@ -126,6 +125,7 @@ LIBRARY = [
     "limits",
     "mail",
     "now",
+    "schedule",
     "secrets",
 ]
 #: Names of the suite's capability.
