@@ -8,7 +8,6 @@ from typing import Any
 
 from lodger.engine.capabilities import (
     changes,
-    crypto,
     db_bulk,
     db_read,
     db_write,
@@ -18,6 +17,7 @@ from lodger.engine.capabilities import (
     run_requests,
     secrets,
 )
+from lodger.engine.capabilities.computing import crypto, intl
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
@@ -69,6 +69,7 @@ HANDLERS: dict[str, Handler] = {
     **fetch.HANDLERS,
     **secrets.HANDLERS,
     **crypto.HANDLERS,
+    **intl.HANDLERS,
     "events.emit": emit,
     "limits.get": limits,
     "time.zone": time_zone,

@@ -25,7 +25,7 @@ CONTEXT_DEPTH = 2
 
 
 async def run(session: Session, given: dict[str, Any]) -> str:
-    """Handle schedule.run: return the id of the later action."""
+    """Handle schedule.runAt: return the id of the later action."""
     script = _script(session, given["script"])
     at_us = _due_us(session, given)
     key = None if given["key"] is None else _key(given["key"])
@@ -84,4 +84,4 @@ def _key(key: str) -> str:
     return key
 
 
-HANDLERS = {"schedule.run": run, "schedule.cancel": cancel}
+HANDLERS = {"schedule.runAt": run, "schedule.cancel": cancel}

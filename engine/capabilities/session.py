@@ -16,6 +16,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 T = TypeVar("T")
 
@@ -96,6 +97,7 @@ class Session:
         consumer: reader of feeds: its schedule, or its script if it has none.
         numbers: takes keys from a database that generates them.
         spent: used amounts of what has no budget of its own, such as iterations of key derivations.
+        intl: answers calls of Intl; None: they are refused.
         limits: limits of its process; ``storage``: limit and use of its tenant's storage.
     """
 
@@ -119,6 +121,7 @@ class Session:
     numbers: Numbers | None = None
     limits: Limits = field(default_factory=Limits)
     storage: tuple[int, int] | None = None
+    intl: IntlProcesses | None = None
     spent: dict[str, int] = field(default_factory=dict)
     spare_keys: dict[TableDataset, list[int]] = field(default_factory=dict)
 

@@ -41,7 +41,7 @@ BUDGETS: tuple[BudgetSpec, ...] = (
     BudgetSpec("bytes_written", 8 * MIB, None, True, "characters in writing calls, including refused calls"),
     BudgetSpec("mails", 100, 1000, True, "recipients of mails"),
     BudgetSpec("events", 100, 10_000, True, "emitted events"),
-    BudgetSpec("later_runs", 20, 10_000, True, "runs that scripts request"),
+    BudgetSpec("later_runs", 20, 10_000, True, "runs that scripts and their URLs request"),
     BudgetSpec("fetches", 20, 10_000, False, "HTTP requests", need=1, lot=5),
     BudgetSpec(
         "fetch_bytes",

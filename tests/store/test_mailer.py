@@ -127,7 +127,11 @@ def test_a_mail_arrives_as_written_once(url: str) -> None:
         assert recipients == ["x@example.com", "y@example.com"]
         assert str(make_header(decode_header(message["Subject"]))) == "Grüße an alle " + "ä" * 120
         assert (message["From"], message["Reply-To"]) == ("shop@example.com", "re@example.com")
+        assert message.get_content_type() == "multipart/alternative"
         text, html = message.get_payload()
+        assert (text.get_content_type(), html.get_content_type()) == ("text/plain", "text/html"), (
+            "the richest form is the last"
+        )
         assert text.get_payload(decode=True).decode().splitlines() == body.splitlines()
         assert html.get_payload(decode=True).decode().strip() == "<p>ü</p>"
         assert max(len(line) for line in raw.split(b"\r\n")) <= 998
@@ -159,6 +163,9 @@ def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
         assert (sender.display_name, sender.addr_spec) == ('Müller "Sales" <a@b.example>', "shop@example.com")
         assert message.get_body(("plain",)).get_content().strip() == "t"
         assert message.get_body(("html",)).get_content().strip() == "<p>ü</p>"
+        assert [part.get_content_type() for part in message.walk()] == [
+            "multipart/mixed", "multipart/alternative", "text/plain", "text/html", "text/csv", "image/png",
+        ]  # fmt: skip
         first, second = message.iter_attachments()
         assert (first.get_filename(), first.get_content_type()) == ("Bericht März.csv", "text/csv")
         assert first.get_payload(decode=True) == b"a,b\r\n\r\n.\\r\\"
@@ -247,6 +254,10 @@ def test_what_a_dead_sender_took_goes_out_after_its_lease(url: str) -> None:
     [
         {"subject": "a\r\nBcc: evil@example.com"}, {"subject": "a\nBcc: evil@example.com"}, {"subject": "a\rBcc: evil@example.com"},
         {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
+        {"cc": ("c@example.com\r\nBcc: evil@example.com",)}, {"sender_name": "a\r\nBcc: evil@example.com"},
+        {"sender_name": "=?utf-8?q?a=0D=0ABcc:_evil@example.com?="}, {"attachments": (Attachment("a\r\nX: y", "text/csv", "YQ=="),)},
+        {"attachments": (Attachment("=?utf-8?q?a=0D=0AX:_y?=", "text/csv", "YQ=="),)},
+        {"attachments": (Attachment("a.csv", "text/csv\r\nX: y", "YQ=="),)},
     ],
 )  # fmt: skip
 def test_the_sender_is_a_second_lock_against_forged_headers(url: str, forged: dict[str, Any]) -> None:

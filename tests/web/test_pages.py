@@ -127,7 +127,7 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
     lodge.engine.scripts.put("evil", "job", "export default () => 2", force=True, shadow=2)
     with lodge.engine.context.database.write() as connection:
         shadow, _live = shadows.running(connection)["evil", "job"]
-        run = ShadowRun(HOSTILE, 0, None, "differs", HOSTILE, "ok", "ok", 1.0, 1.0)
+        run = ShadowRun(HOSTILE, 0, None, "differs", HOSTILE + "\x00", "ok", "ok", 1.0, 1.0)
         assert shadows.add(lodge.engine.context, connection, "evil", shadow, run, 1.0) == "running"
     asked = lodge.engine.run_in("evil", "job", 0, {"text": HOSTILE})
     browser = signed_in("admin")
@@ -137,6 +137,7 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
     assert "&lt;img" in browser.get("/tenants").text
     of_script = browser.get("/t/evil/scripts/job").text
     assert "running, 1 of 2 runs compared" in of_script
+    assert browser.get("/api/v1/tenants/evil/scripts/job/shadow").json()["runs"][0]["verdict"] == "differs"
     assert "DELETE /tenants/evil/scripts/job/shadow" in of_script
     assert "runs compared" not in signed_in("viewer", "evil").get("/t/evil/scripts/job").text
 

@@ -153,6 +153,10 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Secret": (
         ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
     ),
+    "ScriptUrl": (
+        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", _when("expires_at")),
+        ("last use", _when("used_at")), ("created by", "created_by"),
+    ),
     "Webhook": (("webhook", "name"), ("url", "url"), ("events", _words("events")), ("state", "state")),
     "AlertRule": (
         ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", _words("kinds")),
@@ -397,6 +401,12 @@ def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or 
         say(f"secret (shown only once): {made.secret}")
 
 
+def script_url(made: Any) -> None:  # noqa: ANN401 - a NewScriptUrl
+    """Show the path of a new URL, the only time."""
+    say(f"URL {made.url.name} runs {made.url.script}")
+    say(f"path on the API server (shown only once): {made.path}")
+
+
 def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
     """Show the result of a rotation of keys."""
     say(f"{done.renewed} secrets encrypted with key {done.key_id}")
@@ -467,7 +477,7 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
     "Tenant": tenant, "ScriptVersion": version, "Shadow": shadow, "Schedule": schedule, "Action": action, "NewToken": token,
-    "NewWebhook": webhook,
+    "NewWebhook": webhook, "NewScriptUrl": script_url,
     "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

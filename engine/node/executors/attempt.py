@@ -41,6 +41,7 @@ from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox import frames
 from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
@@ -80,6 +81,7 @@ class Attempt:
         numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
         span: records the span of a call by its name; None while tracing is off.
         recording: keeps its calls for a record; None to keep none.
+        intl: answers calls of Intl; None: they are refused.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Attempt:
         numbers: Numbers | None = None,
         span: Callable[[str], AbstractContextManager[object]] | None = None,
         recording: Recording | None = None,
+        intl: IntlProcesses | None = None,
     ) -> None:
         datasets = datasets.pinned()
         self.claim = claim
@@ -156,6 +159,7 @@ class Attempt:
             numbers=None if claim.dry_run else numbers,
             limits=claim.limits,
             storage=claim.storage,
+            intl=intl,
         )
 
     async def _ask(self, read: QueryRunner, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
@@ -213,7 +217,7 @@ class Attempt:
         call = CALLS.get(name)
         if call is None:
             raise CallRefused("unknown_method", "this host call does not exist")
-        if not call.effect:
+        if not (call.effect or call.computes):
             self.counters.ask()
         async with self._share("calls") as session:
             session.budgets.spend("calls")

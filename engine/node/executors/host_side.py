@@ -34,6 +34,7 @@ from lodger.engine.store.tenants.grants import is_one_of
 from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.vault import Vault
 from lodger.sandbox.job import LogLine
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 if TYPE_CHECKING:
     from lodger.engine.node.tracing.tracer import Tracer
@@ -84,6 +85,7 @@ class HostSide:
         self._reservations = reservations
         self._tracer = tracer
         self._kept_records = kept
+        self._intl = IntlProcesses()
 
     @classmethod
     def of(cls, host: Host) -> Self:
@@ -102,7 +104,8 @@ class HostSide:
         self._on_log = both
 
     async def close(self) -> None:
-        """Stop requests, reservations and threads for reads; safe to call twice."""
+        """Stop requests, reservations, threads for reads and processes for Intl; safe to call twice."""
+        await asyncio.to_thread(self._intl.close)
         if self._way_out is not None:
             self._way_out.stop()
         if self._reservations is not None:
@@ -132,6 +135,7 @@ class HostSide:
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
             span=None if self._tracer is None else self._tracer.calls(),
             recording=recording,
+            intl=self._intl,
         )
 
     async def _look(

@@ -130,7 +130,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         result=redactor.json(report.result) if good else None,
         error=error,
         logs=merged(attempt, report),
-        usage=replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.spent.get("crypto_us", 0) / 1000),
+        usage=replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.spent.get("computed_us", 0) / 1000),
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetch_state.fetched),

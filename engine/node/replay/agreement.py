@@ -65,6 +65,8 @@ def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str,
     before = record.ended
     if before.outcome in FROM_OUTSIDE:
         return UNDECIDED, f"the recorded run did not end by itself: {FROM_OUTSIDE[before.outcome]}"
+    if now.outcome in FROM_OUTSIDE:
+        return UNDECIDED, f"its own run did not end by itself: {FROM_OUTSIDE[now.outcome]}"
     failed = before.outcome is not Outcome.OK
     if host.missing:
         return _unanswered(record, host.made[: host.missing[0] + 1], failed=failed)
@@ -162,4 +164,5 @@ def _shown(call: MadeCall) -> str:
 
 
 def _cut(text: str) -> str:
+    text = text.encode(errors="backslashreplace").decode()  # half a character is no text for a page
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

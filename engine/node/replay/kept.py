@@ -1,11 +1,14 @@
 """Which attempts a node records: those that fail, all or none of scripts that say so, and all of scripts with a shadow."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.clock import Clock
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.scripts import recorded, shadows
@@ -28,13 +31,16 @@ class KeptRecords:
         self._clock = clock
         self._read_s = -FRESH_S
         self._known: _Known = {}, {}
+        self._lock = asyncio.Lock()
 
     async def recording(self, claim: Claim) -> Recording | None:
         """Return a recording of a claim's attempt; None if none is kept."""
-        now_s = self._clock.elapsed_s()
-        if now_s - self._read_s >= FRESH_S:
-            self._read_s = now_s
-            self._known = await self._read(_load)
+        async with self._lock:  # attempts that begin together know the same
+            now_s = self._clock.elapsed_s()
+            if now_s - self._read_s >= FRESH_S:
+                self._read_s = now_s
+                with suppress(Unavailable):  # a record never changes how an attempt ends
+                    self._known = await self._read(_load)
         script = claim.tenant_id, claim.script_name
         kept, shadow = self._known[0].get(script, "failed"), self._known[1].get(script)
         if kept == "none":

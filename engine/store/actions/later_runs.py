@@ -19,8 +19,8 @@ from lodger.engine.store.scripts.bindings import BoundScript, bind, find
 _c = table.c
 #: Maximum number of a tenant's requested runs that wait.
 MAX_WAITING = 10_000
-#: Beginning of ``requested_by`` of runs that a script requested.
-BY_ACTION = "action "
+#: Beginnings of ``requested_by``: an action requested the run, or a request to a URL.
+BY_ACTION, BY_URL = "action ", "url "
 #: Reason of a waiting run that a later one with its key has replaced.
 REPLACED = "replaced"
 
@@ -69,11 +69,7 @@ def request(connection: Connection, run: LaterRun, now_us: int) -> None:
     Raises:
         CallRefused: script_unknown, library_not_run, params_invalid, too_many_waiting.
     """
-    try:
-        script = bind(connection, run.tenant_id, run.script)
-        validate_params(script.fields, json.loads(run.params))
-    except (NotFound, InputError) as error:
-        raise _refused(error) from None
+    script = _bound_script(connection, run)
     request_key = None
     if run.key is not None:
         request_key = _request_key(script, run.key)
@@ -81,6 +77,24 @@ def request(connection: Connection, run: LaterRun, now_us: int) -> None:
         cancel_where(connection, and_(keyed, _waiting), now_us, REPLACED)
         # A key names the newest run; one that has started goes on without it.
         connection.execute(update(table).where(keyed).values(request_key=None))
+    _insert(connection, run, script, request_key)
+
+
+def deliver(connection: Connection, run: LaterRun, request_key: str | None) -> None:
+    """Store a run that a request to a URL asks for; as :func:`request`, but ``request_key`` is that of the delivery."""
+    _insert(connection, run, _bound_script(connection, run), request_key)
+
+
+def _bound_script(connection: Connection, run: LaterRun) -> BoundScript:
+    try:
+        script = bind(connection, run.tenant_id, run.script)
+        validate_params(script.fields, json.loads(run.params))
+    except (NotFound, InputError) as error:
+        raise _refused(error) from None
+    return script
+
+
+def _insert(connection: Connection, run: LaterRun, script: BoundScript, request_key: str | None) -> None:
     if connection.execute(_bound, {"tenant": run.tenant_id, "others": MAX_WAITING - 1}).first() is not None:
         raise CallRefused("too_many_waiting", f"{MAX_WAITING} requested runs of this tenant are waiting; request fewer")
     values = {

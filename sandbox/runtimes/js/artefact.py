@@ -36,6 +36,7 @@ GLOBALS = (
     "timer.js",
     "event.js",
     "signal.js",
+    "intl.js",
     "locale.js",
     "regexp.js",
     "text.js",
