@@ -1,5 +1,6 @@
 """The dashboard's pages over HTTP: sign-in, roles, tenants, hostile text, and what many open pages cost."""
 
+import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -95,6 +96,27 @@ def test_an_action_shows_its_error_at_the_scripts_line(lodge: House, signed_in: 
     text = signed_in("viewer", "acme").get(f"/t/acme/actions/{asked.id}").text
     assert "<b>ReferenceError</b>: lost is not defined" in text
     assert '<span class="here"><i>2</i>   lost' in text
+
+
+def test_an_action_shows_the_authors_line_in_every_kind_of_file(lodge: House, signed_in: SignIn) -> None:
+    put, browser = lodge.engine.scripts.put, signed_in("viewer", "acme")
+    mapped = {"version": 3, "sources": ["src/sum.ts", "b"], "sourcesContent": ["\n  <mapped>", 7], "mappings": "AAAA"}
+    put("acme", "money", {"index.js": "\n  library", "lib/half.js": "\n  inLib"}, force=True)
+    put("acme", "helper", {"main.js": "\n  other"}, force=True)
+    job = {
+        "main.js": "import 'lib:money@1'; import '../helper/main.js';\n" + "x" * 9000,
+        "main.js.map": json.dumps(mapped | {"sourceRoot": ".."}),
+    }
+    put("acme", "job", job, force=True)
+    for file, shown in {
+        "lib:money@1/index.js": "library", "lib:money@1/lib/half.js": "inLib", "../helper/main.js": "other",
+        "../src/sum.ts": "&lt;mapped&gt;", "../b": None, "lib:other@1/index.js": None, "main.js": "x" * 400,
+    }.items():  # fmt: skip
+        asked = lodge.engine.actions.run_now("acme", "s")
+        worked(lodge, fails=True, error=ScriptError("E", "no", file=file, line=2))
+        text = browser.get(f"/t/acme/actions/{asked.id}").text
+        assert re.findall(r'class="here"><i>2</i> +(\S*)', text) == ([] if shown is None else [shown]), file
+        lodge.clock.advance(60)
 
 
 def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> None:
