@@ -1,5 +1,6 @@
 """Input and output of the sandbox: a job with its script and limits, the report of its attempt, and the host of its calls."""
 
+from asyncio import CancelledError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -77,7 +78,7 @@ class ScriptError:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Resource usage of an attempt, as counted by the kernel."""
+    """Resource usage of an attempt, as counted by the kernel; the engine adds the CPU time of cryptographic host calls."""
 
     cpu_ms: float = 0.0
     wall_ms: float = 0.0
@@ -116,6 +117,14 @@ class Report:
     usage: Usage = field(default_factory=Usage)
     walls: dict[str, bool] = field(default_factory=dict)
     trace: bytes = field(default=b"", repr=False)
+
+
+class JobCancelled(CancelledError):
+    """The task that awaited a job was cancelled while its worker ran; ``report`` has its logs and usage until then."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Pool(WarmPool):
         self._wasm: WasmPool | None = None
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Run one job in a new worker and return its report. Cancellation kills the worker. Raises ZygoteFailed without a worker."""
+        """Run one job in a new worker and return its report. Raises JobCancelled, with the worker killed, and ZygoteFailed."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)

@@ -34,6 +34,7 @@ class HostCall:
         counts: budgets (:mod:`lodger.engine.node.executors.attempt_budgets`) that the call may use.
         effect: whether it only writes to the journal, and so does not count as a host call or query.
         apart: whether it is answered concurrently with later calls.
+        computes: whether it only computes, and so does not count as a host call either.
         help: description in one sentence.
     """
 
@@ -45,6 +46,7 @@ class HostCall:
     effect: bool
     help: str
     apart: bool = False
+    computes: bool = False
 
 
 def _call(
@@ -57,6 +59,7 @@ def _call(
     *,
     effect: bool = False,
     apart: bool = False,
+    computes: bool = False,
 ) -> HostCall:
     table: dict[str, Argument] = {}
     for item in arguments.split():
@@ -64,7 +67,7 @@ def _call(
         table[label.removesuffix("?")] = Argument(kind, optional=label.endswith("?"))
     if effect:
         table["line"] = Argument("line", optional=True)
-    return HostCall(name, table, result, grant, tuple(counts.split()), effect, help_, apart)
+    return HostCall(name, table, result, grant, tuple(counts.split()), effect, help_, apart, computes)
 
 
 _CALLS = (
@@ -106,6 +109,10 @@ _CALLS = (
           "Sends a mail when the run has succeeded.", effect=True),
     _call("events.emit", "name:text data:value", "null", "events", "events", "Emits an event to webhooks when the run has succeeded.",
           effect=True),
+    _call("schedule.runAt", "script?:text at?:value delay?:value input?:value key?:text", "string", "run", "later_runs",
+          "Requests a later run of this script or another one when the run has succeeded; returns the id of its action.", effect=True),
+    _call("schedule.cancel", "run:text script?:text", "null", "run", "",
+          "Cancels a waiting run that a script requested, by its id or key, when the run has succeeded.", effect=True),
     _call("http.fetch", "id:number method:text url:text headers:pairs body?:value redirect?:text line?:line",
           "{status, reason, url, redirected, headers, size, next, text or bytes}", "fetch", "fetches fetch_bytes",
           "Sends a request immediately; returns the response with the first part of its body.", apart=True),
@@ -119,13 +126,17 @@ _CALLS = (
           "Reads a public key."),
     _call("crypto.verify", "kind:text hash:text key:base64 curve?:text signature:base64 data:base64 saltBytes?:number", "boolean", "", "",
           "Whether a signature by ECDSA or RSA is that of the data."),
+    _call("intl.ask", "kind:text method:text given:text", "string", "", "",
+          "The answer of ICU to a call of `Intl` or `toLocaleString`, as JSON text.", computes=True),
     _call("limits.get", "", "{attempt, day, tenant, process}", "", "", "Limits, use and remainder of this run's budgets."),
+    _call("time.zone", "name:text far:flag", "{name, primary, starts: number[], offsets: number[]} | null", "", "",
+          "Changes of a time zone's offset, until 2100 or for the 400 years from 2100; null for an unknown name.", computes=True),
     _call("http.abort", "id:number", "null", "fetch", "", "Aborts a request.", apart=True),
 )  # fmt: skip
 
 CALLS: dict[str, HostCall] = {call.name: call for call in _CALLS}
 
-#: Calls that only write to the journal and do not count as host calls. Their number is limited to EFFECTS_PER_CALL times the limit of host
-#: calls, refused ones included, so that a loop of them ends.
-EFFECTS = frozenset(call.name for call in _CALLS if call.effect)
+#: Calls that only write to the journal or only compute, and do not count as host calls. Their number is limited to EFFECTS_PER_CALL times
+#: the limit of host calls, refused ones included, so that a loop of them ends.
+EFFECTS = frozenset(call.name for call in _CALLS if call.effect or call.computes)
 EFFECTS_PER_CALL = 10

@@ -9,7 +9,7 @@ the engine checks every call (`stdlib/calls.py`); other calls are refused. The A
 
 *Grant*: the grant that the run needs; `db` stands for `sets` or `collections`, depending on the set. *Counts as*: the budgets that a
 call uses. A call that only writes the journal is an *effect*: it does not count as a host call (limit of an attempt: 200);
-{EFFECTS_PER_CALL} times as many effects are allowed.
+{EFFECTS_PER_CALL} times as many effects are allowed. A call that only *computes* counts with the effects.
 """
 
 
@@ -35,7 +35,7 @@ def _describe(call: HostCall) -> str:
     facts = [f"grant `{call.grant}`" if call.grant else "no grant"]
     if call.counts:
         facts.append("counts as " + ", ".join(call.counts))
-    facts.append("an effect" if call.effect else "a host call")
+    facts.append("an effect" if call.effect else "computes" if call.computes else "a host call")
     return f"### {call.name}\n\n`{call.name}({arguments})` → `{call.result}`: {'; '.join(facts)}.\n\n{call.help}\n"
 
 

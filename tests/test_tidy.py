@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "sandbox", "stdlib", "escape", "bench/command")
 SOURCES = sorted(path for package in (*PACKAGES[:-1], "tests", "bench") for path in (ROOT / package).rglob("*.py"))
 LONGEST = 500
-SCRIPTS = sorted((ROOT / "stdlib").rglob("*.js"))
+SCRIPTS = sorted(path for path in (ROOT / "stdlib").rglob("*.js") if "npm" not in path.parts)
 
 
 def test_files_are_tidy() -> None:

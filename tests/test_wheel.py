@@ -4,6 +4,8 @@ After adding or moving a module: ``python -m tests.test_wheel`` writes the list 
 """
 
 import json
+import runpy
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -59,6 +61,19 @@ def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
         assert not any(word.startswith(("test_", "weak", "careless")) for word in words), name
     developers = {path.name for path in (ROOT / "bench").glob("*.py")} - {"attempts.py"}
     assert not developers & {name.name for name in names if name.parts[1] == "bench"}
+
+
+def test_what_npm_packages_lack_is_fetched_and_nothing_else(tmp_path: Path) -> None:
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))
+    assert hook["missing"](ROOT) == {}, "the wheel was built"
+    shutil.copytree(ROOT / "stdlib" / "npm", tmp_path / "stdlib" / "npm")
+    shutil.copy(ROOT / "stdlib" / "npm_packages.toml", tmp_path / "stdlib")
+    assert hook["missing"](tmp_path) == {}
+    licence = tmp_path / "stdlib" / "npm" / "temporal-polyfill" / "LICENSE"
+    licence.write_text("changed")
+    assert list(hook["missing"](tmp_path)) == ["temporal-polyfill"]
+    licence.unlink()
+    assert list(hook["missing"](tmp_path)) == ["temporal-polyfill"]
 
 
 def test_a_stray_file_is_seen(wheel: Path) -> None:

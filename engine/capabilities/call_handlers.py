@@ -6,12 +6,24 @@ None is looked up by attribute.
 from dataclasses import asdict
 from typing import Any
 
-from lodger.engine.capabilities import changes, crypto, db_bulk, db_read, db_write, fetch, kv, mail, secrets
+from lodger.engine.capabilities import (
+    changes,
+    db_bulk,
+    db_read,
+    db_write,
+    fetch,
+    kv,
+    mail,
+    run_requests,
+    secrets,
+)
+from lodger.engine.capabilities.computing import crypto, intl
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects.effect import Emit
 from lodger.engine.policy.budget_table import STORAGE
+from lodger.engine.recurrence.calendar.zone_tables import zone_table
 from lodger.engine.store.queue.webhook_events import ENGINE_PREFIX, EVENT_NAME
 
 #: Maximum size of the data of an event, bytes of JSON.
@@ -41,6 +53,11 @@ async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
     return tables | {"process": asdict(session.limits)}
 
 
+async def time_zone(_session: Session, given: dict[str, Any]) -> dict[str, Any] | None:
+    """Handle time.zone: return the changes of a zone's offset, by the database that slots are computed with."""
+    return zone_table(given["name"], far=given["far"])
+
+
 HANDLERS: dict[str, Handler] = {
     **db_read.HANDLERS,
     **db_write.HANDLERS,
@@ -48,9 +65,12 @@ HANDLERS: dict[str, Handler] = {
     **changes.HANDLERS,
     **kv.HANDLERS,
     **mail.HANDLERS,
+    **run_requests.HANDLERS,
     **fetch.HANDLERS,
     **secrets.HANDLERS,
     **crypto.HANDLERS,
+    **intl.HANDLERS,
     "events.emit": emit,
     "limits.get": limits,
+    "time.zone": time_zone,
 }

@@ -16,6 +16,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 T = TypeVar("T")
 
@@ -68,11 +69,24 @@ class SecretLookup(Protocol):
         ...
 
 
+class ScriptCheck(Protocol):
+    """Checks a later run when it is requested; the commit checks it again."""
+
+    async def __call__(self, name: str, params: Any, /) -> None:
+        """Refuse a script that the tenant does not have, or params that it does not declare."""
+        ...
+
+
+async def unchecked(_name: str, _params: Any) -> None:
+    """Leave the check to the commit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One attempt as its capabilities see it.
 
     Attributes:
+        script: name of its script; ``check_script`` checks later runs of it and of others.
         schedule_id: scope of the schedule's own keys; None for a request without schedule.
         now_us: time of the attempt, fixed at its start.
         new_id: generates keys.
@@ -83,6 +97,7 @@ class Session:
         consumer: reader of feeds: its schedule, or its script if it has none.
         numbers: takes keys from a database that generates them.
         spent: used amounts of what has no budget of its own, such as iterations of key derivations.
+        intl: answers calls of Intl; None: they are refused.
         limits: limits of its process; ``storage``: limit and use of its tenant's storage.
     """
 
@@ -100,10 +115,13 @@ class Session:
     fetch_state: FetchState
     read_secrets: SecretLookup
     redactor: Redactor
+    script: str = ""
+    check_script: ScriptCheck = unchecked
     consumer: str = ""
     numbers: Numbers | None = None
     limits: Limits = field(default_factory=Limits)
     storage: tuple[int, int] | None = None
+    intl: IntlProcesses | None = None
     spent: dict[str, int] = field(default_factory=dict)
     spare_keys: dict[TableDataset, list[int]] = field(default_factory=dict)
 

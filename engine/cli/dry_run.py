@@ -23,9 +23,10 @@ from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.scripts import source_maps
 from lodger.engine.store.stored_modules import MAP
-from lodger.sandbox import type_stripping
 from lodger.sandbox.job import Report, ScriptError
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.nodejs import type_stripping
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import native_libraries
@@ -182,17 +183,18 @@ async def _rehearse(
         dry_run=True,
     )
     settings = load()
-    store, way_out = MemoryStore(), WayOut(settings)
+    store, way_out, intl = MemoryStore(), WayOut(settings), IntlProcesses()
     try:
         fetch_state = FetchState(
             claim.tenant_id, claim.action_id, 0, way_out.send, dry=True, frame_bytes=limits.frame_bytes
         )
-        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetch_state=fetch_state)
+        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetch_state=fetch_state, intl=intl)
         async with workers(settings, runtime, wasm=claim.wasm is not None, progress=progress) as pool:
             report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()
         report = replace(report, logs=merged(attempt, report))
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
+        intl.close()
         way_out.stop()
         store.close()

@@ -33,15 +33,17 @@ def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
             "file_is_folder", f"{str(path)!r} is a folder", fix="give a file, or a folder with a script's main.js"
         )
     try:
-        if path.stat().st_size > maximum:
-            raise Usage("file_too_large", f"{str(path)!r} is larger than {maximum} bytes", fix="give a smaller file")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            given = file.read(maximum + 1)  # its size says nothing: it may grow, or be a device
     except FileNotFoundError:
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None
     except OSError as error:
         raise Usage(
             "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check its permissions"
         ) from None
+    if len(given) > maximum:
+        raise Usage("file_too_large", f"{str(path)!r} is larger than {maximum} bytes", fix="give a smaller file")
+    return given
 
 
 #: The file of a script that is run, and the file of a library that is imported: one of them makes a folder a script's.
@@ -49,6 +51,7 @@ MAIN = "main.js"
 ENTRIES = (MAIN, "main.ts", "index.js", "index.ts")
 #: What a script consists of; a source map lies beside the file that it is of.
 FILES = frozenset({".js", ".ts", ".json", ".map"})
+_LINK = "what it leads to may lie outside the folder"
 #: Where package managers put what they fetch.
 PACKAGES = "node_modules"
 #: Code that scripts elsewhere can import; files of these names are tools' own.
@@ -112,7 +115,52 @@ def folder(path: Path) -> dict[str, str]:
             why=f"a script has 1 to {MAX_FILES} files, one of which is {' or '.join(ENTRIES)}",
             fix="give the script's own folder",
         )
-    return {each.relative_to(path).as_posix(): _text(each, source(each)) for each in files}
+    found, left = {}, MAX_BYTES
+    for each in files:
+        raw = source(each, left)
+        left -= len(raw)
+        found[each.relative_to(path).as_posix()] = _text(each, raw)
+    return found
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a path that is a link.
+
+    Raises:
+        Usage: file_is_link.
+    """
+    if path.is_symlink():
+        raise Usage("file_is_link", f"{str(path)!r} is a link", why=_LINK, fix="put the file itself there")
+
+
+def regular(path: Path, maximum: int) -> str:
+    """Read the text of a file in a folder of scripts.
+
+    Raises:
+        FileNotFoundError: there is none.
+        OSError, ValueError: it is no regular file, too large or not UTF-8.
+    """
+    if not path.is_file() and path.exists():
+        raise OSError(f"{path.name} is not a regular file")
+    with path.open("rb") as file:
+        raw = file.read(maximum + 1)
+    if len(raw) > maximum:
+        raise ValueError(f"{path.name} has more than {maximum} bytes")
+    return raw.decode("utf-8")
+
+
+def put(folder: Path, file: str, data: bytes) -> None:
+    """Write a file below a folder that is not known to be harmless: through a link it could lie anywhere.
+
+    Raises:
+        Usage: file_is_link.
+    """
+    place = folder
+    for part in Path(file).parts:
+        place /= part
+        refuse_link(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
 
 
 def is_script(path: Path) -> bool:

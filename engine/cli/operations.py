@@ -20,7 +20,7 @@ from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
 from lodger.engine.cli.output.failure import Usage
-from lodger.engine.cli.output.result_output import AsJson, Database, Yes, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, Yes, visible, write_json
 from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Operation
@@ -280,12 +280,12 @@ def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool)
     Raises:
         Usage: not_confirmed.
     """
-    asked = question.format(**{name: value for name, value in said.items() if isinstance(value, str)})
+    asked = re.sub(r"\{(\w+)\}", lambda found: str(said.get(found[1], found[0])), question)
     if yes:
         return
     if as_json or not sys.stdin.isatty():
         raise Usage("not_confirmed", f"{asked}?", why="standard input is not a terminal", fix="give --yes")
-    if not typer.confirm(asked + "?", err=True):
+    if not typer.confirm(visible(asked) + "?", err=True):
         raise Usage("not_confirmed", "nothing was changed", fix="answer yes, or give --yes")
 
 

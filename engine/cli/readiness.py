@@ -118,6 +118,7 @@ def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
             yield from engine.context.database.driver.check_settings(connection)
         yield _clock(engine, clock)
         yield _nodes(engine)
+        yield _retention(engine)
 
 
 def _clock(engine: "Engine", clock: Clock) -> Check:
@@ -156,3 +157,14 @@ def _nodes(engine: "Engine") -> Check:
             "nodes", "warn", f"{len(alive)}, saturated: {' '.join(full)}", "runs start late", "add a node or CPUs"
         )
     return Check("nodes", "ok", str(len(alive)))
+
+
+def _retention(engine: "Engine") -> Check:
+    """Check what the nodes report about history that they cannot delete without holding up others."""
+    figures = [each for each in engine.metrics.read() if each.name == "lodger_retention_too_slow"]
+    left = int(sum(sample.value for each in figures for sample in each.samples))
+    if not left:
+        return Check("retention", "ok", "nothing left")
+    why = "deleting one of these rows would hold locks for more than 100 ms, so old history stays and uses disk"
+    fix = "relieve the database's disk and CPU, remove triggers on Lodger's tables, and see the node's log for the rows"
+    return Check("retention", "warn", f"{left} rows left", why, fix)

@@ -5,6 +5,7 @@ Durations are measured by CLOCK_BOOTTIME, which goes on while a machine is suspe
 """
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -24,6 +25,13 @@ def from_us(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=us)
 
 
+class Alarm(Protocol):
+    """A call that a clock will make."""
+
+    def cancel(self) -> None:
+        """Do not make it; safe to call twice, and after it was made."""
+
+
 class Clock(Protocol):
     """Wall time, elapsed time and waiting."""
 
@@ -35,6 +43,9 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long on this clock."""
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> "Alarm":
+        """Call back in the running event loop after that long on this clock, unless cancelled."""
 
 
 class SystemClock:
@@ -53,3 +64,9 @@ class SystemClock:
         import asyncio  # imported at the first wait: reading the time needs none of it
 
         await asyncio.sleep(max(0.0, seconds))
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
+        """Call back after that long."""
+        import asyncio
+
+        return asyncio.get_running_loop().call_later(seconds, callback)

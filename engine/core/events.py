@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from lodger.engine.core.execution import Claim, Finished
@@ -56,8 +57,7 @@ class EventBus:
     def subscribe(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
         """Call a handler with each event of exactly this type; call what is returned to unsubscribe."""
 
-        def call(event: E) -> None:
-            handler(event)
+        call = partial(handler)  # an object of its own, by which it is found again
 
         with self._lock:
             self._handlers[kind] = (*self._handlers.get(kind, ()), call)

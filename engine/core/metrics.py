@@ -68,6 +68,17 @@ METRICS: tuple[MetricSpec, ...] = (
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were retried", ("service",)
     ),
     MetricSpec(
+        "lodger_retention_overruns_total",
+        "counter",
+        "transactions of retention that reached their time limit and were cancelled, or ended late nevertheless",
+        ("end",),
+    ),
+    MetricSpec(
+        "lodger_retention_too_slow",
+        "gauge",
+        "old actions and expired values that one transaction of retention cannot delete within its time limit",
+    ),
+    MetricSpec(
         "lodger_hooks_dropped_total",
         "counter",
         "events dropped because a hook was too slow",
@@ -145,6 +156,7 @@ class ProcessMetrics(Collector):
         self.process = str(uuid4())
         self._registry = CollectorRegistry(auto_describe=False)
         self._counters: dict[str, Counter] = {}
+        self._labelled: dict[tuple[str, ...], Counter] = {}
         self._gauges: dict[str, Gauge] = {}
         self._histograms: dict[str, Histogram] = {}
         for spec in METRICS:
@@ -161,8 +173,12 @@ class ProcessMetrics(Collector):
 
     def count(self, name: str, *labels: str, by: float = 1) -> None:
         """Add to a counter."""
-        counter = self._counters[name]
-        (counter.labels(*labels) if labels else counter).inc(by)
+        key = (name, *labels)
+        counter = self._labelled.get(key)
+        if counter is None:
+            counter = self._counters[name].labels(*labels) if labels else self._counters[name]
+            self._labelled[key] = counter
+        counter.inc(by)
 
     def put(self, name: str, value: float, *labels: str) -> None:
         """Set a gauge."""

@@ -172,6 +172,11 @@ class Settings(BaseSettings):
     events_per_day: int | None = Field(
         default=10_000, ge=0, description="events emitted by one tenant's runs in a UTC day; none: unlimited"
     )
+    later_runs_per_day: int | None = Field(
+        default=10_000,
+        ge=0,
+        description="runs that one tenant's scripts and their URLs request in a UTC day; none: unlimited",
+    )
     fetches_per_day: int | None = Field(
         default=10_000, ge=0, description="HTTP requests of one tenant's runs in a UTC day; none: unlimited"
     )
@@ -304,6 +309,12 @@ class Settings(BaseSettings):
         ge=1,
         le=10_000_000,
         description="requests of all tokens of one tenant per minute; more are answered with 429",
+    )
+    api_url_requests_per_minute: int = Field(
+        default=120,
+        ge=1,
+        le=10_000_000,
+        description="requests to one URL of a script per minute; more are answered with 429",
     )
     api_failures_per_minute: int = Field(
         default=20,

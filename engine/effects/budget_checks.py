@@ -11,8 +11,9 @@ from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects.commit_errors import NotApplied
-from lodger.engine.effects.effect import Effect, Emit, Mail
+from lodger.engine.effects.effect import Effect, Emit, KvAdd, KvSet, Mail, RunLater
 from lodger.engine.effects.journal import Journal
+from lodger.engine.effects.write_set import ROW_EFFECTS
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import BUDGETS, STORAGE, Overdrawn
 from lodger.engine.store.context import StoreContext
@@ -22,6 +23,8 @@ from lodger.sandbox.outcome import Outcome
 
 #: Maximum number of bytes that one written row or key adds to a tenant's stored data.
 MAX_ROW_BYTES = 256 * 1024
+#: Effects that use one of a budget each.
+_COUNTED = {"events": (Emit,), "later_runs": (RunLater,), "rows_written": (*ROW_EFFECTS, KvSet, KvAdd)}
 _EFFECTS = tuple(spec.name for spec in BUDGETS if spec.effect)
 
 
@@ -42,8 +45,8 @@ def _first_over(overdrawn: Overdrawn, effects: Sequence[Effect]) -> int:
     for index, effect in enumerate(effects):
         if overdrawn.name == "mails" and isinstance(effect, Mail):
             room -= len(effect.to)
-        elif (overdrawn.name == "events") is isinstance(effect, Emit):
-            room -= overdrawn.name in {"events", "rows_written"}
+        else:
+            room -= isinstance(effect, _COUNTED.get(overdrawn.name, ()))
         if room < 0:
             return index
     return 0

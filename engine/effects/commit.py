@@ -37,6 +37,7 @@ from lodger.engine.effects.database_errors import (
     is_refusal,
 )
 from lodger.engine.effects.effect import (
+    CancelRun,
     Consumed,
     Delete,
     Effect,
@@ -47,12 +48,14 @@ from lodger.engine.effects.effect import (
     KvSet,
     Mail,
     RowEffect,
+    RunLater,
     Update,
     apply_to,
     given_values,
 )
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, WriteSet
+from lodger.engine.store.actions import later_runs
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.queue import outbox, webhook_events
 from lodger.engine.store.stores import driver_of
@@ -262,8 +265,18 @@ class _Commit:
                 place,
                 self.now_us,
             )
+        elif isinstance(effect, RunLater):
+            later_runs.request(self.connection, self._later(effect), self.now_us)
+        elif isinstance(effect, CancelRun):
+            later_runs.cancel(self.connection, self.write_set.tenant_id, effect.script, effect.run, self.now_us)
         else:
             self._mail(index, effect)
+
+    def _later(self, effect: RunLater) -> later_runs.LaterRun:
+        return later_runs.LaterRun(
+            self.write_set.tenant_id, effect.id, effect.script, effect.at_us, effect.input, effect.key,
+            f"{later_runs.BY_ACTION}{self.write_set.action_id}",
+        )  # fmt: skip
 
     def _insert(self, effect: Insert) -> None:
         rows = effect.rows
@@ -401,6 +414,8 @@ def _body(row: Row) -> str:
 def _name(effect: Effect) -> str:
     if isinstance(effect, Insert | Update | Increment | Delete):
         return f"{type(effect).__name__.lower()} in {effect.rows.name}"
+    if isinstance(effect, RunLater | CancelRun):
+        return "later run"
     return "mail" if isinstance(effect, Mail) else "event" if isinstance(effect, Emit) else "kv"
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from lodger.engine.core import strict_json
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
@@ -138,8 +140,27 @@ class Emit(Requested):
     data: str
 
 
+@dataclass(frozen=True, slots=True)
+class RunLater(Requested):
+    """A later one-off run of a script; ``input`` is JSON text, ``id`` is that of its action, ``key`` replaces a waiting run."""
+
+    id: str
+    script: str
+    at_us: int
+    input: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRun(Requested):
+    """The cancellation of a waiting run that a script requested, by its id or key."""
+
+    script: str
+    run: str
+
+
 RowEffect = Insert | Update | Increment | Delete
-Effect = RowEffect | KvSet | KvAdd | Mail | Emit | Consumed
+Effect = RowEffect | KvSet | KvAdd | Mail | Emit | Consumed | RunLater | CancelRun
 
 
 def has_unread_changes(effects: Iterable[Effect]) -> bool:
@@ -224,6 +245,12 @@ def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         about = {"effect": "changes", "set": effect.name, "count": effect.count, "more": effect.more}
     elif isinstance(effect, Emit):
         about = {"effect": "event", "name": effect.name, "data": json.loads(effect.data)}
+    elif isinstance(effect, RunLater):
+        at = strict_json.instant_text(from_us(effect.at_us))
+        about = {"effect": "run", "id": effect.id, "script": effect.script, "at": at, "input": json.loads(effect.input)}
+        about |= {"key": effect.key} if effect.key is not None else {}
+    elif isinstance(effect, CancelRun):
+        about = {"effect": "run.cancel", "script": effect.script, "run": effect.run}
     else:
         about = {"effect": "mail", "to": list(effect.to), "subject": effect.subject, "text": effect.text}
         about |= {"html": effect.html} if effect.html is not None else {}

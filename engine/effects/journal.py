@@ -17,6 +17,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.effects.effect import (
     FIRST_TOKEN,
+    CancelRun,
     Consumed,
     Delete,
     Effect,
@@ -27,6 +28,7 @@ from lodger.engine.effects.effect import (
     KvSet,
     Mail,
     RowEffect,
+    RunLater,
     Update,
     apply_to,
     describe,
@@ -327,10 +329,10 @@ class Journal:
         """Record a read of a feed."""
         self.effects.append(read)
 
-    # Mails and events
+    # Mails, events and later runs
 
-    def send(self, message: Mail | Emit) -> None:
-        """Add a mail or an event."""
+    def send(self, message: Mail | Emit | RunLater | CancelRun) -> None:
+        """Add a mail, an event, a later run or its cancellation."""
         self.effects.append(message)
 
     def message_id(self) -> str:

@@ -200,7 +200,7 @@ def _record(finished: Finished) -> bytes | None:
     recording = finished.recording
     if recording is None or (finished.outcome is Outcome.OK and not recording.always):
         return None
-    packed: bytes = recording.packed(finished.outcome, finished.error)
+    packed: bytes | None = recording.packed(finished.outcome, finished.error)
     return packed
 
 

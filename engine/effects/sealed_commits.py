@@ -27,6 +27,7 @@ from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.store.schema.script_data import sealed
+from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage import budget_reservations, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -119,7 +120,11 @@ _take = (
 
 def next_due(connection: Connection) -> int | None:
     """Return the earliest instant at which a sealed attempt may be taken up, None if there is none."""
-    return connection.scalar(select(_s.next_us).order_by(_s.next_us).limit(1))
+    found = _next_due.first(connection, {})
+    return None if found is None else int(found[0])
+
+
+_next_due = Prepared(lambda _driver: select(_s.next_us).order_by(_s.next_us).limit(1))
 
 
 def take_due(context: StoreContext, connection: Connection, now_us: int, max_rows: int) -> list[SealedAttempt]:

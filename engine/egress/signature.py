@@ -1,5 +1,7 @@
 """Signatures of webhooks, after Standard Webhooks (standardwebhooks.com): HMAC-SHA256 over id, timestamp and body.
 
+Senders of requests to URLs of scripts may also sign in two other styles.
+
 The receiver has the same secret and does the same as :func:`verify`: recompute, compare in constant time, refuse old messages, and
 remember ids for as long, so that no message is processed twice.
 """
@@ -12,6 +14,8 @@ import secrets
 from collections.abc import Iterable, Mapping
 
 PREFIX = "whsec_"
+#: How senders may sign requests: Standard Webhooks, as Stripe does, or as GitHub does (no timestamp).
+STYLES = ("standard", "stripe", "sha256")
 #: Seconds by which a timestamp may be off.
 TOLERANCE_S = 300
 
@@ -59,6 +63,39 @@ def verify(secret: str, given: Mapping[str, str], body: bytes, now_s: float, tol
         if version == "v1" and hmac.compare_digest(signature.encode(), wanted):
             return identity
     raise NotVerified("no signature matches this secret")
+
+
+def verify_request(style: str, secret: str, given: Mapping[str, str], body: bytes, now_s: float) -> str | None:
+    """Verify a signed request and return the id of its delivery, if the signature covers one.
+
+    ``standard``: see :func:`verify`. ``stripe``: ``Stripe-Signature: t=SECONDS,v1=HEX`` over ``SECONDS.BODY``. ``sha256``:
+    ``X-Hub-Signature-256`` or ``X-Signature: sha256=HEX`` over the body.
+
+    Args:
+        given: the request's headers, names in lower case.
+
+    Raises:
+        NotVerified: as :func:`verify`.
+    """
+    if style == "standard":
+        return verify(secret, given, body, now_s)
+    if style == "sha256":
+        sent = given.get("x-hub-signature-256") or given.get("x-signature", "")
+        if not hmac.compare_digest(sent.encode(), f"sha256={_hex(secret, body)}".encode()):
+            raise NotVerified("no signature matches this secret")
+        return None
+    parts = [each.partition("=") for each in given.get("stripe-signature", "").split(",")[:10]]
+    stamp = next((value for name, _, value in parts if name == "t"), "")
+    if not stamp.isascii() or not stamp.isdigit() or len(stamp) > 12 or abs(now_s - int(stamp)) > TOLERANCE_S:
+        raise NotVerified("the timestamp is missing, too old or in the future")
+    wanted = _hex(secret, f"{stamp}.".encode() + body)
+    if not any(name == "v1" and hmac.compare_digest(value.encode(), wanted.encode()) for name, _, value in parts):
+        raise NotVerified("no signature matches this secret")
+    return f"{stamp}.{wanted}"
+
+
+def _hex(secret: str, signed: bytes) -> str:
+    return hmac.new(secret.encode("utf-8", "surrogatepass"), signed, hashlib.sha256).hexdigest()
 
 
 def _signature(secret: str, identity: str, timestamp_s: int, body: bytes) -> str:

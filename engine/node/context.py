@@ -1,9 +1,10 @@
 """What every service of a node is given: store, clock, settings, database threads, bus, and the node's identity."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from lodger.engine.core.clock import Clock
+from lodger.engine.core.clock import Alarm, Clock
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
 from lodger.engine.core.settings import Settings
@@ -55,6 +56,10 @@ class ServerClock:
     async def sleep(self, seconds: float) -> None:
         """Wait that long on the injected clock."""
         await self._clock.sleep(seconds)
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
+        """Call back after that long on the injected clock."""
+        return self._clock.call_later(seconds, callback)
 
 
 class NodeIdentity:

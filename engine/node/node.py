@@ -34,6 +34,7 @@ from lodger.engine.node.services.monitor import Monitor
 from lodger.engine.node.services.recovery import Recovery
 from lodger.engine.node.services.retention import Retention
 from lodger.engine.node.services.sealed_commits import SealedCommits
+from lodger.engine.node.services.shadow_runs import ShadowRuns
 from lodger.engine.node.services.ticker import Prefetcher, Ticker
 from lodger.engine.node.tracing.enabled import open_tracer
 from lodger.engine.store.lifecycle import leases, retiming
@@ -73,6 +74,7 @@ class Node:
         self.attempts = RunningAttempts()
         scripts = executor or SandboxExecutor.of(host)
         self._side = scripts.side if isinstance(scripts, SandboxExecutor) else None
+        self._pool = scripts.pool if isinstance(scripts, SandboxExecutor) else None
         self._walls = scripts.walls if isinstance(scripts, SandboxExecutor) else dict
         self._executor: Executor = ByKind({
             "script": scripts,
@@ -146,7 +148,7 @@ class Node:
         self.adoption = Adoption(context)
         self.services: list[Service] = [
             self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
-            Retention(context), self.sealed_commits, self.cancelled_usage,
+            Retention(context, host.process_metrics), self.sealed_commits, self.cancelled_usage,
             Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed, self.adoption,
             Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
             LedgerCheck(context),
@@ -161,6 +163,9 @@ class Node:
             streamer = LogStreamer(context)
             self.services.append(streamer)
             self._side.hear(streamer.add)
+        self.shadow_runs = None if self._pool is None else ShadowRuns(context, self.attempts, self._pool)
+        if self.shadow_runs is not None:
+            self.services.insert(0, self.shadow_runs)  # it stops first: what waits is compared under the lease
         self._senders = Senders(context, host.vault) if self._deliver else None
         # Last: the services have done their part of an event before people hear of it.
         Reporter(context, host.events, host.process_metrics, host.tracer)

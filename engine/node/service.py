@@ -81,20 +81,13 @@ class Service:
 
     async def wait(self, seconds: float) -> None:
         """Wait that long on the clock, or until woken."""
-        nap = asyncio.ensure_future(self.clock.sleep(seconds))
-        nap.add_done_callback(self._rung)
+        if self._woken_up.is_set():
+            return
+        alarm = self.clock.call_later(seconds, self._woken_up.set)
         try:
             await self._woken_up.wait()
-        except asyncio.CancelledError:
-            nap.cancel()
-            await asyncio.gather(nap, return_exceptions=True)
-            raise
-        nap.cancel()
-
-    def _rung(self, nap: asyncio.Future[None]) -> None:
-        if not nap.cancelled():
-            nap.exception()  # a clock that cannot wait is no reason to stop
-            self._woken_up.set()
+        finally:
+            alarm.cancel()
 
 
 async def either(*waits: Awaitable[object]) -> None:

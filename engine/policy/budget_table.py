@@ -41,6 +41,7 @@ BUDGETS: tuple[BudgetSpec, ...] = (
     BudgetSpec("bytes_written", 8 * MIB, None, True, "characters in writing calls, including refused calls"),
     BudgetSpec("mails", 100, 1000, True, "recipients of mails"),
     BudgetSpec("events", 100, 10_000, True, "emitted events"),
+    BudgetSpec("later_runs", 20, 10_000, True, "runs that scripts and their URLs request"),
     BudgetSpec("fetches", 20, 10_000, False, "HTTP requests", need=1, lot=5),
     BudgetSpec(
         "fetch_bytes",
@@ -193,6 +194,7 @@ class Allowance:
     rows_written_per_day: int | None = None
     bytes_written_per_day: int | None = None
     events_per_day: int | None = None
+    later_runs_per_day: int | None = None
     fetches_per_day: int | None = None
     fetch_bytes_per_day: int | None = None
     storage_bytes: int = 1 << 30

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lodger.engine.server import endpoints, live, openapi, sessions
+from lodger.engine.server import endpoints, inbound, live, openapi, sessions
 from lodger.engine.server.auth import Authenticate, Authentication
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.operation_call import Calls
@@ -69,9 +69,9 @@ class Api:
         self._description: dict[str, Any] | None = None
         # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
         lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
-        self.authentication = authentication = Authentication(
-            self.framework, context, lookups, RateLimits(settings), authenticate
-        )
+        limits = RateLimits(settings)
+        self.authentication = authentication = Authentication(self.framework, context, lookups, limits, authenticate)
+        inbound.add(router, engine, calls, self.bodies, lookups, limits)
         sessions.add(router, context, calls, self.bodies, authentication)
         self.app: ASGIApp = CommonHeaders(authentication)
 

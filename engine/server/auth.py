@@ -25,11 +25,12 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.scripts import script_urls
 from lodger.engine.store.tenants import sessions, tokens
 
 #: Health checks, which need no token.
 HEALTH = ("/healthz", "/health/live", "/health/ready")
-#: Routes without authentication, by method and path: health checks and the login.
+#: Routes without authentication, by method and path: health checks and the login. URLs of scripts carry a secret instead.
 OPEN = {(method, path) for method in ("GET", "HEAD") for path in HEALTH} | {("POST", "/api/v1/session")}
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: Longest header that can be a token or hold a session, characters.
@@ -92,7 +93,7 @@ class Authentication:
         try:
             path = route_path(scope)
             reads_public = request.method in {"GET", "HEAD"} and path in self.public
-            if not reads_public and (request.method, path) not in OPEN:
+            if not reads_public and (request.method, path) not in OPEN and not path.startswith(script_urls.PATH):
                 found = await self._authenticated(request)
                 self._limits.request(found.caller.token_id, found.caller.tenant_id)
                 scope.setdefault("state", {})["authenticated"] = found

@@ -44,17 +44,20 @@ class Bodies:
         return self._held.total()
 
     @asynccontextmanager
-    async def read(self, request: Request, key: str, *, upload: bool = False) -> AsyncIterator[bytes]:
+    async def read(
+        self, request: Request, key: str, *, upload: bool = False, max_bytes: int | None = None
+    ) -> AsyncIterator[bytes]:
         """Yield the whole body; it counts as held until the block ends.
 
         Args:
             key: the tenant or token that the body counts for.
             upload: an archive or module, which may be longer than JSON.
+            max_bytes: maximum size of this route's bodies, bytes, if it is lower than that of JSON.
 
         Raises:
             Refused: body_too_large, body_too_slow, body_cut, server_busy.
         """
-        limit = self._max_upload if upload else self._max_json
+        limit = self._max_upload if upload else min(self._max_json, max_bytes or self._max_json)
         declared = request.headers.get("content-length")
         if declared is not None and int(declared) > limit:  # the server has checked that it is a number
             raise too_large(limit)

@@ -57,6 +57,11 @@ class Calls:
         """
         return await self._threads.run(key, work)
 
+    async def write(self, key: str, work: Callable[[], T]) -> T:
+        """Run blocking work that writes in a thread; see :meth:`run`."""
+        async with self._writing.slot(key):
+            return await self.run(key, work)
+
     def lane(self, request: Request, route: Route) -> AbstractAsyncContextManager[None]:
         """Return the slot that a route's work holds beside its thread: among the long ones, or among the writers."""
         key = authenticated(request).key

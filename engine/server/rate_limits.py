@@ -40,11 +40,12 @@ class RateLimit:
 
 
 class RateLimits:
-    """Requests a minute by token and by tenant, and failed authentications a minute by address."""
+    """Requests a minute by token, by tenant and by URL of a script, and failed authentications a minute by address."""
 
     def __init__(self, settings: Settings) -> None:
         self._tokens = RateLimit(settings.api_requests_per_minute)
         self._tenants = RateLimit(settings.api_tenant_requests_per_minute)
+        self._urls = RateLimit(settings.api_url_requests_per_minute)
         self._failures = RateLimit(settings.api_failures_per_minute)
 
     def request(self, token_id: str, tenant_id: str | None) -> None:
@@ -56,6 +57,14 @@ class RateLimits:
         _require(self._tokens.hit(token_id), self._tokens.per_minute, "a token")
         if tenant_id is not None:
             _require(self._tenants.hit(tenant_id), self._tenants.per_minute, "all tokens of a tenant together")
+
+    def url(self, url_id: str) -> None:
+        """Count a request to a URL of a script.
+
+        Raises:
+            Refused: too_many_requests.
+        """
+        _require(self._urls.hit(url_id), self._urls.per_minute, "a URL's senders together")
 
     def failure(self, address: str) -> None:
         """Count a failed authentication.

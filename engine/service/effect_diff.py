@@ -14,7 +14,7 @@ _LAST_TOKEN = FIRST_TOKEN - 1_000_000
 
 
 def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the lines of a diff: ``+`` insert, ``~`` change, ``-`` delete, ``@`` mail or event, ``>`` request, ``<`` read changes.
+    """Return the lines of a diff: ``+`` insert, ``~`` change, ``-`` delete, ``@`` mail, event, later run, ``>`` request, ``<`` read.
 
     Args:
         effects: results of :func:`lodger.engine.effects.effect.describe`.
@@ -115,6 +115,11 @@ def _one(effect: dict[str, Any]) -> list[str]:
             return [head, *(f"    {line}" for line in body.splitlines()[:6])]
         case "event":
             return [f"@ event {effect.get('name')}", f"    {_value(effect.get('data'))}"]
+        case "run":
+            key = f" (key {effect['key']})" if "key" in effect else ""
+            return [f"@ run {effect.get('script')} at {effect.get('at')}{key}", f"    {_value(effect.get('input'))}"]
+        case "run.cancel":
+            return [f"- run {effect.get('run')} of {effect.get('script')}"]
         case "fetch":
             sent = effect.get("status", "") if effect.get("sent") else "not sent"
             body = str(effect.get("body") or "")

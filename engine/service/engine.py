@@ -36,6 +36,7 @@ from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
+from lodger.engine.service.nouns.urls import Urls
 from lodger.engine.service.nouns.webhooks import Webhooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns
@@ -82,6 +83,7 @@ class Engine(Nouns[Sync]):
             SourceCheck(context.settings, TrialBudget(context)),
             DryRuns(self),
         )
+        self.urls = Urls(context, self.changed)
         self.schedules = Schedules(context, self.changed)
         self.actions = Actions(context, self.changed)
         #: Set by :meth:`own_people`.

@@ -157,6 +157,7 @@ class Action:
         script: script of the current or last step.
         step: 0-based number of the current or last step.
         replay_of: the action that this one repeats.
+        requested_by: ``action ID`` if the run of a script requested it, ``url NAME`` if a request to a URL of its script did.
         node_key: name of the only node that may run it, for a schedule placed on every node; else ''.
         requires: labels that a node must carry to run it.
         lateness_ms: start minus ``due_at``; None before the first start and while a retry is due.
@@ -184,6 +185,7 @@ class Action:
     request_key: str | None = None
     step: int = 0
     replay_of: str | None = None
+    requested_by: str | None = None
     node_key: str = ""
     requires: tuple[str, ...] = ()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from lodger.engine.core.clock import from_us, to_us
@@ -9,6 +10,19 @@ from lodger.engine.service.nouns.base import aware
 
 #: Where the time of a stage begins unless it is told otherwise: a Monday, in winter.
 BEGIN = datetime(2027, 1, 4, 8, 0, tzinfo=UTC)
+
+
+class _FakeAlarm:
+    def __init__(self, at_us: int, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
+        self.at_us, self.loop, self._callback = at_us, loop, callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def ring(self) -> None:
+        if not self.cancelled:
+            self._callback()
 
 
 class FakeClock:
@@ -23,7 +37,7 @@ class FakeClock:
         self._us = to_us(at)
         self._begin_us = self._us
         self._lock = threading.Lock()
-        self._sleepers: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._alarms: list[_FakeAlarm] = []
 
     @property
     def now(self) -> datetime:
@@ -43,16 +57,26 @@ class FakeClock:
         if seconds <= 0:
             return
         woken = asyncio.Event()
+        alarm = self.call_later(seconds, woken.set)
+        try:
+            await woken.wait()
+        finally:
+            alarm.cancel()
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> "_FakeAlarm":
+        """Call back once the clock has been moved that far."""
         with self._lock:
-            self._sleepers.append((self._us + round(seconds * 1_000_000), asyncio.get_running_loop(), woken))
-        await woken.wait()
+            alarm = _FakeAlarm(self._us + round(seconds * 1_000_000), asyncio.get_running_loop(), callback)
+            self._alarms = [each for each in self._alarms if not each.cancelled]
+            self._alarms.append(alarm)
+        return alarm
 
     def move_to(self, us: int) -> None:
         """Set the clock to an instant that is not before the present one."""
         with self._lock:
             self._us = max(self._us, us)
-            late = [each for each in self._sleepers if each[0] <= self._us]
-            self._sleepers = [each for each in self._sleepers if each[0] > self._us]
-        for _us, loop, woken in late:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(woken.set)
+            late = [each for each in self._alarms if each.at_us <= self._us]
+            self._alarms = [each for each in self._alarms if each.at_us > self._us]
+        for each in late:
+            if not each.loop.is_closed():
+                each.loop.call_soon_threadsafe(each.ring)

@@ -126,6 +126,8 @@ class InlineNode(Node):
             # Attempts are real processes and take real time, however the clock stands.
             await SystemClock().sleep(LOOK_S)
         await self.attempts.drained()
+        while self.shadow_runs:
+            await self.shadow_runs.round()
         return True
 
     def _raise(self) -> NoReturn:

@@ -64,7 +64,8 @@ class Redactor:
         """Return JSON text without the values. It is parsed, because removing a value from the text itself could break the JSON."""
         if text is None or not self._forms:
             return text
-        return json.dumps(self.value(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+        found = json.dumps(self.value(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+        return found.encode("utf-8", "backslashreplace").decode()  # halves of surrogate pairs stay, as escapes of JSON
 
 
 def _forms(value: str) -> set[bytes]:

@@ -19,6 +19,7 @@ _FUNCTION = re.compile(r"declare function (?P<name>\w+)(?P<signature>(?:<.*?>)?\
 _CONSTANT = re.compile(r"declare const (?P<name>\w+):\s*(?P<type>.*)$", re.DOTALL)
 _MEMBER = re.compile(r"(?:(?P<static>static) |readonly |private )*(?P<name>\w+)\??(?P<rest>[(<:].*)$", re.DOTALL)
 _INDEX = re.compile(r"(?:readonly )?\[\w+: string\]: (?P<type>.*)$", re.DOTALL)
+_NAMESPACE = re.compile(r"declare namespace (?P<name>\w+)$")
 _TOPIC = re.compile(r"// (\w+)(?:\(\))?: ((?:.*\n)(?://.*\n)*)")
 _SPACE = re.compile(r"\s+")
 _OPEN, _CLOSE = "({[", ")}]"
@@ -50,7 +51,10 @@ def _read(text: str, found: Entry) -> None:
     topic = _TOPIC.match(text)
     for doc, head, body in _statements(text):
         block, function, constant = _BLOCK.match(head), _FUNCTION.match(head), _CONSTANT.match(head)
-        if block is not None and body is not None:
+        namespace = _NAMESPACE.match(head)
+        if namespace is not None and body is not None:
+            _read_namespace(namespace["name"], doc, body, found)
+        elif block is not None and body is not None:
             members = _type(block, doc, body)
             found["types"][block["name"]] = members
             if block["kind"] == "class":
@@ -65,6 +69,21 @@ def _read(text: str, found: Entry) -> None:
             found["globals"][name] = _entry(name, "", f": {type_}", doc)
     if topic is not None and (about := found["globals"].get(topic[1])) and not about["doc"]:
         about["doc"] = _clean(topic[2].replace("\n//", " "))
+
+
+def _read_namespace(name: str, doc: str, body: str, found: Entry) -> None:
+    """Add a namespace as a constant of its own type; the types inside it have its name before theirs."""
+    inner: Entry = {"globals": {}, "types": {}}
+    _read(re.sub(r"^  const ", "  declare const ", body, flags=re.MULTILINE), inner)
+    for entry in [
+        *inner["globals"].values(),
+        *(each for type_ in inner["types"].values() for each in type_["members"].values()),
+    ]:
+        if entry["type"] in inner["types"]:
+            entry["type"] = f"{name}.{entry['type']}"
+    found["types"] |= {f"{name}.{each}": type_ for each, type_ in inner["types"].items()}
+    found["types"][name] = {"doc": doc, "base": None, "members": inner["globals"], "statics": {}, "made": "()"}
+    found["globals"][name] = _entry(name, "", f": {name}", doc)
 
 
 def _type(block: re.Match[str] | None, doc: str, body: str) -> Entry:
@@ -134,7 +153,10 @@ def _statements(text: str) -> Iterator[tuple[str, str, str | None]]:
 def _statement_end(text: str, at: int) -> tuple[int, tuple[int, int] | None]:
     """Return the end of a statement, and the braces of its body if it is a block."""
     depth, opened = 0, None
-    block = re.compile(r"(?:declare )?(?:interface|class) |declare const \w+: \{").match(text, at) is not None
+    block = (
+        re.compile(r"(?:declare )?(?:interface|class) |declare namespace |declare const \w+: \{").match(text, at)
+        is not None
+    )
     for here in range(at, len(text)):
         character = text[here]
         if character == "{" and depth == 0 and block:

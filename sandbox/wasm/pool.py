@@ -115,7 +115,7 @@ class WasmPool:
             await self._close()
 
     async def run(self, job: Job, host: Host) -> Report:
-        """Run one module in a new worker and return its report. Cancellation kills the worker. Raises ZygoteFailed if none is available."""
+        """Run one module in a new worker and return its report. Raises JobCancelled, with the worker killed, and ZygoteFailed."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)

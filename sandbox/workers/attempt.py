@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lodger.sandbox import frames, prescan
-from lodger.sandbox.job import Host, Job, LogLine, Reply, Report, Usage
+from lodger.sandbox.job import Host, Job, JobCancelled, LogLine, Reply, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec, error_location, source_map, verdict
 from lodger.sandbox.workers.codec import LogBuffer
@@ -126,9 +126,8 @@ class Attempt:
         self._outgoing = bytearray()
         self._longest = self._longest_frames()
         self._reading = self._writing = self._armed = False
-        self._backlog = self._turn_due = (
-            False  # whether frames wait in the buffer; whether a turn for them is scheduled
-        )
+        # Whether frames wait in the buffer; whether a turn for them is scheduled.
+        self._backlog = self._turn_due = False
         self._call_waits = False  # whether the first waiting frame is a call beyond MAX_CALLS_IN_FLIGHT
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_effects = 0
@@ -141,8 +140,9 @@ class Attempt:
         self._decided: asyncio.Future[Verdict | None] = self._loop.create_future()
 
     async def run(self) -> Report:
-        """Send the job, wait for the verdict, kill the worker and return the report. Raises NeverArmed. Cancellation kills the worker."""
+        """Send the job, wait for the verdict, kill the worker and return the report. Raises NeverArmed; JobCancelled when cancelled."""
         started = self._loop.time()
+        cancelled = False
         limits = self._limits
         try:
             self._watch.start(
@@ -165,26 +165,38 @@ class Attempt:
             )
             if (trace := self._job.trace) is not None:
                 self._write(frames.HEAD.pack(len(trace), frames.TRACE) + trace)
-            found = await self._decided
+            try:
+                found = await self._decided
+            except asyncio.CancelledError:
+                found, cancelled = verdict.cancelled(), True
             ended = self._loop.time()
         finally:
             self._end()
-        await self._wait_until_reaped()
+        try:
+            await self._wait_until_reaped()
+        except asyncio.CancelledError:
+            if cancelled:
+                raise
+            found, cancelled = found or verdict.cancelled(), True
+            await self._wait_until_reaped()
         if found is None:
             found = self._judge_death()
         self._hand_over(self._log_buffer.cut_line(self._now_us()))
-        return Report(
+        report = Report(
             outcome=found.outcome,
             result=self._result if found.outcome is Outcome.OK else None,
             error=found.error,
             logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
             dropped_logs=self._log_buffer.dropped,
-            usage=self._usage((ended - started) * 1000),
+            usage=Usage(
+                round(self._cpu_ms(), 3), round((ended - started) * 1000, 3), self._peak_bytes(), self._made_calls
+            ),
             walls=self._context.walls,
             trace=bytes(self._trace),
         )
-
-    # the end
+        if cancelled:
+            raise JobCancelled(report)
+        return report
 
     def _stopped(self, _stop: "asyncio.Future[None]") -> None:
         self._decide(verdict.cancelled())
@@ -230,9 +242,6 @@ class Attempt:
     def _peak_bytes(self) -> int:
         death = self._worker.death
         return 0 if death is None else max(0, death.peak_bytes - self._context.idle_bytes)
-
-    def _usage(self, wall_ms: float) -> Usage:
-        return Usage(round(self._cpu_ms(), 3), round(wall_ms, 3), self._peak_bytes(), self._made_calls)
 
     # out
 

@@ -30,7 +30,7 @@ def header(job: Job) -> bytes:
         **dict(zip(frames.SEED_FIELDS, seed, strict=True)),
     }
     return frames.LIMITS_WIRE.pack(
-        *(other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS)
+        *[other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS]
     )
 
 

@@ -105,7 +105,7 @@ def is_bug(error: Exception) -> bool:
 def of_host(error: Exception) -> Verdict:
     """Return the verdict on an attempt after an exception of the host."""
     if isinstance(error, HostGone):
-        return engine_fault("the database for this script's calls could not be reached")
+        return engine_fault("a service behind this script's calls could not be reached")
     return engine_fault("the engine failed to handle a host call")
 
 

@@ -13,6 +13,7 @@
 //   $.later(milliseconds, f)   run f once after that time; returns an id for $.forget(id).
 //   $.log(level, text)         write a log line; level 0 debug, 1 info, 2 warn, 3 error.
 //   $.inspect(value)           a value as readable text (inspect.js).
+//   $.timezone()               the time zone of the run.
 //   $.random(count)            that many random bytes as a Uint8Array.
 // Files run in strict mode, in the order that the baker lists; capability files (cap-*.js) come last, by name.
 (function () {
@@ -343,6 +344,7 @@
   $.job = job;
   $.calls = calls;
   $.limits = () => limits;
+  $.timezone = () => (context.action === undefined || context.action.timezone === undefined ? "UTC" : context.action.timezone);
   $.wire = host;
   $.where = where;
   $.overflowed = overflowed;

@@ -8,6 +8,7 @@ const utc = Date.UTC;
 const DateClass = Date;
 const isDate = (value) => value instanceof DateClass;
 const text = String;
+const number = Number;
 const padStart = $.uncurry(String.prototype.padStart);
 const getTime = $.uncurry(Date.prototype.getTime);
 const DAY = 86400000;
@@ -61,11 +62,16 @@ class Instant {
     this.#us = us;
   }
 
-  // An Instant, a Date, ISO text with its offset, or milliseconds since 1970.
+  // An Instant, a Temporal.Instant or ZonedDateTime, a Date, ISO text with its offset, or milliseconds since 1970.
   static from(value) {
     if (value instanceof Instant) return value;
     if (isDate(value)) return new Instant(getTime(value));
     if (typeof value === "number") return Instant.ofMicroseconds(floor(value * 1000));
+    const nanoseconds = $.temporal.nanoseconds(value);
+    if (nanoseconds !== undefined) {
+      const ms = number(nanoseconds / 1000000n) - (nanoseconds % 1000000n < 0n ? 1 : 0);
+      return new Instant(ms, number((nanoseconds - BigInt(ms) * 1000000n) / 1000n));
+    }
     const found = typeof value === "string" ? exec(ISO, value) : null;
     if (found === null) throw new TypeError("an instant must be a Date, an Instant, or text with an offset, like 2026-11-21T09:00:00Z");
     const fraction = (found[7] === undefined ? "" : found[7]) + "000000";
@@ -155,6 +161,7 @@ class Instant {
   }
 
   toDate() { return new DateClass(this.#ms); }
+  toTemporalInstant() { return $.temporal.instant(this.epochMicroseconds * 1000n); }
   toISO() { return shown(this.#ms, this.#us, true) + "Z"; }
   toISOString() { return shown(this.#ms, this.#us, false) + "Z"; }
   toLocal() { return shown(this.#ms + offsetAt(this.#ms), this.#us, true); }

@@ -36,7 +36,7 @@ function encode(value, depth, filter) {
   if (typeof value === "function" || typeof value === "symbol") throw new TypeError("a " + typeof value + " cannot be stored");
   if (value === null || typeof value !== "object") return value;
   if (depth > DEEPEST) throw new TypeError("a value is nested more than " + DEEPEST + " levels deep, or contains itself");
-  if (value instanceof $.Instant || $.instant.isDate(value)) return { $instant: $.instant.wire(value) };
+  if (value instanceof $.Instant || $.instant.isDate(value) || $.temporal.nanoseconds(value) !== undefined) return { $instant: $.instant.wire(value) };
   if (value instanceof Uint8Array) return { $bytes: base64(value) };
   if (isArray(value)) {
     const list = [];

@@ -79,6 +79,7 @@ function copy(value, seen) {
     case "WeakRef":
       refuse("a " + tag);
   }
+  if (slice(tag, 0, 9) === "Temporal.") refuse("a " + tag);
   if (ArrayBuffer.isView(value)) {
     const buffer = copy(value.buffer, seen);
     return keep(new globalThis[tag](buffer, value.byteOffset, tag === "DataView" ? value.byteLength : value.length));

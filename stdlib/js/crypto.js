@@ -1,5 +1,5 @@
 // crypto (Web Cryptography API). Random values come from the kernel, digests and HMAC are computed here, everything else by the host, which
-// keeps nothing (lodger.engine.capabilities.crypto).
+// keeps nothing (lodger.engine.capabilities.computing.crypto).
 //
 // The material of a key that is not extractable must not be seen by the script: it touches only typed arrays by index, functions taken
 // before any script ran, and texts in objects without a prototype.

@@ -1,66 +1,23 @@
-// Methods that need Intl, which does not exist here: en-US is supported, every other locale is refused.
-const { uncurry, primordials: p } = $;
-const { slice, defineProperty, exec } = p;
+// Methods of ECMAScript that depend on a locale, by Intl. Without a locale, whole numbers and capital letters need no question to the host.
+const { uncurry, intl, primordials: p } = $;
+const { defineProperty, slice, exec } = p;
 const { apply } = Reflect;
-const { abs } = Math;
-const isArray = Array.isArray;
+const isWhole = Number.isInteger;
 const text = String;
-const Refusal = RangeError;
 const lower = uncurry(String.prototype.toLowerCase);
 const number = uncurry(Number.prototype.valueOf);
 const bigint = uncurry(BigInt.prototype.valueOf);
-const fixed = uncurry(Number.prototype.toFixed);
 const time = uncurry(Date.prototype.getTime);
-const parts = ["getFullYear", "getMonth", "getDate", "getHours", "getMinutes", "getSeconds"];
-const get = parts.map((name) => uncurry(Date.prototype[name]));
-
-function refuse(what, why) {
-  const error = new Refusal(what + ": " + why + "; Intl is not part of this runtime, so write the format out");
-  defineProperty(error, "code", { value: "locale_unknown", configurable: true, writable: true, enumerable: true });
-  throw error;
-}
-
-function only(what, locales, options, taken) {
-  // Accept en-US, and options with its defaults.
-  const list = isArray(locales) ? locales : locales === undefined ? [] : [locales];
-  for (let index = 0; index < list.length; index++) {
-    const asked = lower(text(list[index]));
-    if (asked !== "en-us" && asked !== "en") refuse(what, "there is no locale " + slice(text(list[index]), 0, 40) + " here, only en-US");
-  }
-  if (options === undefined) return;
-  for (const name in options) {
-    if (options[name] !== undefined && options[name] !== taken[name]) refuse(what, "there is no option " + slice(name, 0, 40) + " here");
-  }
-}
+const arrayLike = Object.getPrototypeOf(Uint8Array.prototype);
+const lengthOf = uncurry(Object.getOwnPropertyDescriptor(arrayLike, "length").get);
+const join = uncurry(Array.prototype.join);
 
 function grouped(digits) {
+  if (digits[0] === "-") return "-" + grouped(slice(digits, 1));
   let out = "";
   for (let at = digits.length; at > 0; at -= 3) out = slice(digits, at > 3 ? at - 3 : 0, at) + (out === "" ? "" : ",") + out;
   return out;
 }
-
-function decimal(value) {
-  if (value !== value) return "NaN";
-  const sign = value < 0 || (value === 0 && 1 / value < 0) ? "-" : "";
-  if (abs(value) === Infinity) return sign + "∞";
-  if (abs(value) >= 1e21) return sign + grouped(text(BigInt(abs(value))));
-  const [, whole, fraction] = exec(/^(\d+)(?:\.(\d*?)0*)?$/, fixed(abs(value), 3));
-  return sign + grouped(whole) + (fraction ? "." + fraction : "");
-}
-
-const two = (value) => (value < 10 ? "0" : "") + value;
-
-function dated(date, day, clock) {
-  if (time(date) !== time(date)) return "Invalid Date";
-  const [year, month, mday, hour, minute, second] = get.map((read) => read(date));
-  if (year < 1) refuse("toLocaleString", "years before 1 have no format here");
-  const first = month + 1 + "/" + mday + "/" + year;
-  const then = (hour % 12 || 12) + ":" + two(minute) + ":" + two(second) + (hour < 12 ? " AM" : " PM");
-  return day && clock ? first + ", " + then : day ? first : then;
-}
-
-const UTC = { __proto__: null, timeZone: "UTC" };
-const NONE = { __proto__: null };
 
 function replace(holder, methods) {
   for (const name of Object.keys(methods)) {
@@ -73,63 +30,65 @@ function replace(holder, methods) {
 replace(Number.prototype, {
   toLocaleString(locales, options) {
     const value = number(this);
-    only("toLocaleString", locales, options, NONE);
-    return decimal(value);
+    if (locales === undefined && options === undefined && isWhole(value) && value !== 0 && value < 1e21 && value > -1e21) return grouped(text(value));
+    return intl.number(value, locales, options);
   },
 });
 replace(BigInt.prototype, {
   toLocaleString(locales, options) {
-    const value = text(bigint(this));
-    only("toLocaleString", locales, options, NONE);
-    return value[0] === "-" ? "-" + grouped(slice(value, 1)) : grouped(value);
+    const value = bigint(this);
+    return locales === undefined && options === undefined ? grouped(text(value)) : intl.number(value, locales, options);
   },
 });
-replace(Date.prototype, {
-  toLocaleString(locales, options) {
-    time(this);
-    only("toLocaleString", locales, options, UTC);
-    return dated(this, true, true);
-  },
-  toLocaleDateString(locales, options) {
-    time(this);
-    only("toLocaleDateString", locales, options, UTC);
-    return dated(this, true, false);
-  },
-  toLocaleTimeString(locales, options) {
-    time(this);
-    only("toLocaleTimeString", locales, options, UTC);
-    return dated(this, false, true);
-  },
-});
-for (const holder of [Array.prototype, Object.getPrototypeOf(Uint8Array.prototype)]) {
-  const plain = holder.toLocaleString;
-  replace(holder, {
-    toLocaleString(locales, options) {
-      only("toLocaleString", locales, options, NONE);
-      return apply(plain, this, []);
+for (const name of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) {
+  replace(Date.prototype, {
+    [name](locales, options) {
+      const value = time(this);
+      return value !== value ? "Invalid Date" : intl.date(name, this, locales, options);
     },
   });
 }
 
-// Compares code points where no locale is named, as the standard allows without Intl; this is not English order.
-const compare = String.prototype.localeCompare;
-const EMPTY = [];
-replace(String.prototype, {
-  localeCompare(other, locales, options) {
-    if (locales !== undefined || options !== undefined) refuse("localeCompare", "text is compared by code point; other orders are not supported");
-    return apply(compare, this, [other]);
+function listed(list, length, locales, options) {
+  const out = [];
+  for (let index = 0; index < length; index++) {
+    const each = list[index];
+    p.push(out, each === undefined || each === null ? "" : `${each.toLocaleString(locales, options)}`);
+  }
+  return join(out, ",");
+}
+replace(Array.prototype, {
+  toLocaleString(locales, options) {
+    const list = Object(this);
+    if (this === null || this === undefined) throw new TypeError("Cannot convert undefined or null to object");
+    return listed(list, +list.length, locales, options);
+  },
+});
+replace(arrayLike, {
+  toLocaleString(locales, options) {
+    return listed(this, lengthOf(this), locales, options);
   },
 });
 
-// The same in every locale but these.
-const SPECIAL = /^(?:tr|az|lt|el)(?:[-_]|$)/;
+function textOf(value, name) {
+  if (value === undefined || value === null) throw new TypeError("String.prototype." + name + " called on null or undefined");
+  return `${value}`;
+}
+replace(String.prototype, {
+  localeCompare(other, locales, options) {
+    return intl.compare(textOf(this, "localeCompare"), `${other}`, locales, options);
+  },
+});
+
+// The same in every locale but these; what may be a locale at all is for the host to say.
+const PLAIN = /^(?!tr|az|lt|el)[a-z]{2,3}(?:-[a-z]{2})?$/;
 for (const name of ["toLocaleLowerCase", "toLocaleUpperCase"]) {
   const plain = String.prototype[name];
   replace(String.prototype, {
     [name](locales) {
-      const list = isArray(locales) ? locales : locales === undefined ? EMPTY : [locales];
-      if (list.length > 0 && exec(SPECIAL, lower(text(list[0]))) !== null) refuse(name, "the letters of " + slice(text(list[0]), 0, 40) + " are not known here");
-      return apply(plain, this, []);
+      const value = textOf(this, name);
+      if (locales === undefined || (typeof locales === "string" && exec(PLAIN, lower(locales)) !== null)) return apply(plain, value, []);
+      return intl.cased(name, value, locales);
     },
   });
 }

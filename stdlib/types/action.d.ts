@@ -34,4 +34,5 @@ interface Run {
   readonly fetch: typeof fetch;
   readonly secrets: Secrets;
   readonly events: Events;
+  readonly schedule: Schedule;
 }

@@ -13,8 +13,8 @@ interface Amount {
 }
 
 declare class Instant {
-  /** Converts an Instant, a Date, ISO 8601 text with an offset, or milliseconds since 1970. */
-  static from(value: Instant | Date | string | number): Instant;
+  /** Converts an Instant, a Temporal.Instant or ZonedDateTime, a Date, ISO 8601 text with an offset, or milliseconds since 1970. */
+  static from(value: Instant | Temporal.Instant | Temporal.ZonedDateTime | Date | string | number): Instant;
   readonly epochMilliseconds: number;
   readonly epochMicroseconds: bigint;
   readonly timezone: string;
@@ -35,6 +35,7 @@ declare class Instant {
   since(other: Instant | Date | string): number;
   equals(other: Instant | Date | string): boolean;
   toDate(): Date;
+  toTemporalInstant(): Temporal.Instant;
   /** UTC, without trailing zeros. */
   toISO(): string;
   /** UTC, with milliseconds, and with microseconds if they are not zero. */

@@ -10,7 +10,8 @@ interface Budget {
 interface Limits {
   /** Budgets of this attempt. */
   attempt: Record<
-    "host_calls" | "queries" | "rows_read" | "rows_written" | "bytes_written" | "mails" | "events" | "fetches" | "fetch_bytes",
+    "host_calls" | "queries" | "rows_read" | "rows_written" | "bytes_written" | "mails" | "events" | "later_runs" | "fetches" |
+    "fetch_bytes",
     Budget
   >;
   /** Budgets of the tenant's UTC day, if the operator has set them: use at the start of this run plus use of this run. */

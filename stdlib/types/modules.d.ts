@@ -120,7 +120,7 @@ declare module "testing" {
     schedule?: string;
     /** Instant at which the case begins, such as "2027-01-04T08:00:00Z". */
     now?: string;
-    /** How long the schedule's slots are run, such as "7d"; one run if left out. */
+    /** How long time passes, such as "7d": the schedule's slots and requested later runs are run. One run if left out. */
     for?: string;
     input?: unknown;
     /** Documents by collection; those of [dev] are not there. */
@@ -147,10 +147,12 @@ declare module "testing" {
     kv: Record<string, any>;
     fetches: { method: string; url: string; body: string; status: number }[];
     runs: { slot: string | null; outcome: string | null; result: any }[];
+    /** Later runs that were requested and wait, in the order of their instants. */
+    later: { script: string; at: string; input: any; key: string | null }[];
     /** The next three slots of the schedule. */
     next: string[];
   }
-  /** One case of a file NAME.test.js, which `lodger test` runs. */
+  /** One case of a file NAME.test.js or NAME.test.ts, which `lodger test` runs. */
   export function test(name: string, options: TestOptions, check: (run: TestRun) => void | Promise<void>): void;
   export function test(name: string, check: (run: TestRun) => void | Promise<void>): void;
   interface Expectation {

@@ -238,11 +238,19 @@ EDITS: dict[str, object] = {
     "scripts_put_ping": {"url": "https://example.com/other"}, "scripts_rollback": {"version": 1},
     "schedules_edit": {"rules": "every 120s"}, "schedules_rollback": {"revision": 1}, "schedules_pause": {}, "schedules_resume": None,
     "schedules_delete": None, "tokens_revoke": None, "scripts_suspend": None, "scripts_resume": None,
+    "scripts_promote": {}, "scripts_drop": None,
     "scripts_record": {"which": "all"},
     "alerts_put": {"webhooks": ["hook"]}, "alerts_delete": None,
 }  # fmt: skip
 #: Those that overwrite nothing that can be read, or do the same however often they are asked.
-BLIND = {"tenants_restore", "collections_index", "collections_drop_index", "secrets_put", "secrets_delete"}
+BLIND = {
+    "tenants_restore",
+    "collections_index",
+    "collections_drop_index",
+    "secrets_put",
+    "secrets_delete",
+    "urls_revoke",
+}
 
 
 def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -257,13 +265,19 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
         engine.scripts.put_ping("acme", "knock", "https://example.com/in")
         engine.scripts.put("acme", "wasm", HELLO)
         engine.alerts.put("acme", "broken", webhooks=["hook"])
+        for name in ("promoted", "dropped"):
+            engine.scripts.put("acme", name, ONE)
+            engine.scripts.put("acme", name, TWO, shadow=1)
         named = {
             "tenant_id": "acme",
             "schedule": "s",
             "token": engine.tokens.create("x", "viewer", tenant_id="acme").token.prefix,
         }
         of = {"scripts": "job", "webhooks": "hook", "alerts": "broken"}
-        there = {"scripts_put_module": "wasm", "scripts_put_ping": "knock"}
+        there = {"scripts_put_module": "wasm", "scripts_put_ping": "knock"} | {
+            "scripts_promote": "promoted",
+            "scripts_drop": "dropped",
+        }
 
         def asked(identity: str, tag: str) -> httpx2.Response:
             route, body = edits[identity], EDITS[identity]

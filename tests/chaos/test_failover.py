@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -37,7 +38,7 @@ class Pair:
     """A primary and its standby."""
 
     def __init__(self, stack: ExitStack) -> None:
-        self.ports = _free_ports()
+        self.ports = free_ports()
         self.primary = self._begun(stack, self.ports[0], None)
         self.name = self.primary.database()
         self.standby = self._begun(stack, self.ports[1], self.primary)
@@ -56,28 +57,28 @@ class Pair:
 
     def synchronous(self) -> None:
         """Let each commit wait for the standby from now on."""
-        _ask(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
-        until(lambda: _ask(self.primary, "SELECT sync_state FROM pg_stat_replication") == [("sync",)], 30)
+        ask(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+        until(lambda: ask(self.primary, "SELECT sync_state FROM pg_stat_replication") == [("sync",)], 30)
 
     def cut(self) -> None:
         """Let the standby receive nothing more."""
-        _ask(self.standby, "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
-        until(lambda: _ask(self.standby, "SELECT count(*) FROM pg_stat_wal_receiver") == [(0,)], 30)
+        ask(self.standby, "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        until(lambda: ask(self.standby, "SELECT count(*) FROM pg_stat_wal_receiver") == [(0,)], 30)
 
     def fail_over(self) -> None:
         """Kill the primary as a loss of power does, and promote the standby."""
         self.primary.slay()
-        _ask(self.standby, "SELECT pg_promote()")
+        ask(self.standby, "SELECT pg_promote()")
 
 
-def _ask(server: Server, *statements: str) -> list[tuple[object, ...]]:
+def ask(server: Server, *statements: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(server.conninfo("postgres"), autocommit=True) as connection:
         for statement in statements:
             cursor = connection.execute(statement)
         return cursor.fetchall()
 
 
-def _free_ports() -> list[int]:
+def free_ports() -> list[int]:
     with socket.socket() as one, socket.socket() as two:
         for each in (one, two):
             each.bind(("127.0.0.1", 0))

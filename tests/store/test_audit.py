@@ -63,6 +63,14 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.scripts.put("acme", "job", "export default () => 2"),
         engine.scripts.rollback("acme", "job", 1),
     ),
+    "scripts.promote": lambda engine: (
+        engine.scripts.put("acme", "job", "export default () => 2", shadow=1),
+        engine.scripts.promote("acme", "job"),
+    ),
+    "scripts.drop": lambda engine: (
+        engine.scripts.put("acme", "job", "export default () => 2", shadow=1),
+        engine.scripts.drop("acme", "job"),
+    ),
     "scripts.record": lambda engine: engine.scripts.record("acme", "job", "all"),
     "scripts.suspend": lambda engine: engine.scripts.suspend("acme", "job"),
     "scripts.resume": lambda engine: (engine.scripts.suspend("acme", "job"), engine.scripts.resume("acme", "job")),
@@ -93,6 +101,8 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.collections.index("acme", "carts", "city"),
         engine.collections.drop_index("acme", "carts", "city"),
     ),
+    "urls.create": lambda engine: engine.urls.create("acme", "in", "job"),
+    "urls.revoke": lambda engine: (engine.urls.create("acme", "in", "job"), engine.urls.revoke("acme", "in")),
     "webhooks.put": lambda engine: engine.webhooks.put("acme", "hook", "https://example.com/in"),
     "webhooks.renew": lambda engine: (
         engine.webhooks.put("acme", "hook", "https://example.com/in"),
@@ -164,6 +174,7 @@ READS = {
     "scripts.module",
     "scripts.offered",
     "scripts.sets",
+    "scripts.shadow",
     "scripts.versions",
     "secrets.list",
     "tenants.export",
@@ -172,6 +183,7 @@ READS = {
     "tenants.usage",
     "tokens.get",
     "tokens.list",
+    "urls.list",
     "webhooks.get",
     "webhooks.list",
 }

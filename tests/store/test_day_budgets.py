@@ -332,7 +332,8 @@ def test_who_is_refused_because_others_hold_the_rest_is_told_that_it_is_used(spe
     assert reported[0] == 200
     assert reported[1] == ("budget_exceeded", {"budget": "fetches", "per": "day", "limit": 6, "used": 6, "asked": 1})
     assert reported[2]["day"] == {"fetches": {"limit": 6, "used": 6, "left": 0}, "mails": {"limit": 1000, "used": 0, "left": 1000},
-                              "events": {"limit": 10_000, "used": 0, "left": 10_000}}  # fmt: skip
+                              "events": {"limit": 10_000, "used": 0, "left": 10_000},
+                              "later_runs": {"limit": 10_000, "used": 0, "left": 10_000}}  # fmt: skip
     assert spender.used()["fetches"] == 6
 
 

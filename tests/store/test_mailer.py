@@ -8,7 +8,6 @@ from email.header import decode_header, make_header
 from email.policy import default as email_policy
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
@@ -127,7 +126,11 @@ def test_a_mail_arrives_as_written_once(url: str) -> None:
         assert recipients == ["x@example.com", "y@example.com"]
         assert str(make_header(decode_header(message["Subject"]))) == "Grüße an alle " + "ä" * 120
         assert (message["From"], message["Reply-To"]) == ("shop@example.com", "re@example.com")
+        assert message.get_content_type() == "multipart/alternative"
         text, html = message.get_payload()
+        assert (text.get_content_type(), html.get_content_type()) == ("text/plain", "text/html"), (
+            "the richest form is the last"
+        )
         assert text.get_payload(decode=True).decode().splitlines() == body.splitlines()
         assert html.get_payload(decode=True).decode().strip() == "<p>ü</p>"
         assert max(len(line) for line in raw.split(b"\r\n")) <= 998
@@ -159,6 +162,9 @@ def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
         assert (sender.display_name, sender.addr_spec) == ('Müller "Sales" <a@b.example>', "shop@example.com")
         assert message.get_body(("plain",)).get_content().strip() == "t"
         assert message.get_body(("html",)).get_content().strip() == "<p>ü</p>"
+        assert [part.get_content_type() for part in message.walk()] == [
+            "multipart/mixed", "multipart/alternative", "text/plain", "text/html", "text/csv", "image/png",
+        ]  # fmt: skip
         first, second = message.iter_attachments()
         assert (first.get_filename(), first.get_content_type()) == ("Bericht März.csv", "text/csv")
         assert first.get_payload(decode=True) == b"a,b\r\n\r\n.\\r\\"
@@ -242,21 +248,25 @@ def test_what_a_dead_sender_took_goes_out_after_its_lease(url: str) -> None:
     posted(url, work)
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        {"subject": "a\r\nBcc: evil@example.com"}, {"subject": "a\nBcc: evil@example.com"}, {"subject": "a\rBcc: evil@example.com"},
-        {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
-    ],
-)  # fmt: skip
-def test_the_sender_is_a_second_lock_against_forged_headers(url: str, forged: dict[str, Any]) -> None:
+FORGED: list[dict[str, Any]] = [
+    {"subject": "a\r\nBcc: evil@example.com"}, {"subject": "a\nBcc: evil@example.com"}, {"subject": "a\rBcc: evil@example.com"},
+    {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
+    {"cc": ("c@example.com\r\nBcc: evil@example.com",)}, {"sender_name": "a\r\nBcc: evil@example.com"},
+    {"sender_name": "=?utf-8?q?a=0D=0ABcc:_evil@example.com?="}, {"attachments": (Attachment("a\r\nX: y", "text/csv", "YQ=="),)},
+    {"attachments": (Attachment("=?utf-8?q?a=0D=0AX:_y?=", "text/csv", "YQ=="),)},
+    {"attachments": (Attachment("a.csv", "text/csv\r\nX: y", "YQ=="),)},
+]  # fmt: skip
+
+
+def test_the_sender_is_a_second_lock_against_forged_headers(url: str) -> None:
     """Past the first lock (the capability refuses such mails), no header line is made of it either."""
 
     async def work(post: Post) -> None:
-        post.queue(**forged)
-        await post.mailer.round()
-        (row,) = post.rows()
-        assert row.state == "failed"
+        for forged in FORGED:
+            post.queue(**forged)
+        while await post.mailer.round():
+            pass
+        assert [row.state for row in post.rows()] == ["failed"] * len(FORGED)
         assert post.box.got == []
 
     posted(url, work)
@@ -271,15 +281,14 @@ ENCODED = [
 ]
 
 
-@pytest.mark.parametrize("words", ENCODED)
-def test_encoded_words_make_no_header_even_past_the_first_lock(url: str, words: str) -> None:
+def test_encoded_words_make_no_header_even_past_the_first_lock(url: str) -> None:
     """Python decodes them when a header is set, line ends and all; whatever becomes of that, no further address receives the mail."""
 
     async def work(post: Post) -> None:
-        post.queue(subject=words)
+        for words in ENCODED:
+            post.queue(subject=words)
         await post.mailer.round()
-        (row,) = post.rows()
-        assert row.state in ("sent", "failed")
+        assert all(row.state in ("sent", "failed") for row in post.rows())
         for recipients, raw in post.box.got:
             head = raw.partition(b"\r\n\r\n")[0]
             assert recipients == ["x@example.com"]

@@ -1,9 +1,10 @@
 """One tree: up, down, up; what it builds is what the tables say."""
 
 import os
+import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -155,19 +156,32 @@ def test_a_database_of_an_earlier_lodger_is_upgraded_when_told(url: str) -> None
     assert inspect_database(url).verdict == "current"
 
 
-def test_two_that_upgrade_at_once(url: str) -> None:
+def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_so(url: str) -> None:
     database = Database(url)
     with database.write() as connection:
         downgrade(connection, "0120")
+    command = [sys.executable, "-u", "-m", "lodger.engine.cli", "db", "upgrade", "--without-backup", "--db", url]
+    with ExitStack() as stack:
+        # Both have read the old schema and wait for the lock before either can migrate.
+        with database.write() as connection:
+            database.driver.prepare_upgrade(connection)
+            both = [
+                stack.enter_context(
+                    subprocess.Popen(
+                        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": ".dev"}
+                    )
+                )
+                for _ in range(2)
+            ]
+            assert all("schema 0120" in str(each.stdout and each.stdout.readline()) for each in both)
+        said = [each.communicate(timeout=120)[0] for each in both]
     database.close()
-    applied: list[str] = []
-
-    def upgrade_it(_number: int) -> None:
-        Database(url, upgrade=True, progress=lambda revision, *_: applied.append(revision)).close()
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(upgrade_it, range(4)))
-    assert len(applied) == len(set(applied)) > 0
+    assert [each.returncode for each in both] == [0, 0]
+    steps = [step.revision for step in pending("0120")]
+    applied = [re.findall(r"^\d+/\d+  (\w+)", each, re.MULTILINE) for each in said]
+    assert sorted(applied) == [[], steps]
+    assert "another process has upgraded the database at the same time" in said[applied.index([])]
+    assert inspect_database(url).verdict == "current"
 
 
 def test_migrations_only_add_to_what_the_oldest_compatible_release_uses(url: str) -> None:

@@ -14,6 +14,7 @@ from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.migrations.revision import current, head, known
+from lodger.engine.store.stores.features import StatementTimeout
 from lodger.engine.store.stores.postgresql import connections as module
 from lodger.engine.sync import Engine
 
@@ -122,12 +123,12 @@ def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url
     with Engine.open(url) as engine, engine.context.database.write() as connection:
         now = engine.context.clock.now_us
         leases.register(engine.context, connection, node_id("n1"), "n1", now())
-        assert not leases.any_in_future(engine.context, connection, now)
+        assert not leases.find_overdue(engine.context, connection, now()).in_future
         hour = "lease_until_us + 3600000000, seen_us = seen_us + 3600000000"
         connection.exec_driver_sql(f"UPDATE lodger_nodes SET lease_until_us = {hour}")
-        assert leases.any_in_future(engine.context, connection, now)
+        assert leases.find_overdue(engine.context, connection, now()).in_future
         leases.reset_future(engine.context, connection, now)
-        assert not leases.any_in_future(engine.context, connection, now)
+        assert not leases.find_overdue(engine.context, connection, now()).in_future
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
         assert abs(left[0] - engine.context.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000
@@ -153,3 +154,27 @@ def test_a_database_of_a_test_is_used_again_only_as_it_was(server: Server) -> No
         connection.execute("ALTER TABLE lodger_tenants ADD COLUMN more int")
     server.drop(name)
     assert server.database() != name
+
+
+def test_a_time_limit_is_of_the_whole_block_and_of_the_pauses_in_it(server: Server, url: str) -> None:
+    database, elapsed = Database(url), [0.0]
+
+    def limited(seconds: float, *steps: float) -> list[object]:
+        found, elapsed[0] = [], 0.0
+        with database.write() as connection, database.driver.time_limit(connection, seconds, lambda: elapsed[0]):
+            for elapsed[0] in steps:
+                found.append(connection.exec_driver_sql("SHOW statement_timeout").scalar())
+            backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+            with psycopg.connect(server.conninfo("postgres"), autocommit=True) as other:
+                while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [backend]).fetchone():
+                    if seconds > 1:
+                        return found
+            # The server has ended the transaction of a process that stood still.
+            connection.exec_driver_sql("SELECT 1")
+        raise AssertionError
+
+    assert limited(100.0, 0, 5, 75, 99) == ["100s", "100s", "25s", "1s"]
+    for seconds, steps in ((100.0, (0, 101)), (0.01, (0,))):
+        with pytest.raises(StatementTimeout):
+            limited(seconds, *steps)
+    database.close()

@@ -1,12 +1,24 @@
 """History is kept as long as the tenant's retention says, and no claim or law depends on what is forgotten."""
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
 from sqlalchemy import event
-from tests.store.bench import Bench
+from tests.store.bench import Bench, node_id
+from tests.store.virtual_clock import VirtualClock
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.cli.readiness import checks
+from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.events import EventBus
+from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
+from lodger.engine.core.settings import Settings
+from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
+from lodger.engine.node.db_executor import DbExecutor
+from lodger.engine.node.services import retention as service
 from lodger.engine.store.lifecycle import retention
+from lodger.engine.store.platform import node_rows
 
 DAY = 86_400
 
@@ -14,7 +26,7 @@ DAY = 86_400
 def forget(bench: Bench, tenant_id: str = "acme") -> int:
     with bench.engine.context.database.write() as connection:
         rows = retention.find_old(bench.engine.context, connection, tenant_id, bench.clock.us)
-        retention.delete_actions(connection, rows, bench.clock.us)
+        retention.delete_actions(connection, rows, bench.clock.us, bench.clock.elapsed_s)
     return len(rows)
 
 
@@ -116,3 +128,91 @@ def test_a_round_passes_by_tenants_that_have_nothing_to_forget(bench: Bench) -> 
     with bench.engine.context.database.read() as connection:
         assert retention.tenants_after(connection, "") == ["beech", "cedar"]
         assert retention.tenants_after(connection, "beech") == ["cedar"]
+
+
+#: A deletion of one action that would take a minute: the database's own work on SQLite, a wait on PostgreSQL.
+ENDLESS = {
+    "sqlite": (
+        """CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000)
+        SELECT count(*) AS i FROM n""",
+        "CREATE TRIGGER slow BEFORE DELETE ON lodger_actions WHEN OLD.id = '{id}' BEGIN SELECT i FROM endless; END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION endless() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN OLD; END'",
+        "CREATE TRIGGER slow BEFORE DELETE ON lodger_actions FOR EACH ROW WHEN (OLD.id = '{id}') EXECUTE FUNCTION endless()",
+    ),
+}
+
+
+class Watch(VirtualClock):
+    """The time stands, and durations pass."""
+
+    def elapsed_s(self) -> float:
+        return SystemClock().elapsed_s()
+
+
+def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and_the_rest_goes_on(
+    bench: Bench, kind: str, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(service, "ROUND_S", 0.0)
+    bench.tenant(retention_runs=1)
+    bench.schedule("every 1s", missed="all")
+    bench.clock.advance(25)
+    bench.tick()
+    bench.engine.schedules.delete("acme", "s")
+    slow = bench.actions()[5].id
+    database, meters = bench.engine.context.database, ProcessMetrics()
+    with database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO lodger_kv VALUES ('acme', '', 'k', '1', 5, 0)")
+        for statement in ENDLESS[kind]:
+            connection.exec_driver_sql(statement.format(id=slow))
+
+    def figures() -> dict[tuple[str, ...], float]:
+        return {
+            (each.name, *(value for _name, value in sample.labels)): sample.value
+            for each in meters.read()
+            for sample in each.samples
+            if "retention" in each.name
+        }
+
+    def left() -> tuple[object, ...]:
+        return tuple(bench.scalar(f"SELECT count(*) FROM {table}") for table in ("lodger_actions", "lodger_kv"))
+
+    async def go() -> None:
+        clock, settings = ServerClock(Watch(bench.clock.us)), bench.engine.context.settings
+        db = DbExecutor(database)
+        context = NodeContext(bench.engine.context, clock, settings, db, EventBus(), NodeIdentity(node_id("n1"), "n1"))
+        retained = service.Retention(context, meters)
+        try:
+            # The newest one is kept anyway. On a busy machine more rounds may be needed.
+            await rounds(retained, lambda: left() == (2, 0) and figures()["lodger_retention_too_slow",] == 1)
+            assert slow in {action.id for action in bench.actions()}
+            assert figures()["lodger_retention_overruns_total", "cancelled"] >= 3, "25, 12, 6 … 1"
+            assert f"retention cannot delete acme {slow}" in caplog.text
+            with database.write() as connection:
+                publish = node_rows.publish_metrics
+                publish(
+                    bench.engine.context,
+                    connection,
+                    node_id("p"),
+                    "n1",
+                    prometheus_text(meters.read()),
+                    SystemClock().now_us(),
+                )
+            listed = {each.name: each for each in checks(Settings(), {"ok": True, "layers": 6}, url)}
+            assert (listed["retention"].state, listed["retention"].value) == ("warn", "1 rows left")
+            with database.write() as connection:
+                connection.exec_driver_sql("DROP TRIGGER slow" + " ON lodger_actions" * (kind == "postgresql"))
+            await rounds(retained, lambda: left() == (1, 0) and figures()["lodger_retention_too_slow",] == 0)
+        finally:
+            db.close()
+
+    asyncio.run(go())
+
+
+async def rounds(retained: service.Retention, enough: Callable[[], bool]) -> None:
+    for _ in range(200):
+        await retained.round()
+        if enough():
+            return
+    raise AssertionError("retention never got there")

@@ -75,7 +75,7 @@ def size(cell: str | bytes) -> int:
 def forget(bench: Bench) -> int:
     with bench.engine.context.database.write() as connection:
         rows = retention.find_old(bench.engine.context, connection, "acme", bench.clock.us)
-        retention.delete_actions(connection, rows, bench.clock.us)
+        retention.delete_actions(connection, rows, bench.clock.us, bench.clock.elapsed_s)
     return len(rows)
 
 

@@ -10,6 +10,8 @@ from sqlalchemy import event
 from tests.api.house import House
 from tests.api.test_live import worked
 
+from lodger.engine.store.scripts import shadows
+from lodger.engine.store.scripts.shadows import ShadowRun
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import POLICY, STATIC
 from lodger.engine.web.field_changes import FieldChange, field_changes
@@ -100,12 +102,22 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
     lodge.engine.scripts.put("evil", "job", f"// {HOSTILE}\nexport default () => 1", why=HOSTILE)
     lodge.engine.schedules.create("evil", "s", script="job", rules="every 60s")
     lodge.engine.schedules.pause("evil", "s", note=HOSTILE)
+    lodge.engine.scripts.put("evil", "job", "export default () => 2", force=True, shadow=2)
+    with lodge.engine.context.database.write() as connection:
+        shadow, _live = shadows.running(connection)["evil", "job"]
+        run = ShadowRun(HOSTILE, 0, None, "differs", HOSTILE + "\x00", "ok", "ok", 1.0, 1.0)
+        assert shadows.add(lodge.engine.context, connection, "evil", shadow, run, 1.0) == "running"
     asked = lodge.engine.run_in("evil", "job", 0, {"text": HOSTILE})
     browser = signed_in("admin")
     for path in ("/tenants", "/audit", *(f"/t/evil{each}" for each in OF_TENANT), f"/t/evil/actions/{asked.id}"):
         text = browser.get(path).text
         assert "<img" not in text, path
     assert "&lt;img" in browser.get("/tenants").text
+    of_script = browser.get("/t/evil/scripts/job").text
+    assert "running, 1 of 2 runs compared" in of_script
+    assert browser.get("/api/v1/tenants/evil/scripts/job/shadow").json()["runs"][0]["verdict"] == "differs"
+    assert "DELETE /tenants/evil/scripts/job/shadow" in of_script
+    assert "runs compared" not in signed_in("viewer", "evil").get("/t/evil/scripts/job").text
 
 
 def test_a_change_needs_the_sessions_csrf_token(signed_in: SignIn) -> None:

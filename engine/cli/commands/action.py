@@ -37,7 +37,11 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
     lines = {
         "schedule": found.schedule,
         "script": found.script and f"{found.script}, version {found.script_version}",
-        "origin": found.origin if found.reason is None else f"{found.origin}, {found.reason}",
+        "origin": ", ".join(
+            each
+            for each in (found.origin, found.reason, found.requested_by and f"requested by {found.requested_by}")
+            if each
+        ),
         "slot": views.slots(found) if found.slot else None,
         "due": zulu(found.due_at),
         "started": found.started_at and zulu(found.started_at),

@@ -55,8 +55,11 @@ def upgrade(
             if not as_json:
                 say(f"backed up to {backup}")
     body["applied"] = _upgraded(place, as_json=as_json)
+    elsewhere = found.verdict == "behind" and not body["applied"]
     if as_json:
-        write_json(body)
+        write_json(body | ({"upgraded_elsewhere": True} if elsewhere else {}))
+    elif elsewhere:
+        say("another process has upgraded the database at the same time")
     elif not body["applied"]:
         say("the database is up to date")
 

@@ -78,3 +78,42 @@ def module(
         write_json({"bytes": len(content)})
     elif out.name != "<stdout>":
         say(f"{len(content)} bytes")
+
+
+@app.command()
+def rehearse(
+    tenant: TenantId,
+    name: ScriptName,
+    last: Annotated[str, typer.Option(metavar="TIME", help="Take the runs of this time, such as 7d or 12h.")] = "7d",
+    file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Source to compare with what ran: a file or a folder.")
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="Stored version to compare. Default: the latest.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Maximum number of runs.")] = 100,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run recorded runs of a script again with another version, in the sandbox of this machine, and compare both.
+
+    Nothing is read from the tenant's data, sent or changed. Exit code 1 if a run differs, 3 if none could be compared.
+    """
+    from pathlib import Path
+
+    from lodger.engine.cli.output.failure import Usage
+    from lodger.engine.cli.replays import local_replay, rehearsal
+
+    if file is not None and version is not None:
+        raise Usage("usage", "--file and --version exclude each other", fix="leave one of them out")
+    since = inputs.instant("--last", f"-{last}")
+    new = version if file is None else local_replay.edited_source(Path(file))
+    with opened(db) as engine:
+        found = rehearsal.rehearse(engine, tenant, name, since, new, limit, quiet=as_json)
+    counted = rehearsal.summary(found)
+    if as_json:
+        write_json({"summary": counted, "runs": found})
+    else:
+        rehearsal.show(found)
+    if counted["differs"]:
+        raise typer.Exit(1)
+    if not counted["agrees"]:
+        raise typer.Exit(3)

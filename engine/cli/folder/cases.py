@@ -57,7 +57,7 @@ STEP = timedelta(days=366)
 MAX_KEYS = 1000
 #: What a stage of tests does without: the check of sources at upload, which the run itself repeats.
 SETTINGS: dict[str, Any] = {"check_scripts": False, "slots": 2}
-_PLACE = re.compile(r"([\w./-]+\.test\.js):(\d+)(?::(\d+))?")
+_PLACE = re.compile(r"([\w./-]+\.test\.[jt]s):(\d+)(?::(\d+))?")
 _FORMS: dict[str, Any] = {
     "script": str, "schedule": str, "now": Instant, "for": str, "input": Any, "seed": dict[str, list[dict[str, Any]]],
     "kv": dict[str, Any], "fetches": list[dict[str, Any]], "secrets": dict[str, str], "grants": list[str], "people": list[str],
@@ -105,7 +105,12 @@ class TestRun:
 
 def recordings_of(test: Path) -> Path:
     """Return the file with the recorded responses of a test."""
-    return test.with_name(test.name.removesuffix(".test.js") + ".fetches.json")
+    return test.with_name(_tested(test) + ".fetches.json")
+
+
+def _tested(test: Path) -> str:
+    """Return the name of the script that a test is for."""
+    return test.name.removesuffix(test.suffix).removesuffix(".test")
 
 
 def run_tests(folder: ScriptFolder, wanted: str | None = None, *, live: bool = False) -> TestRun:
@@ -209,8 +214,6 @@ def _read_options(case: Case) -> None:
         case.fail(f"a case takes at most {MAX_DAYS} days and {MAX_TIMES} runs")
     if not datetime(1971, 1, 1, tzinfo=UTC) <= case.begin < datetime(9900, 1, 1, tzinfo=UTC):
         case.fail("option now: an instant is in the years 1971 to 9899")
-    if "for" in case.options and "schedule" not in case.options:
-        case.fail("option for needs option schedule", fix='write schedule: "NAME" of schedules.toml')
 
 
 class _Play:
@@ -266,7 +269,7 @@ class _Play:
     def _recorded(self, case: Case) -> list[dict[str, Any]]:
         path = recordings_of(case.path)
         try:
-            return check_recordings(json.loads(path.read_text()))
+            return check_recordings(json.loads(inputs.regular(path, inputs.MAX_BYTES)))
         except FileNotFoundError:
             return []
         except (OSError, ValueError, RecursionError) as error:
@@ -285,9 +288,15 @@ class _Play:
                 raise InputError(refused[0].code, refused[0].message, fix=refused[0].fix)
             if case.length:
                 return
-        script = options.get("script", case.path.name.removesuffix(".test.js"))
+        script = options.get("script", _tested(case.path))
         if schedule is None:
-            self._store(tenant_id, [script])
+            granted = [
+                each[4:] for each in (*self._folder.file.dev.grants, *options.get("grants", [])) if each[:4] == "run:"
+            ]
+            later = (
+                self._folder.scripts if "*" in granted else [each for each in granted if each in self._folder.scripts]
+            )
+            self._store(tenant_id, [*dict.fromkeys([script, *later])])
         for _ in range(options.get("times", 1)):
             if schedule is None:
                 _once(stage, tenant_id, script, options.get("input"))
@@ -309,6 +318,10 @@ class _Play:
         """Compare the outcomes, and let the case's check look at what came of it."""
         stage = self._stage
         actions = [each for each in stage.actions(tenant_id) if each.script != SEED]
+        later = [each for each in actions if each.requested_by and each.state == "ready"]
+        actions = [each for each in actions if each.started_at or not each.requested_by]
+        for each in later:
+            stage.engine.actions.cancel(tenant_id, each.id)
         following = []
         for schedule in stage.engine.schedules.list(tenant_id):
             following = [zulu(slot) for slot in next_slots(stage.engine, schedule, after=stage.now)]
@@ -324,7 +337,7 @@ class _Play:
         if not actions:
             case.fail("nothing has run")
             return
-        run = self._outcome(tenant_id, actions, following)
+        run = self._outcome(tenant_id, actions, following) | {"later": [_later(each) for each in later]}
         name = f"test-{self._folder.tests.index(case.path)}"
         ended = _once(stage, TENANT, name, {"index": case.index, "run": run})
         if ended.outcome != "ok":
@@ -355,6 +368,11 @@ class _Play:
             ],
             "next": following,
         }  # fmt: skip
+
+
+def _later(action: Action) -> dict[str, Any]:
+    key = (action.request_key or "").partition(":")[2]
+    return {"script": action.script, "at": to_jsonable(action.due_at), "input": action.params, "key": key or None}
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - a stored value in, JSON out

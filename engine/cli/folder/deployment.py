@@ -1,6 +1,7 @@
 """What must change in a ledger so that it has the scripts and schedules of a folder: compared first, then applied by the operations."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from lodger.engine.cli.folder import schedules_file, stocking
 from lodger.engine.cli.folder.findings import Finding
 from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
 from lodger.engine.core.access.grants import parse
-from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.core.errors import NotFound, Unavailable
 from lodger.engine.core.params import dump_fields, read_fields
 from lodger.engine.store.records import Page, Schedule, ScriptVersion
 from lodger.engine.store.scripts import differences
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MARK = "lodger deploy "
 #: Maximum number of slots that are shown of each change.
 SLOTS = 5
+#: Maximum number of entries of a list that a server gives; no tenant has so many scripts, schedules or revisions.
+MAX_ENTRIES = 100_000
 _DETAILS = ("create", "change", "delete")
 
 
@@ -34,6 +37,7 @@ class Step:
         seen: version or revision that was compared; 0 if it does not exist.
         diff: what changes, as lines.
         dropped, added: slots that a change of rules drops and adds within 31 days.
+        id: of a schedule that exists: another one may get its name.
     """
 
     action: str
@@ -43,6 +47,7 @@ class Step:
     diff: tuple[str, ...] = ()
     dropped: tuple[datetime, ...] = ()
     added: tuple[datetime, ...] = ()
+    id: str | None = None
 
     @property
     def writes(self) -> bool:
@@ -71,17 +76,32 @@ def make_plan(
     for name, schedule in existing.items():
         if name not in folder.file.schedules and is_made_by(engine, schedule, folder.file.name):
             steps.append(
-                Step("delete" if prune else "keep", "schedule", name, schedule.revision, (f"- {schedule.text}",))
+                Step(
+                    "delete" if prune else "keep",
+                    "schedule",
+                    name,
+                    schedule.revision,
+                    (f"- {schedule.text}",),
+                    id=schedule.id,
+                )
             )
     return steps, findings
 
 
 def everything(read: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
-    """Yield the entries of all pages of a list."""
+    """Yield the entries of all pages of a list.
+
+    Raises:
+        Unavailable: answer_unreadable, if there is no end to them.
+    """
     cursor = None
+    count = 0
     while True:
         page = read(cursor)
         yield from page
+        count += len(page) or MAX_ENTRIES // 1000  # empty pages have an end, too
+        if count > MAX_ENTRIES:
+            raise Unavailable("answer_unreadable", f"the server lists more than {MAX_ENTRIES} entries")
         cursor = page.next
         if cursor is None:
             return
@@ -229,16 +249,6 @@ def apply(
         elif step.action == "change":
             engine.schedules.edit(tenant_id, step.name, **stocking.whole(fields), revision=step.seen, why=reason)
         else:
-            _delete(engine, tenant_id, step)
+            with suppress(NotFound):
+                engine.schedules.delete(tenant_id, step.id or step.name, revision=step.seen)
         done(step)
-
-
-def _delete(engine: "Engine", tenant_id: str, step: Step) -> None:
-    try:
-        now = engine.schedules.get(tenant_id, step.name)
-    except NotFound:
-        return
-    if now.revision != step.seen:
-        what = f"schedule {step.name!r} is at revision {now.revision}, not {step.seen}"
-        raise Conflict("changed_meanwhile", what, fix="run lodger deploy again")
-    engine.schedules.delete(tenant_id, now.id)

@@ -1,6 +1,8 @@
 """A folder of scripts at work on a virtual clock: a throw-away ledger, real workers, and reports of what happens."""
 
+import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -108,7 +110,7 @@ class DevSession:
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
-                recordings += check_recordings(json.loads(path.read_text()))
+                recordings += check_recordings(json.loads(inputs.regular(path, inputs.MAX_BYTES)))
             except (OSError, ValueError, RecursionError) as error:
                 self._report(
                     {"kind": "finding"}
@@ -259,11 +261,10 @@ def open_session(
 def stamp(path: Path) -> object:
     """Return a value that differs when a file of the folder has changed."""
     found = []
-    for each in sorted(path.rglob("*")):
-        if inputs.PACKAGES not in each.parts and not any(part.startswith(".") for part in each.relative_to(path).parts):
-            try:
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(each for each in folders if each != inputs.PACKAGES and not each.startswith("."))
+        for each in (Path(folder, name) for name in sorted(files) if not name.startswith(".")):
+            with contextlib.suppress(OSError):
                 about = each.stat()
-            except OSError:
-                continue
-            found.append((str(each), about.st_mtime_ns, about.st_size))
+                found.append((str(each), about.st_mtime_ns, about.st_size))
     return tuple(found)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.folder import schedules_file, script_folder
 from lodger.engine.cli.folder.deployment import everything
 from lodger.engine.cli.folder.toml_places import has_null, toml_key, toml_text
@@ -48,9 +49,7 @@ def pull(
         more = " …" if len(replaced) > 5 else ""
         confirm(f"replace {', '.join(replaced[:5])}{more} in {folder}", {}, yes=yes, as_json=as_json)
     for path, text in written.items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text)
+        inputs.put(folder, path, text)
     there = script_folder.read(folder).scripts if folder.is_dir() else {}
     others = [name for name in there if not any(path.startswith((f"{name}/", f"{name}.")) for path in files)]
     if as_json:
@@ -78,16 +77,23 @@ def read_scripts(
     files: dict[str, bytes] = {}
     settings: dict[str, dict[str, Any]] = {}
     left_out: dict[str, str] = {}
+    places: dict[str, str] = {}  # some file systems do not tell A.js from a.js
     for each in everything(lambda cursor: engine.scripts.list(tenant_id, cursor=cursor)):
         if each.kind not in {"script", "library"}:
             left_out[each.name] = f"its kind is {each.kind}"
             continue
         version = engine.scripts.get(tenant_id, each.name)
         try:
-            files |= _files(engine, version)
+            own = _files(engine, version)
         except InputError as error:
             left_out[each.name] = error.what
             continue
+        place = next(iter(own)).partition("/")[0].casefold()
+        if place in places:
+            left_out[each.name] = f"it would lie where script {places[place]} does"
+            continue
+        places[place] = each.name
+        files |= own
         held = {"grants": None if version.grants is None else list(version.grants), "params": version.fields}
         if any(value is not None for value in held.values()):
             settings[each.name] = {key: value for key, value in held.items() if value is not None}

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.folder import script_folder
 from lodger.engine.cli.folder.check import Folder, show
 from lodger.engine.cli.folder.script_folder import ScriptFolder
@@ -25,7 +26,7 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the tests (NAME.test.js) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
+    """Run the tests (NAME.test.js, NAME.test.ts) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
     from lodger.engine.cli.folder.cases import recordings_of, run_tests
 
     read = script_folder.read(folder)
@@ -37,7 +38,8 @@ def run(
         if received:
             place = recordings_of(path)
             before = json.loads(place.read_text()) if place.exists() else []
-            place.write_text(json.dumps([*before, *received], indent=2, ensure_ascii=False) + "\n")
+            text = json.dumps([*before, *received], indent=2, ensure_ascii=False) + "\n"
+            inputs.put(place.parent, place.name, text.encode())
             written.append(place.name)
     failed = [case for case in done.cases if case.failures]
     broken = any(each.level == "error" for each in done.findings)

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.folder import toml_places
 from lodger.engine.cli.folder.findings import Finding, nearest
 from lodger.engine.core.access import grants, names
@@ -91,12 +92,10 @@ class SchedulesFile:
 def read(path: Path, default_name: str) -> SchedulesFile:
     """Read a file; an absent one is empty. Nothing is raised: all mistakes are findings."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            return SchedulesFile(default_name, findings=(_whole(f"the file has more than {MAX_BYTES} bytes"),))
-        text = path.read_text(encoding="utf-8")
+        text = inputs.regular(path, MAX_BYTES)
     except FileNotFoundError:
         return SchedulesFile(default_name)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         return SchedulesFile(default_name, findings=(_whole(f"the file cannot be read: {error}"),))
     return read_text(text, default_name)
 

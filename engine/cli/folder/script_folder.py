@@ -112,7 +112,7 @@ def read(path: Path) -> ScriptFolder:
     tests: list[Path] = []
     for each in sorted(path.iterdir()):
         name = _name(each)
-        if each.name.endswith(TESTS):
+        if each.name.endswith(TESTS) and each.is_file():
             tests.append(each)
         if name is None:
             continue
@@ -144,6 +144,7 @@ def _order(found: dict[str, FolderScript]) -> list[str]:
 
 def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:
     names.check(name, "script_name_invalid", "a script", "rename the file")
+    inputs.refuse_link(path)
     if other is not None:
         what = f"{other.path.name} and {path.name} are both the script {name!r}"
         raise InputError("script_twice", what, fix="rename one of them")

@@ -11,7 +11,8 @@ from typing import Any
 #: Position of a key: 1-based line and column.
 Position = tuple[int, int]
 _HEADER = re.compile(r"\s*\[\[?(.+?)\]\]?\s*(#.*)?$")
-_KEY = re.compile(r"""\s*((?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_.-]+|[ \t]*\.[ \t]*)+)\s*=""")
+#: Possessive: a line that is no key is left after one look at each character.
+_KEY = re.compile(r"""\s*+((?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[A-Za-z0-9_.-]++|[ \t]++)++)=""")
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _ERROR_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 

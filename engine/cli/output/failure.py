@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 from lodger.engine.cli.output.result_output import visible, write_json
 
 _MAX_CHARACTERS = 1000
+#: A larger number of a line comes from no script.
+_MAX_LINE = 1_000_000
 #: Set to see the whole traceback of a fault of ours.
 TRACEBACK = "LODGER_TRACEBACK"
 
@@ -121,7 +123,7 @@ def tell(error: BaseException, *, as_json: bool) -> int:
     else:
         text = human(body)
         given, index, line = body.get("given"), body.get("index"), body.get("line")
-        if isinstance(line, int) and body.get("source_line"):
+        if isinstance(line, int) and line < _MAX_LINE and body.get("source_line"):
             text = "\n".join([text, *_place(str(body["source_line"]), line, body.get("column"))])
         if isinstance(given, str) and isinstance(index, int):
             head, _, rest = text.partition("\n")

@@ -153,6 +153,10 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Secret": (
         ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
     ),
+    "ScriptUrl": (
+        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", _when("expires_at")),
+        ("last use", _when("used_at")), ("created by", "created_by"),
+    ),
     "Webhook": (("webhook", "name"), ("url", "url"), ("events", _words("events")), ("state", "state")),
     "AlertRule": (
         ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", _words("kinds")),
@@ -268,9 +272,42 @@ def action(made: Any) -> None:  # noqa: ANN401 - an action
 def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
     """Show which version was stored."""
     module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
-    say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}")
+    beside = f", in the shadow of version {made.version - 1}" if made.state == "shadow" else ""
+    say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}{beside}")
     if made.unchecked:
         say(f"  not checked: {made.unchecked}")
+
+
+def shadow(found: Any) -> None:  # noqa: ANN401 - a Shadow
+    """Show a shadow: how many of its runs agree with the live version, and each of them."""
+    say(
+        f"{found.name}: version {found.version} in the shadow of version {found.live_version}, {found.state}: "
+        f"{len(found.runs)} of {found.wanted} runs compared"
+    )
+    say(f"  {found.agreed} agree, {found.differed} differ, {found.undecided} undecided, {found.missed} missed")
+    compared_runs(found.runs)
+
+
+def compared_runs(found: Sequence[Any]) -> None:
+    """Show compared runs: slot, both outcomes, CPU time, the verdict in colours; below them each difference in words."""
+    from rich.text import Text
+
+    styles = {"agrees": "green", "differs": "red"}
+    if found:
+        table(
+            ("id", "slot", "live", "new", "CPU ms", "verdict"),
+            (
+                (
+                    short(each.action_id), zulu(each.slot.replace(microsecond=0)) if each.slot else "", each.live, each.shadow,
+                    f"{each.live_cpu_ms:.1f} / {each.shadow_cpu_ms:.1f}" if each.live else "",
+                    Text(each.verdict, styles.get(each.verdict, "yellow")),
+                )
+                for each in found
+            ),
+        )  # fmt: skip
+    for each in found:
+        if each.difference:
+            say(f"{short(each.action_id)}: {each.difference}")
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
@@ -364,6 +401,12 @@ def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or 
         say(f"secret (shown only once): {made.secret}")
 
 
+def script_url(made: Any) -> None:  # noqa: ANN401 - a NewScriptUrl
+    """Show the path of a new URL, the only time."""
+    say(f"URL {made.url.name} runs {made.url.script}")
+    say(f"path on the API server (shown only once): {made.path}")
+
+
 def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
     """Show the result of a rotation of keys."""
     say(f"{done.renewed} secrets encrypted with key {done.key_id}")
@@ -433,7 +476,8 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 }
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
-    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token, "NewWebhook": webhook,
+    "Tenant": tenant, "ScriptVersion": version, "Shadow": shadow, "Schedule": schedule, "Action": action, "NewToken": token,
+    "NewWebhook": webhook, "NewScriptUrl": script_url,
     "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from lodger.engine.node.replay import record as records
 from lodger.engine.node.replay.record import AttemptRecord, Ended
 from lodger.engine.node.replay.recorded_host import MadeCall
 from lodger.engine.node.replay.replay import DEPARTS, SAME, Replayed, replay, require_runtime, source_of
+from lodger.engine.store.stored_modules import MAP, is_authored
 from lodger.sandbox.job import ScriptError
 
 #: Maximum length of one value in the comparison, in characters.
@@ -36,16 +37,34 @@ def run(record: AttemptRecord, edited: dict[str, str] | bytes | None = None) -> 
         InputError: record_invalid.
         SandboxError: this machine lacks a wall, or the runtime cannot be prepared.
     """
-    settings, runtime = load(), require_runtime(records.checked(record))
-    if runtime == NATIVE and settings.runtime != NATIVE:
-        raise records.invalid(f"it names {NATIVE}, for trusted code; set LODGER_RUNTIME={NATIVE} if you trust this one")
-    source = source_of(record) if edited is None else edited
+    runtime = runtime_of(record)
+    source = source_of(record) if edited is None else with_copies(record, edited)
 
     async def in_walls() -> Replayed:
-        async with workers(settings, runtime, wasm=isinstance(source, bytes), progress=_progress) as pool:
+        async with workers(load(), runtime, wasm=isinstance(source, bytes), progress=to_stderr) as pool:
             return await replay(pool, record, source, edited=edited is not None)
 
     return asyncio.run(in_walls())
+
+
+def runtime_of(record: AttemptRecord) -> str:
+    """Return the runtime of a record, if this machine lets records choose it.
+
+    Raises:
+        InputError: record_invalid.
+    """
+    runtime = require_runtime(records.checked(record))
+    if runtime == NATIVE and load().runtime != NATIVE:
+        raise records.invalid(f"it names {NATIVE}, for trusted code; set LODGER_RUNTIME={NATIVE} if you trust this one")
+    return runtime
+
+
+def with_copies(record: AttemptRecord, edited: dict[str, str] | bytes) -> dict[str, str] | bytes:
+    """Return an edited source with the recorded copies of the other scripts' files that it may import."""
+    if isinstance(edited, bytes):
+        return edited
+    copies = {file: text for file, text in (record.modules or {}).items() if file != MAP and not is_authored(file)}
+    return copies | edited
 
 
 def edited_source(path: Path) -> dict[str, str] | bytes:
@@ -164,5 +183,6 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 
 
-def _progress(text: str) -> None:
+def to_stderr(text: str) -> None:
+    """Show what takes long."""
     sys.stderr.write(f"{text} …\n")

@@ -37,6 +37,8 @@ GRANTS: tuple[GrantSpec, ...] = (
     GrantSpec("mail", True, "send mail to the tenant's own people (lodger grant people)"),
     GrantSpec("mail:ADDRESS", False, "send mail to that address; mail:*@example.com to a whole domain, mail:* to any address"),
     GrantSpec("events", True, "emit events to the tenant's webhooks"),
+    GrantSpec("run", True, "request later runs of the run's own script"),
+    GrantSpec("run:SCRIPT", False, "request later runs of that script; run:* of every script of the tenant"),
     GrantSpec("fetch:HOST", False, "send https requests to that host; fetch:*.example.com to all its subdomains, "
               "fetch:* to any public host, fetch:http://host:8080 with another scheme or port"),
     GrantSpec("secret:NAME", False, "put that secret into headers of requests to the secret's hosts, without reading its value"),
@@ -49,6 +51,7 @@ MAX = 500
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _ADDRESS = re.compile(r"(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*)", re.ASCII)
+_SCRIPT = re.compile(r"\*|[^\s/\\:*][^\s/\\*]{0,199}")
 _ROWS = ("collections", "sets")
 
 
@@ -87,6 +90,10 @@ class Grants:
     def of_events(self) -> bool:
         """Whether events may be emitted."""
         return self._all(Grant("events"))
+
+    def of_run(self, script: str, *, own: bool) -> bool:
+        """Whether later runs of a script may be requested; ``own``: it is the run's own script."""
+        return self._all(*(Grant("run", "", each) for each in ("*", script, *(("",) if own else ()))))
 
     def of_mail(self, address: str, *, own: bool) -> bool:
         """Whether mail may go to an address; ``own``: it is one of the tenant's own people."""
@@ -153,7 +160,7 @@ def meaning(text: str) -> str:
     elif kind in _ROWS and len(rest) == 2:
         form = f"{kind}:{rest[0]}:NAME"
     else:
-        form = {"mail": "mail:ADDRESS", "fetch": "fetch:HOST"}.get(kind, text) if rest else text
+        form = {"mail": "mail:ADDRESS", "fetch": "fetch:HOST", "run": "run:SCRIPT"}.get(kind, text) if rest else text
     return next(spec.help for spec in GRANTS if spec.form == form)
 
 
@@ -180,6 +187,8 @@ def _read(text: str) -> Grant:
         found = Grant("events")
     elif kind == "mail" and (not rest or _ADDRESS.fullmatch(rest.lower())):
         found = Grant("mail", "", rest.lower())
+    elif kind == "run" and (not rest or _SCRIPT.fullmatch(rest)):
+        found = Grant("run", "", rest)
     elif kind == "fetch" and rest:
         found = Grant("fetch", "", str(parse_origin(rest)))
     elif kind == "secret":

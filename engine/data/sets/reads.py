@@ -38,7 +38,7 @@ class ThreadReads:
         database: where the rows are.
         threads: how many questions are answered at once.
         elapsed_s: a clock that never steps.
-        statement_s: most seconds of one question, or of each statement of it where a server counts them.
+        statement_s: most seconds of one question.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from lodger.engine.capabilities.call_handlers import HANDLERS
 from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.capabilities.permits import require
 from lodger.engine.capabilities.secrets import no_secrets
-from lodger.engine.capabilities.session import AddressLookup, QueryRunner, SecretLookup, Session
+from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck, SecretLookup, Session, unchecked
 from lodger.engine.core import strict_json
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
@@ -41,6 +41,7 @@ from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox import frames
 from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
@@ -73,12 +74,14 @@ class Attempt:
         on_log: called with each log line as it arrives.
         fetch_state: state of its requests; None if requests are not allowed.
         read_secrets: returns the tenant's secrets with their values.
+        check_script: checks scripts that are to run later.
         draws: reserves shares of the tenant's daily budgets; None if these are not counted.
         clock_us: time of log lines about budgets.
         new_id: returns the key of a new row.
         numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
         span: records the span of a call by its name; None while tracing is off.
         recording: keeps its calls for a record; None to keep none.
+        intl: answers calls of Intl; None: they are refused.
     """
 
     def __init__(
@@ -93,12 +96,14 @@ class Attempt:
         on_log: Callable[[Claim, LogLine], None] | None = None,
         fetch_state: FetchState | None = None,
         read_secrets: SecretLookup = no_secrets,
+        check_script: ScriptCheck = unchecked,
         draws: BudgetSource | None = None,
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
         span: Callable[[str], AbstractContextManager[object]] | None = None,
         recording: Recording | None = None,
+        intl: IntlProcesses | None = None,
     ) -> None:
         datasets = datasets.pinned()
         self.claim = claim
@@ -148,10 +153,13 @@ class Attempt:
             fetch_state=self.fetch_state,
             read_secrets=read_secrets,
             redactor=self.redactor,
+            script=claim.script_name,
+            check_script=check_script,
             consumer=consumer,
             numbers=None if claim.dry_run else numbers,
             limits=claim.limits,
             storage=claim.storage,
+            intl=intl,
         )
 
     async def _ask(self, read: QueryRunner, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
@@ -209,7 +217,7 @@ class Attempt:
         call = CALLS.get(name)
         if call is None:
             raise CallRefused("unknown_method", "this host call does not exist")
-        if not call.effect:
+        if not (call.effect or call.computes):
             self.counters.ask()
         async with self._share("calls") as session:
             session.budgets.spend("calls")

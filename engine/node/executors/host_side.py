@@ -25,6 +25,7 @@ from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.host import Host
 from lodger.engine.node.replay.kept import KeptRecords
 from lodger.engine.node.replay.recording import Recording
+from lodger.engine.store.actions import later_runs
 from lodger.engine.store.context import load_list
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.schema.scheduling import tenants
@@ -33,6 +34,7 @@ from lodger.engine.store.tenants.grants import is_one_of
 from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.vault import Vault
 from lodger.sandbox.job import LogLine
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 if TYPE_CHECKING:
     from lodger.engine.node.tracing.tracer import Tracer
@@ -83,6 +85,7 @@ class HostSide:
         self._reservations = reservations
         self._tracer = tracer
         self._kept_records = kept
+        self._intl = IntlProcesses()
 
     @classmethod
     def of(cls, host: Host) -> Self:
@@ -101,7 +104,8 @@ class HostSide:
         self._on_log = both
 
     async def close(self) -> None:
-        """Stop requests, reservations and threads for reads; safe to call twice."""
+        """Stop requests, reservations, threads for reads and processes for Intl; safe to call twice."""
+        await asyncio.to_thread(self._intl.close)
         if self._way_out is not None:
             self._way_out.stop()
         if self._reservations is not None:
@@ -114,8 +118,7 @@ class HostSide:
         await inspect_databases(self._datasets, self._look)
         recording = None
         if not claim.dry_run:
-            kept = "failed" if self._kept_records is None else await self._kept_records.of(claim)
-            recording = None if kept == "none" else Recording(always=kept == "all")
+            recording = Recording() if self._kept_records is None else await self._kept_records.recording(claim)
         return Attempt(
             claim,
             self._read,
@@ -128,9 +131,11 @@ class HostSide:
             draws=None if claim.dry_run else self._reservations,
             clock_us=self.clock.now_us,
             read_secrets=no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
+            check_script=partial(self._check_script, claim),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
             span=None if self._tracer is None else self._tracer.calls(),
             recording=recording,
+            intl=self._intl,
         )
 
     async def _look(
@@ -162,6 +167,13 @@ class HostSide:
             # The operator's matter; the script learns no more than that it cannot have it now.
             _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
             raise CallRefused("secret_unavailable", "this node cannot decrypt the secret") from error
+
+    async def _check_script(self, claim: Claim, name: str, params: Any) -> None:  # noqa: ANN401 - any JSON value
+        # The source of a dry run need not be stored.
+        unsaved = claim.dry_run and name == claim.script_name
+        await self._read(
+            partial(later_runs.check, tenant_id=claim.tenant_id, name=name, params=params, unsaved=unsaved)
+        )
 
     async def _kept(self, claim: Claim) -> dict[str, Answer]:
         return await self._read(

@@ -1,6 +1,5 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -16,22 +15,14 @@ from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.host import Host
 from lodger.engine.store.stored_modules import MAP
-from lodger.sandbox.job import Bundle, Job, LogLine, Report
+from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
-#: How long a killed worker's report is waited for, seconds.
-REPORT_S = 2.0
 #: Processes of the zygotes, their launchers and idle workers, beside the attempts.
 _BESIDE = 256
-
-
-class _Killed(Exception):
-    def __init__(self, report: Report) -> None:
-        super().__init__()
-        self.report = report
 
 
 class SandboxExecutor:
@@ -82,9 +73,9 @@ class SandboxExecutor:
         attempt = await self.side.attempt(claim)
         job = as_job(claim, attempt)
         try:
-            report = await self._see_through(job, attempt)
-        except _Killed as killed:
-            raise Stopped(finished(claim, attempt, killed.report)) from None
+            report = await self.pool.run(job, attempt)
+        except JobCancelled as cancelled:
+            raise Stopped(finished(claim, attempt, cancelled.report)) from None
         finally:
             attempt.close()
         ended = finished(claim, attempt, report)
@@ -95,24 +86,6 @@ class SandboxExecutor:
         if recording.always or ended.outcome is not Outcome.OK:
             await recording.pack()
         return replace(ended, recording=recording)
-
-    async def _see_through(self, job: Job, attempt: Attempt) -> Report:
-        """Run a job in a task of its own, so that a cancellation does not lose what it has said."""
-        stop = asyncio.get_running_loop().create_future()
-        running = asyncio.ensure_future(self.pool.run(replace(job, stop=stop), attempt))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            stop.set_result(None)
-            try:
-                await asyncio.wait({running}, timeout=REPORT_S)
-            finally:
-                # It has not begun yet, or this wait was cancelled too.
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-            if running.cancelled() or running.exception() is not None:
-                raise
-            raise _Killed(running.result()) from None
 
 
 def script_bundle(runnable: Mapping[str, str], context: str) -> Bundle:
@@ -157,7 +130,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         result=redactor.json(report.result) if good else None,
         error=error,
         logs=merged(attempt, report),
-        usage=report.usage,
+        usage=replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.spent.get("computed_us", 0) / 1000),
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetch_state.fetched),

@@ -124,7 +124,7 @@ class Mailer(Sender):
         return None
 
     def message(self, mail: Row[Any]) -> EmailMessage:
-        """Make the message of an outbox row; the same bytes on every try.
+        """Make the message of an outbox row; the same content on every try.
 
         Raises:
             ValueError: a header would not be one line, or would be more than one header.
@@ -171,6 +171,8 @@ def _require_plain(message: EmailMessage) -> None:
     bare = head.replace(b"\r\n", b"")
     if b"\r" in bare or b"\n" in bare or len(names) != len(set(names)) or not _HEAD <= set(names) <= _HEAD | _PERHAPS:
         raise ValueError("a header of this mail has more than one line")
+    if any(_CONTROL.search(part.get_filename() or "") for part in message.iter_attachments()):
+        raise ValueError("a file name of this mail has more than one line")
 
 
 def _words(error: Any) -> str:  # noqa: ANN401 - two classes of the client

@@ -43,6 +43,8 @@ class RecordedHost:
     Attributes:
         stop: done once the replay makes a call that the recorded attempt was stopped before, or that was left out.
         refused: the last refusal.
+        missing: places in ``made`` of calls that the record has no answer to.
+        unanswered: whether a call waits for an answer that the recorded attempt did not live to see.
     """
 
     def __init__(self, record: AttemptRecord) -> None:
@@ -57,6 +59,8 @@ class RecordedHost:
         self.departure: Departure | None = None
         self.stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.refused: CallRefused | None = None
+        self.missing: list[int] = []
+        self.unanswered = False
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Answer one call of the script."""
@@ -75,6 +79,7 @@ class RecordedHost:
         same = self._unused.get(now)
         if same:
             return self._answer(same.popleft())
+        self.missing.append(number)
         said = "the recorded run did not make this call, so there is no answer to it"
         self.refused = CallRefused("not_recorded", said)
         return Reply(False, json.dumps({"code": "not_recorded", "message": said}))
@@ -90,6 +95,7 @@ class RecordedHost:
 
     async def _in_order(self, recorded: RecordedCall) -> Reply:
         if recorded.order is None:  # the attempt ended before the answer
+            self.unanswered = True
             await asyncio.get_running_loop().create_future()
             raise AssertionError
         self._unused[MadeCall(recorded.name, recorded.arguments)].popleft()

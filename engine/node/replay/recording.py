@@ -1,6 +1,7 @@
 """Keeps an attempt's calls with their answers while it runs, for a record of it; costs two list entries a call."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
@@ -15,8 +16,9 @@ from lodger.sandbox.outcome import Outcome
 
 #: Maximum number of characters of calls and answers that an attempt keeps in memory.
 MAX_KEPT = 4 << 20
-#: Fewer characters are compressed at once.
+#: Fewer characters of calls, input, log and result are compressed at once.
 _SMALL = 1 << 16
+_journal = logging.getLogger("lodger.node")
 
 
 @dataclass(slots=True)
@@ -33,12 +35,14 @@ class Recording:
 
     Args:
         always: whether a successful attempt is recorded too.
+        shadow: id of the shadow that is compared with the attempt; None for none.
     """
 
-    def __init__(self, *, always: bool = False) -> None:
+    def __init__(self, *, always: bool = False, shadow: str | None = None) -> None:
         self.always = always
+        self.shadow = shadow
         self._calls: list[_Call] = []
-        self._kept = self._answers = 0
+        self._kept = self._answers = self._size = 0
         self._full = False
         self._made: Callable[[], AttemptRecord] | None = None
         self._packed: bytes | None = None
@@ -75,6 +79,8 @@ class Recording:
     ) -> None:
         """End the recording; the record itself is made when it is asked for."""
         self._outcome = finished.outcome
+        self._size = self._kept + len(job.bundle.context) + len(finished.result or "")
+        self._size += sum(len(line.text) for line in report.logs)
         self._made = lambda: self._record(claim, job, report, finished, redactor, runtime)
 
     def record(self) -> AttemptRecord:
@@ -84,23 +90,26 @@ class Recording:
 
     async def pack(self) -> None:
         """Make the form in which the record is stored, a large one in a thread: a commit must not wait for it."""
-        if self._kept < _SMALL:
-            self._packed = record.pack(self.record())
-        else:
-            self._packed = await asyncio.to_thread(lambda: record.pack(self.record()))
+        self._packed = self._pack() if self._size < _SMALL else await asyncio.to_thread(self._pack)
 
-    def packed(self, outcome: Outcome, error: object) -> bytes:
-        """Return the record in the form in which it is stored.
+    def _pack(self, committed: Ended | None = None) -> bytes | None:
+        try:
+            return record.pack(replace(self.record(), committed=committed))
+        except Exception:  # noqa: BLE001 - an attempt ends as it ended, whatever becomes of its record
+            _journal.exception("an attempt is not recorded")
+            return None
+
+    def packed(self, outcome: Outcome, error: object) -> bytes | None:
+        """Return the record in the form in which it is stored; None if there is none.
+
+        A large one is not made here, inside the commit: if a commit refused its effects, it is left out, or does not say so.
 
         Args:
             outcome, error: of the attempt in the ledger.
         """
-        if self._packed is not None and outcome is self._outcome:
+        if outcome is self._outcome or self._size >= _SMALL:
             return self._packed
-        made = self.record()
-        if outcome is not self._outcome:
-            made = replace(made, committed=Ended(outcome, error))  # type: ignore[arg-type]  # a ScriptError or None
-        return record.pack(made)
+        return self._pack(Ended(outcome, error))  # type: ignore[arg-type]  # a ScriptError or None
 
     def _record(
         self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str

@@ -17,7 +17,7 @@ from lodger.sandbox.outcome import Outcome
 SAME, DEPARTS, UNDECIDED = "same", "departs", "undecided"
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
 #: Outcomes that no replay repeats, because the cause was not in the script.
-_FROM_OUTSIDE = {
+FROM_OUTSIDE = {
     Outcome.CANCELLED: "it was cancelled",
     Outcome.WORKER_LOST: "its worker was lost",
     Outcome.ENGINE_FAULT: "the engine or a service behind it failed",
@@ -77,6 +77,22 @@ async def replay(
         source: files by name, or the bytes of a WebAssembly module.
         edited: whether it is another source than the recorded one.
     """
+    host, now = await run_again(pool, record, source, edited=edited)
+    if host.departure is None and len(host.made) < len(record.calls) and not host.stop.done():
+        missing = record.calls[len(host.made)]
+        host.departure = Departure(len(host.made), MadeCall(missing.name, missing.arguments), None)
+    return _compare(record, host, now, edited=edited)
+
+
+async def run_again(
+    pool: Runs, record: AttemptRecord, source: "dict[str, str] | bytes", *, edited: bool, tenant: str = "replay"
+) -> tuple[RecordedHost, Ended]:
+    """Run a source with the input and the answers of a record; return the host with the calls that it made, and its end.
+
+    Args:
+        source, edited: as of :func:`replay`.
+        tenant: owner of the compiled WebAssembly modules that are used.
+    """
     host = RecordedHost(record)
     if isinstance(source, bytes):
         bundle = Bundle({}, record.context, wasm=source)
@@ -87,7 +103,7 @@ async def replay(
         limits=_limits(record, edited=edited),
         tag=f"replay {record.script}#{record.attempt}",
         now_us=record.now_us,
-        tenant="replay",
+        tenant=tenant,
         seed=bytes.fromhex(record.seed),
         trace=record.trace,
         stop=host.stop,
@@ -96,10 +112,7 @@ async def replay(
     outcome, error = sharpened(host.refused, report.outcome, report.error), report.error
     if error is not None and outcome is not report.outcome:
         error = replace(error, name="CallRefused")
-    if host.departure is None and len(host.made) < len(record.calls) and not host.stop.done():
-        missing = record.calls[len(host.made)]
-        host.departure = Departure(len(host.made), MadeCall(missing.name, missing.arguments), None)
-    return _compare(record, host, records.of_report(outcome, error, report), edited=edited)
+    return host, records.of_report(outcome, error, report)
 
 
 def source_of(record: AttemptRecord) -> "dict[str, str] | bytes":
@@ -157,9 +170,9 @@ def _compare(record: AttemptRecord, host: RecordedHost, now: Ended, *, edited: b
     if passed and not record.complete:
         verdict = UNDECIDED
         notes.append(f"the record holds the first {len(record.calls)} calls alone; up to there both are the same")
-    elif before.outcome in _FROM_OUTSIDE and now.outcome is not before.outcome and host.departure is None:
+    elif before.outcome in FROM_OUTSIDE and now.outcome is not before.outcome and host.departure is None:
         verdict = UNDECIDED
-        notes.append(f"the recorded attempt did not end by itself: {_FROM_OUTSIDE[before.outcome]}")
+        notes.append(f"the recorded attempt did not end by itself: {FROM_OUTSIDE[before.outcome]}")
     if record.committed is not None and verdict == SAME:
         notes.append(
             f"the script ended well; the commit then refused its effects: {record.committed.outcome}. "

@@ -76,9 +76,9 @@ class LeaseKeeper(Service):
         """Renew by the time that leases are kept by; a server's is compared with this machine's on the way."""
         store, clock = self.context.store, self.clock
         asked = clock.own_us()
-        now = store.lease_us(connection, clock.now_us())
-        self._compared = (now, asked, clock.own_us()) if store.database_time else None
-        return leases.renew(store, connection, lease, now)
+        now = leases.renew(store, connection, lease, clock.now_us())
+        self._compared = (now, asked, clock.own_us()) if store.database_time and now is not None else None
+        return now is not None
 
     def _compare(self, server_us: int, asked_us: int, answered_us: int) -> None:
         """Take the server's time, read between two moments of this machine's clock; report a clock that is too far off."""

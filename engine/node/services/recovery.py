@@ -26,17 +26,17 @@ class Recovery(Service):
 
     async def round(self) -> float:
         """Look once."""
-        context, clock = self.context, self.clock.now_us
+        context, clock = self.context, self.clock
         store, db, bus = context.store, context.db, context.bus
-        now = clock()
-        back, overdue, expired, gone = await db.read(self._find)
-        if back:
-            await db.write(partial(leases.reset_future, store, now_us=clock))
-        if overdue:
+        now = clock.now_us()
+        overdue, gone = await db.read(self._find)
+        if overdue.in_future and not clock.skewed:
+            await db.write(partial(leases.reset_future, store, now_us=clock.now_us))
+        if overdue.lost:
             rescued = await db.write(partial(leases.rescue, store, now_us=now))
             bus.publish(ActionsReady())
             bus.publish(AttemptsRescued(rescued))
-        if expired:
+        if overdue.expiring:
             bus.publish(ActionsExpired(tuple(await db.write(partial(expiry.expire, now_us=now)))))
         if gone:
             bus.publish(
@@ -44,14 +44,8 @@ class Recovery(Service):
             )
         return context.settings.lease_s / 4
 
-    def _find(self, connection: Connection) -> tuple[bool, bool, bool, Sequence[AnyRow]]:
+    def _find(self, connection: Connection) -> tuple[leases.Overdue, Sequence[AnyRow]]:
         """Ask all of it in one transaction: mostly there is nothing."""
         store, now = self.context.store, self.clock.now_us()
-        back = not self.clock.skewed and leases.any_in_future(store, connection, self.clock.now_us)
-        overdue = leases.any_expired(store, connection, now_us=now)
-        return (
-            back,
-            overdue,
-            expiry.any_expired(connection, now_us=now),
-            placements.abandoned_queues(store, connection, now_us=now),
-        )
+        overdue = leases.find_overdue(store, connection, now_us=now)
+        return overdue, placements.abandoned_queues(store, connection, now_us=now) if overdue.labelled else ()

@@ -1,16 +1,18 @@
 """Deletes history that is older than its retention: goes round the tenants, one small transaction after the other, and rests in between."""
 
 import asyncio
+import logging
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-from sqlalchemy import Connection
-
+from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import retention, running_lines
 from lodger.engine.store.platform import node_rows
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.stores.features import StatementTimeout
 from lodger.engine.store.usage import storage_usage
 
 #: Rest between two tenants, and after a whole round, seconds.
@@ -21,17 +23,27 @@ ROUND_S = 600.0
 REST = 200.0
 #: How often those are looked for that store more than the operator lets a tenant: a round may take longer than their disk lasts.
 LOOK_S = 10.0
-#: Target for a transaction that deletes: others wait for its locks.
+#: Target for a transaction that deletes: others wait for its locks. The limit is :data:`.retention.MAX_HELD_S`.
 HELD_S = 0.05
+#: Rest after a transaction that reached the limit: others shall not wait more than a tenth of the time.
+CANCELLED_REST_S = 1.0
+_log = logging.getLogger("lodger.node")
 
 
 class Retention(Service):
-    """Keeps each tenant's history as long as its retention says, keyed values as long as they live, and no longer."""
+    """Keeps each tenant's history as long as its retention says, keyed values as long as they live, and no longer.
+
+    A transaction that would hold its locks for too long is cancelled and tried again with half of its rows. One row that does not
+    fit alone is left until the next round, and reported.
+    """
 
     name: ClassVar[str] = "retention"
 
-    def __init__(self, context: NodeContext) -> None:
+    def __init__(self, context: NodeContext, process_metrics: ProcessMetrics) -> None:
         super().__init__(context)
+        self._meters = process_metrics
+        self._too_slow: set[AnyRow] = set()
+        self._too_slow_before = 0
         self._waiting: list[str] = []
         self._last = ""
         self._heavy: list[str] = []
@@ -55,6 +67,9 @@ class Retention(Service):
             self._waiting = await context.db.read(partial(retention.tenants_after, tenant_id=self._last))
             if not self._waiting:
                 self._last = ""
+                self._too_slow_before = len(self._too_slow)
+                self._meters.put("lodger_retention_too_slow", self._too_slow_before)
+                self._too_slow.clear()
                 await context.db.write(partial(node_rows.delete_stopped, context.store, now_us=self.clock.now_us()))
                 await context.db.write(partial(running_lines.sweep, now_us=self.clock.now_us()))
                 self._round_at = elapsed_s + ROUND_S
@@ -69,26 +84,49 @@ class Retention(Service):
         context, now = self.context, self.clock.now_us()
         # A thread of its own: the node's reader must not wait for a look at history.
         rows, keys, took_s = await asyncio.to_thread(self._look, tenant, now)
-        if keys:
-            await context.db.write(partial(retention.delete_expired, tenant_id=tenant, keys=keys, now_us=now))
-        portion = rows[: self._at_once]
-        if portion:
-            held_s = await context.db.write(partial(self._delete, portion, now))
-            self._at_once = next_portion(len(portion), held_s)
-            context.bus.publish(context.event("forgotten", tenant=tenant, actions=len(portion)))
-        done = len(portion) == len(rows) < retention.MAX_ROWS and len(keys) < retention.MAX_ROWS
+        done = True
+        for found, work in ((keys, retention.delete_expired), (rows, retention.delete_actions)):
+            portion = found[: self._at_once]
+            if not portion:
+                continue
+            if not await self._delete(portion, partial(work, now_us=now, elapsed_s=self.clock.elapsed_s)):
+                return False, CANCELLED_REST_S
+            if work is retention.delete_actions:
+                context.bus.publish(context.event("forgotten", tenant=tenant, actions=len(portion)))
+            done = done and len(portion) == len(found) < retention.MAX_ROWS
         return done, STEP_S if rows or keys else max(STEP_S, REST * took_s)
 
-    def _delete(self, rows: list[AnyRow], now_us: int, connection: Connection) -> float:
-        begun_s = self.clock.elapsed_s()
-        retention.delete_actions(connection, rows, now_us)
-        return self.clock.elapsed_s() - begun_s
+    async def _delete(self, rows: list[AnyRow], work: Callable[..., float]) -> bool:
+        """Delete these rows in one transaction; return False, and allow fewer from now on, if that was cancelled."""
+        try:
+            held_s = await self.context.db.write(lambda connection: work(connection, rows))
+        except StatementTimeout:
+            self._meters.count("lodger_retention_overruns_total", "cancelled")
+            self._at_once = max(1, len(rows) // 2)
+            if len(rows) == 1:
+                self._leave(rows[0])
+            return False
+        if held_s > retention.MAX_HELD_S:
+            self._meters.count("lodger_retention_overruns_total", "late")
+        self._at_once = next_portion(len(rows), held_s)
+        return True
+
+    def _leave(self, row: AnyRow) -> None:
+        """Leave what cannot be deleted within the limit until the next round."""
+        self._too_slow.add(row)
+        self._meters.put("lodger_retention_too_slow", max(len(self._too_slow), self._too_slow_before))
+        _log.warning(
+            "retention cannot delete %s within %.0f ms, and tries again in the next round",
+            " ".join(str(cell) for cell in row[:3] if cell),
+            retention.MAX_HELD_S * 1000,
+            extra={"tenant_id": row.tenant_id},
+        )
 
     def _look(self, tenant: str, now_us: int) -> tuple[list[AnyRow], list[AnyRow], float]:
         begun_s = self.clock.elapsed_s()
         with self.context.store.database.read() as connection:
-            rows = retention.find_old(self.context.store, connection, tenant, now_us)
-            keys = retention.find_expired(connection, tenant, now_us)
+            rows = retention.find_old(self.context.store, connection, tenant, now_us, self._too_slow)
+            keys = retention.find_expired(connection, tenant, now_us, self._too_slow)
         return rows, keys, self.clock.elapsed_s() - begun_s
 
 

@@ -150,10 +150,10 @@ def zone_names() -> frozenset[str]:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(_stored("zones").decode("ascii").split())
+    return frozenset(stored("zones").decode("ascii").split())
 
 
-def _stored(*path: str) -> bytes:
+def stored(*path: str) -> bytes:
     """A file of the pinned tzdata, by the loader of the package: importlib.resources costs more than a whole question."""
     loader: Any = tzdata.__loader__
     found: bytes = loader.get_data("/".join((tzdata.__path__[0], *path)))
@@ -172,13 +172,13 @@ def python_zone(key: str) -> ZoneInfo:
     Raises:
         RuleInvalid: ``zone_unknown``.
     """
-    return ZoneInfo.from_file(BytesIO(_stored("zoneinfo", *zone(key).key.split("/"))), key=key)
+    return ZoneInfo.from_file(BytesIO(stored("zoneinfo", *zone(key).key.split("/"))), key=key)
 
 
 @cache
 def load(key: str) -> Zone:
     """Parse the zone of a known IANA name; each is parsed once."""
-    return _parse(key, _stored("zoneinfo", *key.split("/")))
+    return _parse(key, stored("zoneinfo", *key.split("/")))
 
 
 def zone(key: str, index: int | None = None) -> Zone:

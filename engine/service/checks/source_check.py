@@ -84,7 +84,7 @@ class SourceCheck:
             Conflict: budget_used_up.
             Unavailable: package_missing (extra ``typescript``), no_worker.
         """
-        from lodger.sandbox import type_stripping
+        from lodger.sandbox.nodejs import type_stripping
 
         files = {file: text for file, text in content.modules.items() if is_authored(file)}
         if not any(map(type_stripping.is_typescript, files)):

@@ -1,11 +1,8 @@
 """CPU time budget of dry runs and of checks of sources and modules, charged to the tenant's UTC day."""
 
-from collections import Counter
-
 from lodger.engine.core.errors import Conflict
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.usage import usage
+from lodger.engine.store.usage import trials
 
 
 class TrialBudget:
@@ -17,11 +14,7 @@ class TrialBudget:
     def used_up(self, tenant_id: str) -> str:
         """Return why the tenant has no CPU time left today, "" if it has."""
         with self._context.database.read() as connection:
-            today = usage.usages_of_day(self._context, connection, [tenant_id], self._day()).get(tenant_id)
-        limit = None if today is None else today.allowed.cpu_s_per_day
-        if today is None or limit is None or today.used["cpu_us"] < limit * 1_000_000:
-            return ""
-        return f"tenant {tenant_id!r} has used its {limit} s of CPU time of this UTC day"
+            return trials.used_up(self._context, connection, tenant_id)
 
     def require(self, tenant_id: str) -> None:
         """Check that the tenant has CPU time left today.
@@ -43,10 +36,4 @@ class TrialBudget:
         if cpu_ms <= 0:
             return
         with self._context.database.write() as connection:
-            ready_queue.lock(connection, [tenant_id])
-            if usage.usages_of_day(self._context, connection, [tenant_id], self._day()):
-                used = {(tenant_id, self._day()): Counter({"cpu_us": int(cpu_ms * 1000)})}
-                usage.charge(self._context, connection, used)
-
-    def _day(self) -> int:
-        return self._context.clock.now_us() // usage.DAY_US
+            trials.charge(self._context, connection, tenant_id, cpu_ms)

@@ -120,13 +120,17 @@ class Actions(Noun[M]):
             return actions.logs(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/record", Role.EDITOR, everywhere=True)
-    def record(self, tenant_id: str | None, action_id: str, attempt: int | None = None) -> AttemptRecord:
+    def record(
+        self, tenant_id: str | None, action_id: str, attempt: int | None = None, *, version: int | None = None
+    ) -> AttemptRecord:
         """Return what an attempt was told and how it ended, with its source: all that a replay needs, without secrets.
 
         Attempts that failed in the sandbox are recorded, others on request (``scripts.record``).
 
         Args:
             attempt: number of the attempt, from 1; the last recorded one by default.
+            version: give the source of this version of the script, none if there is no such version; by default of the
+                one that ran.
 
         Raises:
             NotFound: action_unknown, record_missing.
@@ -135,7 +139,9 @@ class Actions(Noun[M]):
             found = _found(connection, tenant_id, action_id)
             stored = recorded.body(connection, found.tenant_id, found.id, attempt)
             made = records.read(records.unpack(stored))
-            source = recorded.source(connection, found.tenant_id, made.script, made.version)
+            source = recorded.source(
+                connection, found.tenant_id, made.script, made.version if version is None else version
+            )
         if source is None:
             return made
         return records.with_source(made, runnable(source.modules), source.wasm)

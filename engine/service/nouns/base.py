@@ -35,6 +35,7 @@ _UNSET: Any = object()
 _STORING = {
     "scripts.put",
     "scripts.rollback",
+    "scripts.promote",
     "schedules.create",
     "schedules.edit",
     "schedules.rollback",

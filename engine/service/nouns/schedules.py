@@ -318,10 +318,17 @@ class Schedules(Previews[M]):
         tagged=True,
         confirm="delete schedule {schedule} of {tenant_id}",
     )
-    def delete(self, tenant_id: str, schedule: str) -> Schedule:
-        """Delete a schedule at once; waiting actions are cancelled, running ones can end, and its history is kept."""
+    def delete(self, tenant_id: str, schedule: str, *, revision: int | None = None) -> Schedule:
+        """Delete a schedule at once; waiting actions are cancelled, running ones can end, and its history is kept.
+
+        Args:
+            revision: refuse the change if the schedule is at another revision.
+
+        Raises:
+            Conflict: changed_meanwhile.
+        """
         with self._changing("schedules.delete", tenant_id, schedule) as change:
-            before = self._at(change, tenant_id, schedule)
+            before = self._at(change, tenant_id, schedule, revision)
             return change.made(schedules.erase(self.context, change.connection, tenant_id, before.id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}", Role.VIEWER)

@@ -19,9 +19,10 @@ from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts import differences, ping_content, recorded, scripts, suspensions
+from lodger.engine.store.scripts import differences, ping_content, recorded, scripts, shadows, suspensions
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.scripts.linking import link
+from lodger.engine.store.scripts.shadows import Shadow
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 
@@ -78,8 +79,14 @@ class Scripts(Noun[M]):
         why: str | None = None,
         after_version: int | None = None,
         force: bool = False,
+        shadow: int | None = None,
+        promote_when_agreed: bool = False,
     ) -> ScriptVersion:
         """Store a version of a script; an unchanged source with unchanged grants creates no new version.
+
+        With ``shadow`` the live version stays: for so many runs the new one runs dry beside it, after each run, on the
+        same input and answers of host calls, without any effect (``scripts.shadow`` shows how they compare). It is live
+        once it is promoted (``scripts.promote``). A script has one shadow; a further one replaces it.
 
         The runtime parses a source first, in the sandbox; one that cannot run is refused with its line. If no worker
         can be started it is stored unchecked, and the result's ``unchecked`` gives the reason.
@@ -94,16 +101,23 @@ class Scripts(Noun[M]):
             why: the reason, kept with the version and in the audit log.
             after_version: refuse if a version after this one exists; 0 if the script must not exist.
             force: store a source without checking it; a module is compiled all the same.
+            shadow: number of runs of the live version to compare with, at most 500; None: the version is live at once.
+            promote_when_agreed: promote a shadow by itself when all these runs agree.
 
         Raises:
             InputError: script_name_invalid, script_empty, entry_missing, entry_ambiguous, file_name_invalid,
                 files_too_many, json_invalid, import_unknown, library_not_closed, import_cycle,
                 source_not_text, source_too_large,
                 source_refused, source_too_costly, not_webassembly, module_refused, module_too_costly, grant_unknown,
-                why_invalid, fields_invalid, not_offerable.
+                why_invalid, fields_invalid, not_offerable, shadow_invalid.
             Conflict: scripts_full, versions_full, changed_meanwhile.
             Unavailable: a module cannot be compiled on this host, or package_missing: TypeScript cannot be stripped on it.
         """
+        if shadow is None and promote_when_agreed:
+            raise shadows.invalid("promote_when_agreed is for a shadow", "give the number of runs as shadow")
+        if shadow is not None and (grants is not UNCHANGED or params is not None or offered):
+            fix = "leave out grants, params and offered, and change them when the shadow is promoted"
+            raise shadows.invalid("a shadow has the grants and typed params of the live version", fix)
         fields = read_fields(params)
         content, unchecked = self._read_checked(tenant_id, name, source, force=force)
         needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
@@ -118,6 +132,14 @@ class Scripts(Noun[M]):
                     why="another client has stored a version in the meantime",
                     fix="read it again, and repeat the change",
                 )
+            audit_context = change.with_reason(why)
+            if shadow is not None:
+                live = latest or scripts.get(change.connection, tenant_id, name)
+                begun = shadows.put(
+                    self.context, change.connection, live, content, shadow, self._now_us, audit_context,
+                    automatic=promote_when_agreed,
+                )  # fmt: skip
+                return change.made(replace(begun, unchecked=unchecked))
             made = scripts.put(
                 self.context,
                 change.connection,
@@ -125,7 +147,7 @@ class Scripts(Noun[M]):
                 name,
                 content,
                 self._now_us,
-                change.with_reason(why),
+                audit_context,
                 needs=needs,
                 fields=fields,
                 offered=offered,
@@ -372,6 +394,44 @@ class Scripts(Noun[M]):
             found = scripts.get(change.connection, tenant_id, name)
             change.before({"record": recorded.choice(change.connection, found)}, of=found)
             return change.made(recorded.keep(change.connection, found, which), {"record": which})
+
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/shadow", Role.EDITOR)
+    def shadow(self, tenant_id: str, name: str) -> Shadow:
+        """Return the shadow of a script: the version that runs dry beside the live one, and how its runs compare.
+
+        Raises:
+            NotFound: script_unknown, shadow_unknown.
+        """
+        with self.context.database.read() as connection:
+            return shadows.get(connection, scripts.get(connection, tenant_id, name))
+
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/promote", Role.EDITOR, tagged=True)
+    def promote(self, tenant_id: str, name: str, *, why: str | None = None) -> ScriptVersion:
+        """Make a script's shadow its live version, whatever its runs were compared to so far.
+
+        Args:
+            why: the reason, kept with the version and in the audit log.
+
+        Raises:
+            NotFound: script_unknown, shadow_unknown.
+            InputError: why_invalid.
+            Conflict: shadow_outdated, versions_full.
+        """
+        with self._changing("scripts.promote", tenant_id, name, name) as change:
+            live = change.before(scripts.get(change.connection, tenant_id, name))
+            audit_context = change.with_reason(why or change.audit_context.why or "promoted from the shadow")
+            return change.made(shadows.promote(self.context, change.connection, live, self._now_us, audit_context))
+
+    @operation("DELETE", "/tenants/{tenant_id}/scripts/{name}/shadow", Role.EDITOR, tagged=True)
+    def drop(self, tenant_id: str, name: str) -> Shadow:
+        """Drop a script's shadow, with its comparisons; the live version stays.
+
+        Raises:
+            NotFound: script_unknown, shadow_unknown.
+        """
+        with self._changing("scripts.drop", tenant_id, name, name) as change:
+            live = scripts.get(change.connection, tenant_id, name)
+            return change.made(change.before(shadows.drop(change.connection, live), of=live), None)
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:

@@ -160,11 +160,16 @@ def find_request(connection: Connection, tenant_id: str, request_key: str | None
 def insert_request(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
     """Store a request that may start when it is due."""
     action_id = context.ids.new()
+    insert_ready(connection, action_id, values)
+    ready_queue.refresh(connection, [values["tenant_id"]])
+    return get(connection, action_id, values["tenant_id"])
+
+
+def insert_ready(connection: Connection, action_id: str, values: dict[str, Any]) -> None:
+    """Insert a ready action; the caller derives the tenant's ready queue afterwards."""
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
     storage_usage.add_history(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
     ready_queue.add_queues(connection, [(values["tenant_id"], values["requires"])])
-    ready_queue.refresh(connection, [values["tenant_id"]])
-    return get(connection, action_id, values["tenant_id"])
 
 
 def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
@@ -352,6 +357,7 @@ def _action(row: AnyRow) -> Action:
         request_key=row.request_key,
         step=row.step,
         replay_of=row.replay_of,
+        requested_by=row.requested_by,
         node_key=row.node_key,
         requires=tuple(row.requires.split()),
     )

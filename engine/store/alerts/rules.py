@@ -19,6 +19,7 @@ from lodger.engine.store.schedules import schedule_rows
 from lodger.engine.store.schema.alerts import alert_queue, alert_rules, alerts
 from lodger.engine.store.schema.scheduling import schedules
 from lodger.engine.store.schema.scheduling import tenants as tenant_rows
+from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.tenants import tenants, webhooks
 
 MAX_RULES = 50
@@ -150,7 +151,10 @@ def list_active(connection: Connection) -> list[AlertRule]:
 
 def any_exist(connection: Connection) -> bool:
     """Whether any tenant has an alert rule."""
-    return connection.scalar(select(_c.name).limit(1)) is not None
+    return _any.first(connection, {}) is not None
+
+
+_any = Prepared(lambda _driver: select(_c.name).limit(1))
 
 
 def lock_all(connection: Connection) -> None:

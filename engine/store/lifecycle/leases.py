@@ -7,9 +7,21 @@ under an old epoch changes nothing.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, TextClause, and_, bindparam, insert, literal, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    TextClause,
+    and_,
+    bindparam,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.version import VERSION
@@ -21,7 +33,7 @@ from lodger.engine.store.queue.ready_queue import lock_matching, refresh
 from lodger.engine.store.queue.schedule_concurrency import release
 from lodger.engine.store.queue.stops import SUPERSEDED, cancel_where
 from lodger.engine.store.schema.nodes import nodes
-from lodger.engine.store.schema.scheduling import actions, is_running, turns
+from lodger.engine.store.schema.scheduling import actions, is_expiring, is_running, turns
 from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage import budget_reservations
 from lodger.sandbox.job import ScriptError
@@ -73,18 +85,18 @@ def register(
 
 
 _own = (nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("lease"), nodes.c.state == "alive")
-_renew = update(nodes).where(*_own).values(lease_until_us=bindparam("until"), seen_us=bindparam("now"))
 _relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
 
 
-def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: int) -> bool:
-    """Extend the lease; return False if it was lost, and with it every action claimed under it.
+def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: int) -> int | None:
+    """Extend the lease; return its time, or None if it was lost, and with it every action claimed under it.
 
     Args:
-        now_us: time for leases (:meth:`StoreContext.lease_us`).
+        now_us: this node's time; a server's own is used instead, and returned, where leases are kept by it.
     """
-    own = {"node": lease.node_id, "lease": lease.epoch}
-    return connection.execute(_renew, own | {"until": now_us + context.settings.lease_us, "now": now_us}).rowcount == 1
+    own = {"node": lease.node_id, "lease": lease.epoch, "lease_now": now_us, "lease_us": context.settings.lease_us}
+    renewed_us: int | None = connection.scalar(_queries(context, connection).renew, own)
+    return renewed_us
 
 
 def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
@@ -189,14 +201,6 @@ def _cancel_superseded(connection: Connection, now_us: int) -> None:
         refresh(connection, {tenant for tenant, _schedule, _key in lines})
 
 
-def any_expired(context: StoreContext, connection: Connection, now_us: int) -> bool:
-    """Whether a lease or an attempt has expired; reads only."""
-    now_us = context.lease_us(connection, now_us)
-    lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
-    silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
-    return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None
-
-
 def running_attempts(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
     """Return the attempts (action id, number) that run under this lease according to the ledger."""
     rows = connection.execute(
@@ -214,15 +218,26 @@ _served_in_future = (turns.c.startable_at.is_not(None), turns.c.served_us > bind
 _reset_served = update(turns).where(*_served_in_future).values(served_us=bindparam("now"))
 
 
-def any_in_future(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> bool:
-    """Whether a lease or a time of service lies in the future, because a clock was set back; reads only.
+class Overdue(NamedTuple):
+    """What there is for a recovery to do.
 
-    Args:
-        now_us: returns this node's time.
+    Attributes:
+        in_future: a lease or a time of service lies in the future, because a clock was set back.
+        lost: a lease or an attempt has expired.
+        expiring: an action has waited for too long.
+        labelled: an action waits for a node with a label, which may be gone.
     """
-    now = now_us()
-    found, _update = _future_queries(context, connection)
-    return connection.scalar(found, {"now": now, "lease_now": now}) is not None
+
+    in_future: bool
+    lost: bool
+    expiring: bool
+    labelled: bool
+
+
+def find_overdue(context: StoreContext, connection: Connection, now_us: int) -> Overdue:
+    """Return what a recovery has to do, in one statement, because every node asks several times a lease; reads only."""
+    found = connection.execute(_queries(context, connection).overdue, {"now": now_us, "lease_now": now_us}).one()
+    return Overdue(*map(bool, found))
 
 
 def reset_future(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
@@ -235,22 +250,37 @@ def reset_future(context: StoreContext, connection: Connection, now_us: Callable
         now_us: called at the moment of writing, because a node that was suspended since it read a clock would mistake
             leases that were renewed meanwhile for future ones.
     """
-    _found, statement = _future_queries(context, connection)
-    connection.execute(statement, {"lease_now": now_us()})
+    connection.execute(_queries(context, connection).reset, {"lease_now": now_us()})
     connection.execute(_reset_served, {"now": now_us()})
 
 
-def _future_queries(context: StoreContext, connection: Connection) -> tuple[Any, Any]:
+class _Queries(NamedTuple):
+    """Statements that compare leases with a time, or set them by it."""
+
+    overdue: Any
+    reset: Any
+    renew: Any
+
+
+def _queries(context: StoreContext, connection: Connection) -> _Queries:
     return _by_database_time.of(connection) if context.database_time else _BY_NODE_TIME
 
 
-def _future_statements(now: Any) -> tuple[Any, Any]:  # noqa: ANN401 - an expression
+def _statements(now: Any) -> _Queries:  # noqa: ANN401 - an expression
     renewed = (nodes.c.state == "alive", nodes.c.seen_us > now + SLACK_US)
-    leases = select(nodes.c.id).where(*renewed).exists()
-    found = select(literal(1)).where(leases | select(turns.c.tenant_id).where(*_served_in_future).exists())
+    in_future = exists().where(*renewed) | exists().where(*_served_in_future)
+    lapsed = exists().where(nodes.c.state == "alive", nodes.c.lease_until_us < now)
+    silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now).exists()
+    expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bindparam("now")).exists()
+    labelled = exists().where(turns.c.requires > "", turns.c.startable_at.is_not(None))
     until = nodes.c.lease_until_us - nodes.c.seen_us + now
-    return found, update(nodes).where(*renewed).values(lease_until_us=until, seen_us=now)
+    renewal = {"lease_until_us": now + bindparam("lease_us", type_=BigInteger), "seen_us": now}
+    return _Queries(
+        select(in_future, lapsed | silent, expiring, labelled),
+        update(nodes).where(*renewed).values(lease_until_us=until, seen_us=now),
+        update(nodes).where(*_own).values(renewal).returning(nodes.c.seen_us),
+    )
 
 
-_by_database_time = PerDriver(lambda driver: _future_statements(driver.now_us()))
-_BY_NODE_TIME = _future_statements(bindparam("lease_now"))
+_by_database_time = PerDriver(lambda driver: _statements(driver.now_us()))
+_BY_NODE_TIME = _statements(bindparam("lease_now", type_=BigInteger))

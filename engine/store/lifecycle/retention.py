@@ -1,9 +1,9 @@
 """Retention: deletes old history in bounded transactions, separate from claims."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, update
+from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, tuple_, update
 
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
@@ -11,11 +11,14 @@ from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
 from lodger.engine.store.schema.script_data import fetches, kv, outbox, reservations
+from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
 
-#: Maximum number of rows that one transaction deletes: it holds the tenant's lock, and SQLite's writer, for some tens of milliseconds.
+#: Maximum number of rows that one transaction deletes.
 MAX_ROWS = 100
+#: Maximum time for which one transaction holds the tenant's lock, or SQLite's writer, seconds. Its commit comes on top: one write to disk.
+MAX_HELD_S = 0.1
 #: Number of actions measured in one query, oldest first: SQLite reads them whole, and one can have megabytes.
 MEASURED_ROWS = 16
 #: Days for which usage is kept for billing, whatever the tenant's retention.
@@ -77,8 +80,10 @@ _oldest = (
 )
 
 
-def find_old(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
-    """Return up to :data:`MAX_ROWS` actions of a tenant that are past retention; reads only.
+def find_old(
+    context: StoreContext, connection: Connection, tenant_id: str, now_us: int, skipped: Collection[AnyRow] = ()
+) -> list[AnyRow]:
+    """Return up to :data:`MAX_ROWS` actions of a tenant that are past retention, without the skipped ones; reads only.
 
     The newest ``retention_runs`` of each schedule are kept if they ended within ``retention_days``, and the last
     successful one always. While the tenant uses more than its ``storage_bytes``, the oldest actions are returned too.
@@ -90,7 +95,8 @@ def find_old(context: StoreContext, connection: Connection, tenant_id: str, now_
     before = now_us - allowed.retention_days * DAY_US
     values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id(before)}
     found = list(connection.execute(_older, values).all())
-    seen = {row.id for row in found}
+    seen = {row.id for row in (*found, *skipped)}
+    found = [row for row in found if row not in skipped]
     for (schedule,) in connection.execute(select(schedules.c.id).where(schedules.c.tenant_id == tenant_id)).all():
         if len(found) >= MAX_ROWS:
             break
@@ -98,15 +104,15 @@ def find_old(context: StoreContext, connection: Connection, tenant_id: str, now_
         if oldest is not None:
             rows = connection.execute(_further, {"schedule": schedule, "oldest": oldest}).all()
             found += [row for row in rows if row.id not in seen]
-    return found[:MAX_ROWS] or _over_limit(connection, tenant_id, allowed.storage_bytes)
+    return found[:MAX_ROWS] or _over_limit(connection, tenant_id, allowed.storage_bytes, skipped)
 
 
-def _over_limit(connection: Connection, tenant_id: str, max_bytes: int) -> list[AnyRow]:
+def _over_limit(connection: Connection, tenant_id: str, max_bytes: int, skipped: Collection[AnyRow]) -> list[AnyRow]:
     """Return the oldest actions that must be deleted to get below the tenant's storage limit."""
     over = storage_usage.of_tenant(connection, tenant_id).total - max_bytes
     if over <= 0:
         return []
-    rows = connection.execute(_first, {"tenant": tenant_id}).all()
+    rows = [row for row in connection.execute(_first, {"tenant": tenant_id}) if row not in skipped]
     found: list[AnyRow] = []
     while rows[len(found) :] and over > 0:
         portion = rows[len(found) : len(found) + MEASURED_ROWS]
@@ -139,15 +145,39 @@ _deletes = [
 ]
 
 
-def delete_actions(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
+def delete_actions(
+    connection: Connection, rows: Sequence[AnyRow], now_us: int, elapsed_s: Callable[[], float]
+) -> float:
     """Delete these actions with their attempts, logs and messages, and usage older than :data:`USAGE_DAYS`.
 
     Deleted slots can never be backfilled, because the ledger no longer knows whether they ran.
+
+    Returns:
+        Seconds for which the locks were held, without the commit.
+
+    Raises:
+        StatementTimeout: it would take longer than :data:`MAX_HELD_S`.
     """
-    if not rows:
-        return
+    return _in_time(connection, rows, elapsed_s, lambda tenants: _delete_actions(connection, rows, tenants, now_us))
+
+
+def _in_time(
+    connection: Connection,
+    rows: Sequence[AnyRow],
+    elapsed_s: Callable[[], float],
+    work: Callable[[list[str]], object],
+) -> float:
+    """Lock the tenants of these rows, which may take as long as other transactions hold them, and then work for a limited time."""
     tenant_ids = sorted({row.tenant_id for row in rows})
     ready_queue.lock(connection, tenant_ids)
+    begun_s = elapsed_s()
+    # A statement may end a tenth of the limit after it.
+    with driver_of(connection).time_limit(connection, MAX_HELD_S / 1.1, elapsed_s):
+        work(tenant_ids)
+    return elapsed_s() - begun_s
+
+
+def _delete_actions(connection: Connection, rows: Sequence[AnyRow], tenant_ids: list[str], now_us: int) -> None:
     for tenant in tenant_ids:
         sizes = storage_usage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
         storage_usage.add_history(connection, {tenant: -sizes.total()})
@@ -160,45 +190,39 @@ def delete_actions(connection: Connection, rows: Sequence[AnyRow], now_us: int) 
             key = (row.tenant_id, row.schedule_id)
             latest[key] = max(latest.get(key, 0), row.slot_to or row.slot)
     if latest:
-        connection.execute(
-            _set_forgotten,
-            [{"k_tenant": tenant, "k_id": schedule, "slot": slot} for (tenant, schedule), slot in latest.items()],
+        # One statement: the time limit counts a statement, however many rows of values it is sent with.
+        slot = case(
+            *(((schedules.c.tenant_id == tenant) & (schedules.c.id == id_), at) for (tenant, id_), at in latest.items())
         )
+        forgotten = schedules.c.tenant_id.in_(tenant_ids) & schedules.c.id.in_([id_ for _tenant, id_ in latest])
+        older = func.coalesce(schedules.c.forgotten_us, 0) < slot
+        connection.execute(update(schedules).where(forgotten, older).values(forgotten_us=slot))
     day = now_us // DAY_US - USAGE_DAYS
     for tenant in tenant_ids:
         connection.execute(delete(usage_days).where(usage_days.c.tenant_id == tenant, usage_days.c.day < day))
     budget_reservations.delete_old(connection, tenant_ids, now_us // DAY_US - 1)
 
 
-_set_forgotten = (
-    update(schedules)
-    .where(
-        schedules.c.tenant_id == bindparam("k_tenant"),
-        schedules.c.id == bindparam("k_id"),
-        func.coalesce(schedules.c.forgotten_us, 0) < bindparam("slot"),
-    )
-    .values(forgotten_us=bindparam("slot"))
-)
-
-
 _expired = (
-    select(kv.c.scope, kv.c.key)
+    select(kv.c.tenant_id, kv.c.scope, kv.c.key)
     .where(kv.c.tenant_id == bindparam("tenant"), kv.c.expires_us <= bindparam("now"))
     .limit(MAX_ROWS)
 )
 
 
-def find_expired(connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
-    """Return up to :data:`MAX_ROWS` expired keyed values of a tenant, already invisible to scripts; reads only."""
-    return list(connection.execute(_expired, {"tenant": tenant_id, "now": now_us}).all())
+def find_expired(connection: Connection, tenant_id: str, now_us: int, skipped: Collection[AnyRow] = ()) -> list[AnyRow]:
+    """Return up to :data:`MAX_ROWS` expired keyed values of a tenant, already invisible to scripts, without the skipped ones."""
+    found = connection.execute(_expired, {"tenant": tenant_id, "now": now_us})
+    return [row for row in found if row not in skipped]
 
 
-def delete_expired(connection: Connection, tenant_id: str, keys: Sequence[AnyRow], now_us: int) -> None:
-    """Delete these keyed values, except those set again meanwhile."""
-    ready_queue.lock(connection, [tenant_id])
-    matching = (kv.c.tenant_id == tenant_id, kv.c.scope == bindparam("k_scope"), kv.c.key == bindparam("k_key"))
-    sizes = delete(kv).where(*matching, kv.c.expires_us <= now_us)
-    connection.execute(sizes, [{"k_scope": row.scope, "k_key": row.key} for row in keys])
+def delete_expired(
+    connection: Connection, keys: Sequence[AnyRow], now_us: int, elapsed_s: Callable[[], float]
+) -> float:
+    """Delete these keyed values, except those set again meanwhile; result and error as of :func:`delete_actions`."""
+    named = tuple_(kv.c.tenant_id, kv.c.scope, kv.c.key).in_([tuple(row) for row in keys])
+    statement = delete(kv).where(named, kv.c.expires_us <= now_us)
+    return _in_time(connection, keys, elapsed_s, lambda _tenants: connection.execute(statement))
 
 
 _has_history = select(actions.c.id).where(actions.c.tenant_id == tenants.c.id).exists()

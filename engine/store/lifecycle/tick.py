@@ -44,6 +44,7 @@ from lodger.engine.store.queue.stops import SUPERSEDED, stop_gracefully, stop_ru
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
+from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage import day_budgets
 
 #: Reason of a slot of a schedule placed on every node that no node ran.
@@ -386,13 +387,18 @@ def arm(
 def due_instants(connection: Connection, until_us: int, maximum: int = 1000) -> list[int]:
     """Return the instants up to ``until_us`` at which a clock comes due, ascending; nothing is claimed."""
     return [
-        *connection.scalars(_next_instants, {"until": until_us, "most": maximum}),
-        *connection.scalars(_wake_ups, {"until": until_us}),
+        *(row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": maximum})),
+        *(row[0] for row in _wake_ups.rows(connection, {"until": until_us})),
     ]
 
 
-_next_instants = (
-    select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
+_next_instants = Prepared(
+    lambda _driver: (
+        select(_clock.next_at)
+        .where(_clock.next_at <= bindparam("until"))
+        .order_by(_clock.next_at)
+        .limit(bindparam("most"))
+    )
 )
 
 
@@ -404,19 +410,22 @@ def lookahead(
     Args:
         search_further: search beyond ``until_us`` if there is none up to it.
     """
-    instants = list(connection.scalars(_next_instants, {"until": until_us, "most": maximum}))
+    instants = [row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": maximum})]
     if len(instants) == maximum:
         until_us = instants[-1]
-    instants += connection.scalars(_wake_ups, {"until": until_us})
+    instants += [row[0] for row in _wake_ups.rows(connection, {"until": until_us})]
     if search_further and not instants:
-        until_us = min((each for each in connection.execute(_earliest).one() if each is not None), default=2**62) - 1
+        (found,) = _earliest.rows(connection, {})
+        until_us = min((each for each in found if each is not None), default=2**62) - 1
     return instants, until_us
 
 
-_earliest = select(
-    *(
-        select(each).where(each.is_not(None)).order_by(each).limit(1).scalar_subquery()
-        for each in (_clock.next_at, _clock.wake_at)
+_earliest = Prepared(
+    lambda _driver: select(
+        *(
+            select(each).where(each.is_not(None)).order_by(each).limit(1).scalar_subquery()
+            for each in (_clock.next_at, _clock.wake_at)
+        )
     )
 )
 _soon = (
@@ -425,7 +434,7 @@ _soon = (
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
 )
-_wake_ups = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
+_wake_ups = Prepared(lambda _driver: select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000))
 
 
 def due_soon(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int, int]]:

@@ -15,7 +15,6 @@ _expire = (
     .returning(actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key, actions.c.id)
 )
 _waiting_of = select(actions.c.tenant_id).where(is_expiring, actions.c.expires_at <= bindparam("now")).distinct()
-_expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bindparam("now")).limit(1)
 
 
 def expire(connection: Connection, now_us: int) -> Sequence[Any]:
@@ -27,8 +26,3 @@ def expire(connection: Connection, now_us: int) -> Sequence[Any]:
         schedule_concurrency.release(connection, lines)
         ready_queue.refresh(connection, {row.tenant_id for row in rows})
     return rows
-
-
-def any_expired(connection: Connection, now_us: int) -> bool:
-    """Whether any action has to expire; reads only."""
-    return connection.scalar(_expiring, {"now": now_us}) is not None

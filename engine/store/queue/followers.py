@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.feeds import cursors, followers
+from lodger.engine.store.stores.prepared import Prepared
 
 _f, _c, _k = followers.c, cursors.c, tables.schedule_clock.c
 
@@ -64,7 +65,10 @@ def list_followers(connection: Connection, name: str | None = None, *, since_us:
 
 def any_followers(connection: Connection) -> bool:
     """Whether any schedule follows a set."""
-    return connection.scalar(select(_f.name).limit(1)) is not None
+    return _any_follower.first(connection, {}) is not None
+
+
+_any_follower = Prepared(lambda _driver: select(_f.name).limit(1))
 
 
 def position(connection: Connection, follower: Follower, source: str) -> Position | None:

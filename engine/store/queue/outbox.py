@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, tuple_, update
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.schema.script_data import outbox
+from lodger.engine.store.stores.prepared import Prepared
 
 LEASE_US = 180_000_000
 #: A receiver: tenant and target. The mails of a tenant are one lane, each webhook is another.
@@ -75,11 +76,15 @@ def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[L
 
 def next_due(connection: Connection, kind: str) -> int | None:
     """Return the earliest due instant of a kind, None if no row waits."""
-    found: int | None = connection.scalar(_next_due, {"kind": kind})
+    found: int | None = _next_due.rows(connection, {"kind": kind})[0][0]
     return found
 
 
-_next_due = select(func.min(_c.next_at_us)).where(_c.kind == bindparam("kind"), _c.state.in_(["queued", "sending"]))
+_next_due = Prepared(
+    lambda _driver: select(func.min(_c.next_at_us)).where(
+        _c.kind == bindparam("kind"), or_(_c.state == "queued", _c.state == "sending")
+    )
+)
 
 
 def lease_rows(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:

@@ -23,6 +23,7 @@ from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.schema.access import adoptions
 from lodger.engine.store.schema.scheduling import schedule_revisions, tenants
 from lodger.engine.store.schema.scheduling import schedules as schedules_table
+from lodger.engine.store.stores.prepared import Prepared
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -63,11 +64,18 @@ def adopt(context: StoreContext, connection: "Connection | Session", tenant_id: 
 
 def list_unreported(connection: Connection) -> list[tuple[str, str]]:
     """Return tenant and id of up to :data:`MAX_ROWS` schedules of active tenants with an unreported revision."""
-    t = tenants.c
-    found = select(_a.tenant_id, _a.schedule_id).join(tenants, t.id == _a.tenant_id).where(t.state == "active")
-    return [
-        (row[0], row[1]) for row in connection.execute(found.order_by(_a.tenant_id, _a.schedule_id).limit(MAX_ROWS))
-    ]
+    return [(row[0], row[1]) for row in _unreported.rows(connection, {})]
+
+
+_unreported = Prepared(
+    lambda _driver: (
+        select(_a.tenant_id, _a.schedule_id)
+        .join(tenants, tenants.c.id == _a.tenant_id)
+        .where(tenants.c.state == "active")
+        .order_by(_a.tenant_id, _a.schedule_id)
+        .limit(MAX_ROWS)
+    )
+)
 
 
 def prepare(

@@ -239,6 +239,7 @@ is_running = text("state = 'running'")
 is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0")
 is_open = text(f"state IN ({_listed(OPEN)})")
 is_held = text("held = 1")
+is_requested = text("requested_by IS NOT NULL AND state = 'ready'")
 is_failed = text(f"state IN ({_listed(FAILED)})")
 
 actions = Table(
@@ -261,6 +262,8 @@ actions = Table(
     Column("params", Text),
     Column("request_key", String(200)),
     Column("replay_of", Id),
+    # What requested it inside Lodger: "action ID" of the run of a script, "url NAME"; None: a slot, or a caller of the API.
+    Column("requested_by", String(80)),
     # Name of the only node that may run it, for an action of a schedule placed on every node.
     Column("node_key", String(200), nullable=False, server_default=""),
     # Labels that a node must carry to run it (policy.labels), besides the tenant's own labels.
@@ -343,6 +346,8 @@ actions = Table(
     Index("ix_lodger_actions_id", "id"),
     Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
     Index("ix_lodger_actions_failed", "finished_us", **partial(is_failed)),
+    # The number of a tenant's requested runs that wait is bounded.
+    Index("ix_lodger_actions_requested", "tenant_id", **partial(is_requested)),
     Index("ix_lodger_actions_held", "due_at", **partial(is_held)),
 )
 
@@ -423,6 +428,7 @@ usage_days = Table(
             "events",
             "fetches",
             "fetch_bytes",
+            "later_runs",
         )
     ),
 )

@@ -10,6 +10,7 @@ from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
+from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stored_modules import LIBRARY_START
 from lodger.engine.store.stores import driver_of
@@ -46,7 +47,17 @@ class BoundScript:
 
 
 def bind(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> BoundScript:
-    """Return the script with this name for a tenant, and record the binding of a platform script.
+    """Return the script with this name for a tenant, and record the binding of a platform script; see :func:`find`."""
+    found, row = _find(connection, tenant_id, name, version)
+    if name.startswith(PLATFORM_PREFIX) and tenant_id != PLATFORM:
+        values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
+        made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})
+        connection.execute(made.on_conflict_do_nothing())
+    return found
+
+
+def find(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> BoundScript:
+    """Return the script with this name for a tenant.
 
     Args:
         version: version number; None for the newest.
@@ -55,6 +66,10 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
         NotFound: script_unknown.
         InputError: library_not_run.
     """
+    return _find(connection, tenant_id, name, version)[0]
+
+
+def _find(connection: Connection, tenant_id: str, name: str, version: int | None) -> tuple[BoundScript, AnyRow]:
     owned = name.startswith(PLATFORM_PREFIX)
     owner = PLATFORM if owned else tenant_id
     which = (_s.tenant_id == owner, _s.name == name.removeprefix(PLATFORM_PREFIX), _s.kind != "bound")
@@ -75,12 +90,8 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
             why="it has an index file and no main.js",
             fix="import it in a script, and run that",
         )
-    if owned and tenant_id != PLATFORM:
-        values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
-        made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})
-        connection.execute(made.on_conflict_do_nothing())
     fields = read_fields(json.loads(row.fields)) if row.fields else None
-    return BoundScript(row.id, row.version, row.kind, row.name, fields)
+    return BoundScript(row.id, row.version, row.kind, row.name, fields), row
 
 
 def _is_bound(connection: Connection, tenant_id: str, script_id: str) -> bool:

@@ -318,10 +318,10 @@ class Driver(ABC):
     def time_limit(
         self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]
     ) -> AbstractContextManager[None]:
-        """Limit the duration of the statements in a block.
+        """Limit the duration of a block, or let it take a tenth longer at most: a statement beyond that is cancelled.
 
         Raises:
-            StatementTimeout: a statement took longer.
+            StatementTimeout: the block would take longer; the transaction is to be rolled back.
         """
 
     @abstractmethod
@@ -434,8 +434,9 @@ class PerDriver(Generic[T]):
 
     def of(self, connection: Connection) -> T:
         """Return the statement for the driver of this connection."""
-        driver = driver_of(connection)
-        found = self._built.get(driver)
+        driver = connection.get_execution_options().get(OPTION)
+        found = self._built.get(driver) if driver is not None else None
         if found is None:
+            driver = driver_of(connection)
             found = self._built[driver] = self._build(driver)
         return found

@@ -32,7 +32,7 @@ def _weight(cell: Any) -> int:  # noqa: ANN401 - what a column holds
 
 
 class StatementTimeout(Exception):
-    """A statement exceeded its time limit."""
+    """A statement, or the statements of a block together, exceeded their time limit."""
 
 
 class QueryRefusal(Enum):

@@ -91,7 +91,9 @@ def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any
 
 def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:  # noqa: ANN401 - the DBAPI's parameters
     """Return all rows of a statement in the DBAPI's own parameter style, as tuples."""
-    if _is_observed(connection):
+    listeners = connection.engine.dispatch
+    if listeners.before_cursor_execute or listeners.after_cursor_execute:
+        # A listener may replace statements: then SQLAlchemy sends them.
         result = connection.exec_driver_sql(statement, values)
         return result.all() if result.returns_rows else []
     counted["statements"] += 1
@@ -108,7 +110,8 @@ def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:
 
 def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> None:
     """Run a statement in the DBAPI's own parameter style for each of these tuples."""
-    if _is_observed(connection):
+    listeners = connection.engine.dispatch
+    if listeners.before_cursor_execute or listeners.after_cursor_execute:
         connection.exec_driver_sql(statement, list(rows))
         return
     counted["statements"] += 1
@@ -119,12 +122,6 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
         raise _explained(connection, statement, rows, error) from error
     finally:
         cursor.close()
-
-
-def _is_observed(connection: Connection) -> bool:
-    """Whether there is a listener, which may replace statements: then SQLAlchemy sends them."""
-    events = connection.dispatch
-    return bool(events.before_cursor_execute) or bool(events.after_cursor_execute)
 
 
 def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:  # noqa: ANN401 - the parameters of the DBAPI

@@ -1,6 +1,9 @@
 """Pages of scripts."""
 
+from lodger.engine.core.access.roles import Role
+from lodger.engine.core.errors import NotFound
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.store.scripts.shadows import Shadow
 from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Versions that are listed and can be chosen.
@@ -41,9 +44,21 @@ async def script(reader: Reader) -> tuple[str, Values]:
         "versions": versions,
         "latest": versions[0].version if versions else version.version,
         "diff": diff,
+        "shadow": await _shadow(reader, name),
         "sets": to_jsonable(await reader.ask("scripts.sets", **tenant)),
         "now": reader.now,
     }
+
+
+async def _shadow(reader: Reader, name: str) -> Shadow | None:
+    """Return the shadow of a script, None if it has none or the caller may not see what it was told."""
+    if not reader.caller.role.covers(Role.EDITOR):
+        return None
+    try:
+        found: Shadow = await reader.ask("scripts.shadow", **reader.tenant, name=name)
+    except NotFound:
+        return None
+    return found
 
 
 def _number(reader: Reader, name: str) -> int | None:

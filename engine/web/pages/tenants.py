@@ -37,7 +37,7 @@ async def nodes(reader: Reader) -> tuple[str, Values]:
 
 
 async def settings(reader: Reader) -> tuple[str, Values]:
-    """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, webhooks, latest changes."""
+    """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, webhooks, URLs, latest changes."""
     mine = reader.tenant
     tenant = await reader.ask("tenants.get", **mine)
     account = await reader.ask("tenants.usage", **mine)
@@ -49,6 +49,7 @@ async def settings(reader: Reader) -> tuple[str, Values]:
         "grants": await reader.ask("grants.list", **mine),
         "secrets": await reader.ask("secrets.list", **mine),
         "webhooks": await reader.ask("webhooks.list", **mine),
+        "urls": await reader.ask("urls.list", **mine),
         "tokens": await reader.ask("tokens.list", **mine, limit=PAGE) if admin else None,
         "entries": await reader.ask("audit.list", **mine, limit=CHANGES),
     }

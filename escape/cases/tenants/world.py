@@ -19,6 +19,7 @@ from lodger.engine.store.schema.script_data import documents, kv
 from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.sandbox.job import LogLine, Reply
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 T = TypeVar("T")
 
@@ -138,7 +139,13 @@ class TenantHost:
             started_us=NOW_US, grants=granted or parse(_GRANTS), limits=limits,
         )  # fmt: skip
         self.attempt = Attempt(
-            claim, place.read, datasets or place.exposed, now_us=NOW_US, budgets=budgets, read_secrets=_opened
+            claim,
+            place.read,
+            datasets or place.exposed,
+            now_us=NOW_US,
+            budgets=budgets,
+            read_secrets=_opened,
+            intl=IntlProcesses(),
         )
         self.attempt.fetch_state.send = send
 

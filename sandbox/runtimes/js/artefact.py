@@ -23,8 +23,9 @@ from pathlib import Path
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 from lodger.sandbox.runtimes.libwasmtime import GUEST
+from lodger.stdlib import npm_packages
 
-#: The files of stdlib/js in their order; capability files (cap-*.js) follow by name.
+#: The files of stdlib/js, and of npm packages, in their order; capability files (cap-*.js) follow by name.
 GLOBALS = (
     "bootstrap.js",
     "calls.js",
@@ -35,6 +36,7 @@ GLOBALS = (
     "timer.js",
     "event.js",
     "signal.js",
+    "intl.js",
     "locale.js",
     "regexp.js",
     "text.js",
@@ -50,6 +52,9 @@ GLOBALS = (
     "clone.js",
     "pattern-part.js",
     "pattern.js",
+    "temporal-1-zones.js",
+    "../npm/temporal-polyfill/full/global.js",
+    "temporal-2-values.js",
 )
 
 _BAKE_SECONDS = 120
@@ -100,9 +105,22 @@ def _package(name: str) -> Path:
 
 
 def library_files() -> list[str]:
-    """Return the names of the files of stdlib/js in the order of evaluation."""
+    """Return the names of the files in the order of evaluation, relative to stdlib/js. Raises RealmUnavailable."""
     folder = files("lodger.stdlib") / "js"
+    _check_packages()
     return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if _is_capability(each.name))]
+
+
+def _check_packages() -> None:
+    try:
+        npm_packages.check()
+    except npm_packages.PackageBroken as broken:
+        raise RealmUnavailable(
+            "package_missing",
+            "a file of an npm package that the script API contains is missing or unknown",
+            why=str(broken),
+            fix="install lodger again with pip: its build fetches the file",
+        ) from None
 
 
 def _is_capability(name: str) -> bool:
@@ -112,7 +130,7 @@ def _is_capability(name: str) -> bool:
 def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
     """Return names and texts of the standard library in the order of evaluation; ``capabilities`` replaces the installed cap-*.js files."""
     folder = files("lodger.stdlib") / "js"
-    names = library_files() if capabilities is None else GLOBALS
+    names = [name for name in library_files() if capabilities is None or not _is_capability(name)]
     return [(name, (folder / name).read_text("utf-8")) for name in names] + sorted((capabilities or {}).items())
 
 

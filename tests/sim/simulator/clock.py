@@ -1,6 +1,7 @@
 """The clock of a world: a wall clock that can be stepped, and elapsed time that cannot."""
 
 import asyncio
+from collections.abc import Callable
 
 from tests.sim.simulator.loop import VirtualLoop
 
@@ -32,6 +33,10 @@ class WorldClock:
     async def sleep(self, seconds: float) -> None:
         """Sleep in virtual time."""
         await asyncio.sleep(max(0.0, seconds))
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        """Call back after virtual time."""
+        return self._loop.call_later(seconds, callback)
 
     def step(self, seconds: float) -> None:
         """Set the wall clock forward or back."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.data.shop import NOW_US, Shop
 
+from lodger.engine.core.clock import SystemClock
 from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import retention
@@ -130,9 +131,8 @@ def test_values_live_as_long_as_they_were_given(shop: Shop) -> None:
     with shop.engine.begin() as connection:
         gone = retention.find_expired(connection, "one", NOW_US + 20 * S)
         assert [row.key for row in gone] == ["swapped"]
-        retention.delete_expired(
-            connection, "one", [*gone, *retention.find_expired(connection, "one", NOW_US + 9 * S)], NOW_US + 20 * S
-        )
+        gone += retention.find_expired(connection, "one", NOW_US + 9 * S)
+        retention.delete_expired(connection, gone, NOW_US + 20 * S, SystemClock().elapsed_s)
     assert sorted(row["key"] for row in shop.rows(kv)) == ["long", "short"]
 
 

@@ -13,6 +13,7 @@ from lodger.engine.core.errors import InputError
 FORMS = [
     "collections", "collections:read", "collections:read:notes", "collections:write:notes", "sets:read", "sets:read:orders",
     "sets:write", "sets:write:orders", "kv", "kv:read", "mail", "mail:a@x.example", "mail:*@x.example", "mail:*", "events",
+    "run", "run:@report-2", "run:*",
     "fetch:*", "fetch:api.example.com", "fetch:*.example.com:8443", "fetch:http://10.0.0.7:8080", "fetch:[2001:db8::1]",
     "secret:STRIPE", "secret:STRIPE:plain",
 ]  # fmt: skip
@@ -36,6 +37,9 @@ def able(grants: Grants) -> set[str]:
         for own in (True, False)
     }
     asked |= {f"fetch {origin}": grants.of_fetch(origin) for origin in (api, deep, Origin("http", "10.0.0.7", 8080))}
+    asked |= {
+        f"run {name} {own}": grants.of_run(name, own=own) for name in ("report", "other") for own in (True, False)
+    }
     asked |= {f"secret {plain}": grants.of_secret("STRIPE", plain=plain) for plain in (True, False)}
     return {name for name, may in asked.items() if may}
 
@@ -44,6 +48,7 @@ def test_the_default_is_what_the_product_says() -> None:
     assert able(parse(DEFAULT.split())) == {
         "read notes collection", "write notes collection", "read orders collection", "write orders collection",
         "read orders set", "read notes set", "kv read", "kv write", "events", "mail a@x.example True", "mail b@y.example True",
+        "run report True", "run other True",
     }  # fmt: skip
 
 
@@ -54,6 +59,9 @@ def test_the_default_is_what_the_product_says() -> None:
         ("collections:write:notes", {"read notes collection", "write notes collection"}),
         ("sets:write:orders", {"read orders set", "write orders set"}),
         ("sets:write", {"read orders set", "write orders set", "read notes set", "write notes set"}),
+        ("run", {"run report True", "run other True"}),
+        ("run:report", {"run report True", "run report False"}),
+        ("run:*", {"run report True", "run report False", "run other True", "run other False"}),
         ("kv:read", {"kv read"}),
         ("mail:A@X.example", {"mail a@x.example True", "mail a@x.example False"}),
         ("mail:*@y.example", {"mail b@y.example True", "mail b@y.example False"}),

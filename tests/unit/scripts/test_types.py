@@ -56,7 +56,9 @@ const makers = MAKERS;
 const found = NAMES;
 export default async function (run) {
   for (const name in makers) made[name] = members(await makers[name](), shared);
-  return { globals, made, modules: found, run: own(run) };
+  const temporal = Object.fromEntries(own(Temporal).map((name) => [name, typeof Temporal[name] === "function"
+    ? [members(Temporal[name].prototype, shared), own(Temporal[name])] : [members(Temporal[name], shared), []]]));
+  return { globals, made, modules: found, run: own(run), temporal };
 }
 """
 
@@ -112,7 +114,8 @@ def test_everything_that_exists_is_declared_and_everything_declared_exists(runti
         if name in types and entry["type"] == name and name[0].isupper():
             here = set(found["made"].get(name, there["members"]))
             compare(problems, name, declared(types, name), here)
-            compare(problems, name, set(type_["statics"]), set(there["own"]))
+            if "prototype" in there["own"]:
+                compare(problems, name, set(type_["statics"]), set(there["own"]))
         elif "index" not in type_ and not entry["signature"].startswith(f"{name}("):
             compare(problems, name, declared(types, entry["type"]), set(there["members"]))
             for inner, members in there["nested"].items():
@@ -130,6 +133,9 @@ def test_everything_that_exists_is_declared_and_everything_declared_exists(runti
         compare(problems, name, declared(types, name), set(found["made"][name]))
     compare(problems, "Secrets", declared(types, "Secrets"), set(found["globals"]["secrets"]["members"]))
     compare(problems, "Run", declared(types, "Run"), set(found["run"]))
+    for name, (members, statics) in found["temporal"].items():
+        compare(problems, f"Temporal.{name}", declared(types, f"Temporal.{name}"), set(members))
+        compare(problems, f"Temporal.{name}", set(types[f"Temporal.{name}"]["statics"]), set(statics))
     for name, exports in found["modules"].items():
         block = re.search(rf'declare module "{name}" \{{(.*?)^\}}', declarations.text(), re.DOTALL | re.MULTILINE)
         said = set(re.findall(r"^  export (?:function|class|const) (\w+)", block[1] if block else "", re.MULTILINE))

@@ -24,6 +24,7 @@ from sqlalchemy import (
     cast,
     collate,
     create_engine,
+    event,
     func,
     literal,
     literal_column,
@@ -33,7 +34,7 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError
 
 from lodger.engine.store.stores import OPTION, Driver
 from lodger.engine.store.stores.features import (
@@ -69,7 +70,9 @@ if TYPE_CHECKING:
     )
 
 #: SQLSTATEs (PostgreSQL's manual, appendix A).
-_QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
+_QUERY_CANCELED, _IDLE_TOO_LONG, _OUT_OF_RANGE = "57014", "25P03", "22003"
+#: Time-outs of a statement, and of a transaction between two statements.
+_TIME_LIMIT = "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}"
 #: Collations in which only identical texts are equal.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 #: Limits of a transaction on the platform's database: wait for a row lock, and duration of a statement.
@@ -344,14 +347,31 @@ class PostgresDriver(Driver):
         seconds: float,
         elapsed_s: Callable[[], float],
     ) -> Iterator[None]:
-        """Set the server's statement_timeout until the end of the transaction."""
-        connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}"))
+        """Set time-outs of the server until the end of the transaction, shorter ones as time passes.
+
+        The server also ends an idle transaction then: this process may be stopped, or get no CPU time, between two statements.
+        """
+        end, allowed = elapsed_s() + seconds, seconds
+
+        def shorten(connection: Connection, *_statement: object) -> None:
+            nonlocal allowed
+            left = end - elapsed_s()
+            if left <= 0:
+                raise StatementTimeout
+            if left < allowed - seconds / 10:
+                allowed = left
+                connection.exec_driver_sql(_TIME_LIMIT.format(ms=max(1, int(left * 1000))))
+
+        connection.exec_driver_sql(_TIME_LIMIT.format(ms=max(1, int(seconds * 1000))))
+        event.listen(connection, "before_cursor_execute", shorten)
         try:
             yield
-        except OperationalError as error:
-            if getattr(error.orig, "sqlstate", None) == _QUERY_CANCELED:
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) in {_QUERY_CANCELED, _IDLE_TOO_LONG}:
                 raise StatementTimeout from error
             raise
+        finally:
+            event.remove(connection, "before_cursor_execute", shorten)
 
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
         """Classify the error by SQLSTATE; without one it is an error of the DBAPI about a value."""

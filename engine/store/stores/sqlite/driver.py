@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 #: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15
 #: Virtual machine steps of SQLite between two checks of the clock.
-_STEPS = 20_000
+_STEPS = 1000
 _LOW = 0xFFFFFFFF
 #: Enough digits that no decimal is rounded.
 _WHOLE = Context(prec=160)
@@ -302,7 +302,7 @@ class SqliteDriver(Driver):
 
     @contextmanager
     def time_limit(self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]) -> Iterator[None]:
-        """Check the clock every some thousand steps."""
+        """Check the clock every thousand steps."""
         raw = connection.connection.driver_connection
         assert raw is not None
         end = elapsed_s() + seconds

@@ -63,11 +63,10 @@ class EachRow:
 
     def _tuples(self, rows: Sequence[GivenRow]) -> list[tuple[Any, ...]]:
         names, fixed = self._names, self._fixed
-        if fixed:
-            return [tuple(row[name] if name in row else fixed[name] for name in names) for row in rows]
         if len(names) == 1:
             return [(row[names[0]],) for row in rows]
-        return list(map(itemgetter(*names), rows))
+        values = itemgetter(*names)
+        return [values({**fixed, **row}) for row in rows] if fixed else list(map(values, rows))
 
     def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
         """Run the statement for each of these rows."""

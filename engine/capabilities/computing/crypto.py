@@ -1,14 +1,18 @@
 """Host side of ``crypto.subtle``: AES-GCM, key derivation and verification of signatures, by the library ``cryptography``.
 
 Each call brings its key; nothing of it is kept, logged or recorded. Every size is bounded, and key derivations are bounded by the
-number of hash iterations, so that no call takes more than some tens of milliseconds of a thread beside the event loop.
+number of hash iterations, so that no call takes more than some tens of milliseconds of a thread beside the event loop. That CPU time
+is charged to the attempt, and the calls of a tenant are computed one after another.
 """
 
 import asyncio
 import hashlib
+import time
 from base64 import b64encode
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import CallRefused, bad_request
@@ -21,6 +25,27 @@ MAX_RSA_BITS, MIN_RSA_BITS, MAX_EXPONENT = 4096, 1024, 2**32
 MAX_KEY_BYTES = 4096
 _HASHES = {"SHA-1": 20, "SHA-256": 32, "SHA-384": 48, "SHA-512": 64}
 _CURVES = {"P-256": ("SECP256R1", 32), "P-384": ("SECP384R1", 48), "P-521": ("SECP521R1", 66)}
+T = TypeVar("T")
+_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+
+async def _compute(session: Session, work: Callable[[], T]) -> T:
+    """Return the result of a computation in a thread, in the tenant's turn, and charge its CPU time."""
+    turn = _turns.setdefault(session.tenant_id, asyncio.Lock())
+    async with turn:
+        if session.spent.get("computed_us", 0) >= session.limits.cpu_ms * 1000:
+            what = f"the cryptographic calls of a run take at most its CPU time, {session.limits.cpu_ms} ms"
+            raise CallRefused("budget_exceeded", what)
+
+        def timed() -> T:
+            begun = time.thread_time_ns()
+            try:
+                return work()
+            finally:
+                spent = (time.thread_time_ns() - begun) // 1000
+                session.spent["computed_us"] = session.spent.get("computed_us", 0) + spent
+
+        return await asyncio.to_thread(timed)
 
 
 def _failed(message: str) -> CallRefused:
@@ -46,7 +71,7 @@ def _text(data: bytes) -> str:
     return b64encode(data).decode("ascii")
 
 
-async def aes(_session: Session, given: dict[str, Any]) -> str:
+async def aes(session: Session, given: dict[str, Any]) -> str:
     """Handle crypto.aes: encrypt or decrypt with AES-GCM; the tag follows the ciphertext."""
     ciphers, algorithms = _library("hazmat.primitives.ciphers"), _library("hazmat.primitives.ciphers.algorithms")
     modes = _library("hazmat.primitives.ciphers.modes")
@@ -75,7 +100,7 @@ async def aes(_session: Session, given: dict[str, Any]) -> str:
         except _library("exceptions").InvalidTag:
             return None
 
-    made = await asyncio.to_thread(decrypt if given["decrypt"] else encrypt)
+    made = await _compute(session, decrypt if given["decrypt"] else encrypt)
     if made is None:
         raise _failed("the data cannot be decrypted: wrong key, iv or additional data, or it was changed")
     return _text(made)
@@ -93,7 +118,7 @@ async def derive(session: Session, given: dict[str, Any]) -> str:
         if len(info) > 1024:  # the limit of the library
             raise bad_request("info has at most 1024 bytes")
         work = _library("hazmat.primitives.kdf.hkdf").HKDF(algorithm, size, salt, info)
-        return _text(await asyncio.to_thread(lambda: work.derive(key)))
+        return _text(await _compute(session, lambda: work.derive(key)))
     if kind != "PBKDF2":
         raise bad_request("the kind must be PBKDF2 or HKDF")
     count = given["iterations"]
@@ -108,14 +133,14 @@ async def derive(session: Session, given: dict[str, Any]) -> str:
         raise CallRefused("budget_exceeded", f"a run has at most {MAX_ATTEMPT_ITERATIONS} iterations of PBKDF2")
     session.spent["iterations"] = spent
     digest = name.replace("-", "").lower()
-    return _text(await asyncio.to_thread(lambda: hashlib.pbkdf2_hmac(digest, key, salt, count, size)))
+    return _text(await _compute(session, lambda: hashlib.pbkdf2_hmac(digest, key, salt, count, size)))
 
 
-async def key(_session: Session, given: dict[str, Any]) -> dict[str, str]:
+async def key(session: Session, given: dict[str, Any]) -> dict[str, str]:
     """Handle crypto.key: read a public key; returns it as SPKI and in its parts."""
     if len(given["data"]) > MAX_KEY_BYTES or len(given["exponent"] or b"") > 8:
         raise _failed("the key is too large")
-    return await asyncio.to_thread(lambda: _parts(_public(given), given["kind"], given["curve"]))
+    return await _compute(session, lambda: _parts(_public(given), given["kind"], given["curve"]))
 
 
 def _public(given: dict[str, Any]) -> Any:
@@ -167,7 +192,7 @@ def _number(value: int) -> str:
     return _text(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
-async def verify(_session: Session, given: dict[str, Any]) -> bool:
+async def verify(session: Session, given: dict[str, Any]) -> bool:
     """Handle crypto.verify: return whether a signature is that of the data."""
     kind, signature, data = given["kind"], given["signature"], given["data"]
     algorithm, family = _hash(given["hash"]), "EC" if kind == "ECDSA" else "RSA"
@@ -200,7 +225,7 @@ async def verify(_session: Session, given: dict[str, Any]) -> bool:
 
     if kind not in ("ECDSA", "RSASSA-PKCS1-v1_5", "RSA-PSS"):
         raise bad_request("the kind must be ECDSA, RSASSA-PKCS1-v1_5 or RSA-PSS")
-    return await asyncio.to_thread(check)
+    return await _compute(session, check)
 
 
 HANDLERS = {"crypto.aes": aes, "crypto.derive": derive, "crypto.key": key, "crypto.verify": verify}

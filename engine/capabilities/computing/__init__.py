@@ -1,0 +1,1 @@
+"""Capabilities that only compute: they read and change nothing of a tenant."""

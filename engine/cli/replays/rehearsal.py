@@ -1,0 +1,141 @@
+"""Runs the recorded runs of a script again with another version, and counts where it agrees (``lodger script rehearse``)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from lodger.engine.cli.dry_run import workers
+from lodger.engine.cli.output.progress import bar
+from lodger.engine.cli.output.result_output import say
+from lodger.engine.cli.output.views import compared_runs
+from lodger.engine.cli.replays.local_replay import runtime_of, to_stderr, with_copies
+from lodger.engine.core.errors import NotFound
+from lodger.engine.core.settings import load
+from lodger.engine.node.replay.agreement import Source, agreement
+from lodger.engine.node.replay.record import AttemptRecord
+from lodger.engine.node.replay.replay import Runs, source_of
+from lodger.engine.store.records import Action
+from lodger.engine.store.scripts.shadows import UNDECIDED
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+#: Maximum number of runs, and seconds after which no further one begins.
+MAX_RUNS = 1000
+MAX_S = 600.0
+#: Verdict on a run without a record.
+NO_RECORD = "no record"
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A past run with the verdict on it, as of a shadow's run; times and outcomes are those of the run and of its repetition."""
+
+    action_id: str
+    slot: datetime
+    verdict: str
+    difference: str = ""
+    live: str = ""
+    shadow: str = ""
+    live_cpu_ms: float = 0.0
+    shadow_cpu_ms: float = 0.0
+
+
+def rehearse(
+    engine: "Engine", tenant: str, name: str, since: datetime, new: Source | int | None, limit: int, *, quiet: bool
+) -> list[Rehearsed]:
+    """Run the recorded runs of a script since an instant again, newest first, one after the other in one sandbox.
+
+    Args:
+        new: a source; the number of a stored version; None for the latest.
+        limit: maximum number of runs.
+        quiet: show no progress.
+
+    Raises:
+        NotFound: script_unknown.
+        InputError: record_invalid.
+        SandboxError: this machine lacks a wall, or the runtime cannot be prepared.
+    """
+    version = engine.scripts.get(tenant, name, new if isinstance(new, int) else None).version
+    past = _past(engine, tenant, name, since, min(limit, MAX_RUNS))
+
+    async def in_walls() -> list[Rehearsed]:
+        found: list[Rehearsed] = []
+        pools: dict[tuple[str, bool], Runs] = {}
+        end = monotonic() + MAX_S
+        async with AsyncExitStack() as stack:
+            with bar(f"rehearsing {name}", "runs", as_json=quiet) as done:
+                for action in past:
+                    if monotonic() > end:
+                        break
+                    found.append(await one(action, pools, stack))
+                    done(len(found))
+        return found
+
+    async def one(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> Rehearsed:
+        slot = action.slot or action.due_at
+        asked = None if isinstance(new, dict | bytes) else version
+        record = _record(engine, tenant, action, name)
+        if record is None:
+            return Rehearsed(action.id, slot, NO_RECORD)
+        then = source_of(record)
+        if asked is None:
+            source = with_copies(record, new) if isinstance(new, dict | bytes) else then
+        else:
+            source = source_of(engine.actions.record(tenant, action.id, version=asked))
+        if isinstance(source, bytes) != isinstance(then, bytes):
+            return Rehearsed(action.id, slot, UNDECIDED, "a script and a WebAssembly module are given different input")
+        settings, runtime = load(), runtime_of(record)
+        key = runtime, isinstance(then, bytes)
+        if key not in pools:
+            pools[key] = await stack.enter_async_context(workers(settings, runtime, wasm=key[1], progress=to_stderr))
+        made = await agreement(pools[key], record, then, source)
+        before, now = made.before, made.now
+        return Rehearsed(
+            action.id, slot, made.verdict, made.difference, before.outcome.value, now.outcome.value,
+            round(before.usage.cpu_ms, 3), round(now.usage.cpu_ms, 3),
+        )  # fmt: skip
+
+    return asyncio.run(in_walls())
+
+
+def _past(engine: "Engine", tenant: str, name: str, since: datetime, limit: int) -> Iterator[Action]:
+    """Yield the ended runs of a script that started, newest first."""
+    cursor, left = None, limit
+    while left > 0:
+        page: Any = engine.actions.list(tenant, script=name, since=since, limit=_PAGE, cursor=cursor)
+        for each in page:
+            if each.started_at is not None and each.finished_at is not None and left > 0:
+                left -= 1
+                yield each
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def _record(engine: "Engine", tenant: str, action: Action, name: str) -> AttemptRecord | None:
+    """Return the record of a run; None if it has none, or it is of another step's script."""
+    try:
+        found: AttemptRecord = engine.actions.record(tenant, action.id)
+    except NotFound:
+        return None
+    return found if found.script == name and (found.modules or found.wasm) else None
+
+
+def summary(found: list[Rehearsed]) -> dict[str, int]:
+    """Return the number of runs by verdict."""
+    counted = Counter(each.verdict for each in found)
+    return {verdict.replace(" ", "_"): counted[verdict] for verdict in ("agrees", "differs", "undecided", NO_RECORD)}
+
+
+def show(found: list[Rehearsed]) -> None:
+    """Write the comparison for people."""
+    compared_runs(found)
+    counted = summary(found)
+    say(", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in counted.items()))

@@ -1,0 +1,168 @@
+"""Whether another version of a script does in a recorded attempt what the recorded one did: the same outcome, result and effects."""
+
+import json
+from dataclasses import dataclass
+
+from lodger.engine.node.replay.record import AttemptRecord, Ended, RecordedCall
+from lodger.engine.node.replay.recorded_host import STOPPED, MadeCall, RecordedHost
+from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs, run_again
+from lodger.engine.store.scripts.shadows import AGREES, DIFFERS, UNDECIDED
+from lodger.sandbox.outcome import Outcome
+from lodger.stdlib.calls import EFFECTS
+
+#: Maximum length of one value in the text of a difference, in characters.
+_MAX_SHOWN = 160
+FETCH = "http.fetch"
+#: Reads whose answer can depend on the attempt's own changes before them.
+_SEES_CHANGES = ("db.", "kv.", "limits.")
+Source = dict[str, str] | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The comparison of a recorded attempt with a run of another version on the same input and answers.
+
+    Attributes:
+        verdict: agrees, differs, or undecided if the record does not tell.
+        difference: the first difference, or why it is undecided; "" if they agree.
+        before, now: both ends.
+        cpu_ms: CPU time of all that was run for it.
+    """
+
+    verdict: str
+    difference: str
+    before: Ended
+    now: Ended
+    cpu_ms: float
+
+
+async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source, tenant: str = "replay") -> Agreement:
+    """Run a version on what a recorded attempt was told, and compare.
+
+    A difference counts only if the recorded version itself, run again in the same way, ends as recorded. Otherwise the
+    record does not hold what it depended on, such as the value of a secret.
+
+    Args:
+        live: the source that was recorded.
+        new: the source to compare with it.
+        tenant: as of :func:`lodger.engine.node.replay.replay.run_again`.
+    """
+    host, now = await run_again(pool, record, new, edited=True, tenant=tenant)
+    verdict, difference = compare(record, host, now)
+    cpu_ms = now.usage.cpu_ms
+    if verdict == DIFFERS:
+        same_host, same = await run_again(pool, record, live, edited=True, tenant=tenant)
+        cpu_ms += same.usage.cpu_ms
+        control, why = compare(record, same_host, same)
+        if control != AGREES:
+            secrets = f"; it read secrets ({', '.join(record.secrets)})" if record.secrets else ""
+            verdict, difference = UNDECIDED, f"the recorded version itself does not end as recorded: {why}{secrets}"
+    return Agreement(verdict, difference, record.ended, now, cpu_ms)
+
+
+def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str, str]:
+    """Return the verdict on a run with the answers of a record, and the first difference or why it is undecided."""
+    before = record.ended
+    if before.outcome in FROM_OUTSIDE:
+        return UNDECIDED, f"the recorded run did not end by itself: {FROM_OUTSIDE[before.outcome]}"
+    if now.outcome in FROM_OUTSIDE:
+        return UNDECIDED, f"its own run did not end by itself: {FROM_OUTSIDE[now.outcome]}"
+    failed = before.outcome is not Outcome.OK
+    if host.missing:
+        return _unanswered(record, host.made[: host.missing[0] + 1], failed=failed)
+    if host.stop.done():
+        return UNDECIDED, "it goes on after the place where the record ends"
+    if host.unanswered and now.outcome is Outcome.WALL_LIMIT:
+        return UNDECIDED, "it waits for an answer that the recorded run did not live to see"
+    seen = [_seen(calls, failed=failed) for calls in (record.calls, host.made)]
+    difference = _of_ends(before, now) or _of_changes(*seen)
+    if difference:
+        return DIFFERS, difference
+    if _reads(record.calls) != _reads(host.made):
+        return UNDECIDED, "it reads data at another place among its changes, where the answer may be another"
+    return AGREES, ""
+
+
+def _unanswered(record: AttemptRecord, made: list[MadeCall], *, failed: bool) -> tuple[str, str]:
+    """Return the verdict on a run by its calls up to one that the record has no answer to: what follows tells nothing."""
+    call = made[-1]
+    was, so_far = _seen(record.calls, failed=failed), _seen(made[:-1], failed=failed)
+    if so_far != was[: len(so_far)]:
+        return DIFFERS, _of_changes(was, so_far)
+    if _is_change(call, failed=failed) and was[len(so_far) : len(so_far) + 1] != [call]:
+        return DIFFERS, _of_changes(was, [*so_far, call])
+    return UNDECIDED, f"it asks what the recorded run did not ask: {_shown(call)}"
+
+
+def _of_ends(before: Ended, now: Ended) -> str:
+    if now.outcome is not before.outcome:
+        return f"outcome was {_outcome(before)}, is {_outcome(now)}"
+    if before.outcome not in STOPPED and _error(before) != _error(now):
+        return f"error was {_cut(_error(before))}, is {_cut(_error(now))}"
+    if _value(before.result) != _value(now.result):
+        return f"result was {_cut(before.result or 'none')}, is {_cut(now.result or 'none')}"
+    return ""
+
+
+def _of_changes(was: list[MadeCall], made: list[MadeCall]) -> str:
+    for one, two in zip(was, made, strict=False):
+        if one != two:
+            return f"called {_shown(one)}, calls {_shown(two)}"
+    if len(made) > len(was):
+        return f"calls {_shown(made[len(was)])}, which was not called"
+    return f"called {_shown(was[len(made)])}, which is not called" if len(was) > len(made) else ""
+
+
+def _seen(calls: "tuple[RecordedCall, ...] | list[MadeCall]", *, failed: bool) -> list[MadeCall]:
+    """Return the calls that are seen from outside, in order: changes, mails, events, requests; of a failed run the requests."""
+    return [
+        MadeCall(each.name, each.arguments)
+        for each in calls
+        if each.name == FETCH or (not failed and each.name in EFFECTS)
+    ]
+
+
+def _reads(calls: "tuple[RecordedCall, ...] | list[MadeCall]") -> dict[tuple[str, str], list[int]]:
+    """Return for each read that is used, behind how many changes each of its answers stands."""
+    found: dict[tuple[str, str], list[int]] = {}
+    changes = 0
+    for each in calls:
+        if each.name in EFFECTS:
+            changes += 1
+        elif each.name.startswith(_SEES_CHANGES):
+            found.setdefault((each.name, each.arguments), []).append(changes)
+    return found
+
+
+def _is_change(call: MadeCall, *, failed: bool) -> bool:
+    """Whether a call that was not recorded is a difference by itself; the answer to a mere question decides what follows."""
+    if call.name in EFFECTS:
+        return not failed
+    if call.name != FETCH:
+        return False
+    return not any(f'"method":"{method}"' in call.arguments for method in ("GET", "HEAD"))
+
+
+def _outcome(ended: Ended) -> str:
+    return ended.outcome.value if ended.error is None else f"{ended.outcome.value} ({_cut(_error(ended))})"
+
+
+def _error(ended: Ended) -> str:
+    return "none" if ended.error is None else f"{ended.error.name}: {ended.error.message}"
+
+
+def _value(result: str | None) -> str | None:
+    """Return the JSON text of a result without the order of its keys."""
+    try:
+        return None if result is None else json.dumps(json.loads(result), sort_keys=True)
+    except (ValueError, RecursionError):  # a module's number of thousands of digits
+        return result
+
+
+def _shown(call: MadeCall) -> str:
+    return _cut(f"{call.name}({call.arguments})")
+
+
+def _cut(text: str) -> str:
+    text = text.encode(errors="backslashreplace").decode()  # half a character is no text for a page
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -1,0 +1,151 @@
+"""Runs shadows dry beside the live versions: on the records of committed attempts, one at a time, while slots are free."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.execution import Claim
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.node_events import BatchCommitted
+from lodger.engine.node.replay.agreement import Agreement, agreement
+from lodger.engine.node.replay.recording import Recording
+from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs
+from lodger.engine.node.service import Service, either
+from lodger.engine.node.services.dispatcher import RunningAttempts, key_of
+from lodger.engine.store.scripts import shadows
+from lodger.engine.store.scripts.shadows import ShadowRun, ShadowSource
+from lodger.engine.store.usage import trials
+
+#: Most runs that wait for their comparison, of all tenants and of one, each with its record in memory.
+MAX_WAITING, MAX_OF_TENANT = 16, 4
+#: How long a run waits for its comparison, seconds.
+PATIENCE_S = 60.0
+#: Seconds between two looks for a free slot.
+LOOK_S = 0.25
+#: Seconds that a node which stops gives to what waits.
+DRAIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    claim: Claim
+    recording: Recording
+    shadow: str
+    since_s: float
+
+
+class ShadowRuns(Service):
+    """Compares committed attempts with the shadows of their scripts.
+
+    A shadow never delays an attempt: it begins after the commit and in a free slot only, and a run that has to wait for
+    too long is counted as missed. It has no host side but the record, so that it can change, send and read nothing.
+
+    Args:
+        pool: runs it, in the walls of every attempt.
+    """
+
+    name: ClassVar[str] = "shadow-runs"
+
+    def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Runs) -> None:
+        super().__init__(context)
+        self._attempts = attempts
+        self._pool = pool
+        self._waiting: list[_Waiting] = []
+        self._served = ""
+        #: By tenant and shadow.
+        self._missed: Counter[tuple[str, str]] = Counter()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        context.bus.subscribe(BatchCommitted, self._committed)
+
+    async def stop(self) -> None:
+        """Compare for some seconds more what waits, then end; the rest is not compared."""
+        if self._task is not None:
+            await either(self._idle.wait(), self.clock.sleep(DRAIN_S))
+        await super().stop()
+
+    def __len__(self) -> int:
+        """Return the number of runs that wait for their comparison."""
+        return len(self._waiting)
+
+    def _committed(self, event: BatchCommitted) -> None:
+        lost = {key_of(claim) for claim in event.committed.lost}
+        for claim, finished in event.batch:
+            recording = finished.recording
+            if recording is None or recording.shadow is None or key_of(claim) in lost:
+                continue
+            if finished.outcome in FROM_OUTSIDE:
+                continue
+            one = _Waiting(claim, recording, recording.shadow, self.clock.elapsed_s())
+            mine = sum(each.claim.tenant_id == claim.tenant_id for each in self._waiting)
+            if len(self._waiting) < MAX_WAITING and mine < MAX_OF_TENANT:
+                self._waiting.append(one)
+                self._idle.clear()
+            else:
+                self._miss(one)
+            self.wake()
+
+    async def round(self) -> float:
+        """Compare what waits, while slots are free."""
+        while self._waiting and len(self._attempts) < self.context.settings.slots:
+            await self._compare(self._next())
+        late_s = self.clock.elapsed_s() - PATIENCE_S
+        while self._waiting and self._waiting[0].since_s < late_s:
+            self._miss(self._waiting.pop(0))
+        if self._missed:
+            missed = [(tenant, shadow, number) for (tenant, shadow), number in self._missed.items()]
+            await self.context.db.write(partial(shadows.miss, missed=missed))
+            self._missed.clear()
+        if self._waiting:
+            return LOOK_S
+        self._idle.set()
+        return 3600.0
+
+    def _next(self) -> _Waiting:
+        """Take the oldest run of another tenant than the last one, if there is any."""
+        others = (at for at, each in enumerate(self._waiting) if each.claim.tenant_id != self._served)
+        found = self._waiting.pop(next(others, 0))
+        self._served = found.claim.tenant_id
+        return found
+
+    def _miss(self, one: _Waiting) -> None:
+        self._missed[one.claim.tenant_id, one.shadow] += 1
+
+    async def _compare(self, one: _Waiting) -> None:
+        claim, context = one.claim, self.context
+        try:
+            found, used_up = await context.db.read(partial(self._load, tenant_id=claim.tenant_id, shadow=one.shadow))
+            if found is None:
+                return
+            if used_up:
+                self._miss(one)
+                return
+            record = await asyncio.to_thread(one.recording.record)
+            live = claim.modules if claim.wasm is None else claim.wasm
+            made = await agreement(self._pool, record, live, found.source, claim.tenant_id)
+        except Exception:
+            self._miss(one)
+            raise
+        run = _run(claim, made)
+        await context.db.write(
+            lambda connection: shadows.add(context.store, connection, claim.tenant_id, one.shadow, run, made.cpu_ms)
+        )
+
+    def _load(self, connection: Connection, tenant_id: str, shadow: str) -> tuple[ShadowSource | None, bool]:
+        found = shadows.load(connection, tenant_id, shadow)
+        return found, found is not None and bool(trials.used_up(self.context.store, connection, tenant_id))
+
+
+def _run(claim: Claim, made: Agreement) -> ShadowRun:
+    slot: datetime | None = None if claim.slot_us is None else from_us(claim.slot_us)
+    before, now = made.before, made.now
+    return ShadowRun(
+        claim.action_id, claim.step, slot, made.verdict, made.difference, before.outcome.value, now.outcome.value,
+        round(before.usage.cpu_ms, 3), round(now.usage.cpu_ms, 3),
+    )  # fmt: skip

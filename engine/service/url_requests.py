@@ -1,0 +1,191 @@
+"""Requests to URLs of scripts: verified, stored as one-off actions once a delivery, and answered before they run."""
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.egress.signature import NotVerified, verify_request
+from lodger.engine.store.actions import actions, later_runs
+from lodger.engine.store.actions.later_runs import LaterRun
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.scripts import param_checks, script_urls
+from lodger.engine.store.scripts.script_urls import ScriptUrl
+from lodger.engine.store.tenants import secrets
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.sandbox.prescan import JsonRefused, parse
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+#: Maximum size of a body, bytes.
+MAX_BODY = 256 * 1024
+#: A JSON body that is nested deeper, or has more values, is given to the script as text.
+MAX_DEPTH, MAX_VALUES = 24, 50_000
+BUDGET = "later_runs"
+#: Headers with the id of a delivery, in this order.
+DELIVERY = ("idempotency-key", "webhook-id", "x-github-delivery", "x-delivery-id")
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRequest:
+    """A request as it was received; ``headers`` by name in lower case, ``query`` without the question mark."""
+
+    method: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class UrlRefused(Exception):
+    """A request that runs nothing; ``status`` is that of the answer."""
+
+    def __init__(self, status: int, code: str, what: str, fix: str, retry_s: int | None = None) -> None:
+        super().__init__(what)
+        self.status = status
+        self.code = code
+        self.what = what
+        self.fix = fix
+        self.retry_s = retry_s
+
+
+def unknown() -> UrlRefused:
+    """Return the one refusal of URLs that are unknown, revoked, expired, or of a tenant that is not active."""
+    return UrlRefused(404, "url_unknown", "this URL does not exist", "ask for a new one")
+
+
+class UrlRequests:
+    """Carries out requests to URLs for one engine."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+        self._context = engine.context
+
+    def find(self, text: str) -> ScriptUrl:
+        """Return the URL with this secret part.
+
+        Raises:
+            UrlRefused: url_unknown.
+        """
+        digest = script_urls.digest_of(text)
+        if digest is None:
+            raise unknown()
+        with self._context.database.read() as connection:
+            return self._open(connection, digest)
+
+    def _open(self, connection: Connection, digest: str) -> ScriptUrl:
+        found = script_urls.open_url(connection, digest, self._context.clock.now_us())
+        if found is None:
+            raise unknown()
+        return found
+
+    def receive(self, text: str, request: UrlRequest) -> str:
+        """Store the action that a request asks for; return its id. A repeated delivery returns the id of the first one.
+
+        Raises:
+            UrlRefused: url_unknown, url_method, signature_invalid, url_body_too_large, url_script, url_full.
+            Unavailable: the keys of secrets are not available.
+        """
+        context, now_us, digest = self._context, self._context.clock.now_us(), script_urls.digest_of(text) or ""
+        with context.database.write() as connection:
+            url = self._open(connection, digest)
+            ready_queue.lock(connection, [url.tenant_id])
+            url = self._open(connection, digest)  # a revocation or suspension may have been committed meanwhile
+            if request.method == "GET" and not url.get:
+                raise UrlRefused(405, "url_method", "this URL takes POST only", "send POST")
+            key = _request_key(url, self._verified(connection, url, request, now_us), request)
+            before = actions.find_request(connection, url.tenant_id, key)
+            if before is not None:
+                return before.id
+            params = self._params(connection, url, request)
+            self._charge(connection, url.tenant_id, now_us)
+            action_id = context.ids.new()
+            run = LaterRun(url.tenant_id, action_id, url.script, now_us, params, None, f"{later_runs.BY_URL}{url.name}")
+            try:
+                later_runs.deliver(connection, run, key)
+            except CallRefused as refused:
+                if refused.code == "too_many_waiting":
+                    raise _full(60) from None
+                raise UrlRefused(422, "url_script", "the script of this URL cannot be run", "tell its owner") from None
+            ready_queue.refresh(connection, [url.tenant_id])
+            script_urls.record_use(connection, url, now_us)
+            context.database.hints.send(connection, context.clock.elapsed_s())
+        self._engine.changed()
+        return action_id
+
+    def _verified(self, connection: Connection, url: ScriptUrl, request: UrlRequest, now_us: int) -> str | None:
+        """Check the signature; return the id of the delivery that it covers, or None."""
+        if url.signature is None or url.secret is None:
+            return None
+        found = secrets.open_secrets(self._engine.vault, connection, url.tenant_id, [url.secret]).get(url.secret)
+        if found is None:  # deleted since
+            raise _not_verified()
+        try:
+            return verify_request(url.signature, found.value, request.headers, request.body, now_us / 1_000_000)
+        except NotVerified:
+            raise _not_verified() from None
+
+    def _params(self, connection: Connection, url: ScriptUrl, request: UrlRequest) -> str:
+        headers = {name: request.headers[name] for name in url.headers if name in request.headers}
+        value = {"method": request.method, "query": request.query, "headers": headers} | _body(request)
+        try:
+            return param_checks.checked_text(self._context, connection, url.tenant_id, value) or ""
+        except InputError as error:
+            said = f"the request exceeds the limits of an input: {error.why}"
+            raise UrlRefused(413, "url_body_too_large", said, "send less") from None
+
+    def _charge(self, connection: Connection, tenant_id: str, now_us: int) -> None:
+        """Count the run on the tenant's day; refuse it if the day's budget or the storage is used up."""
+        context, day = self._context, now_us // usage.DAY_US
+        today = usage.usages_of_day(context, connection, [tenant_id], day)[tenant_id]
+        limit = today.allowed.of_day(BUDGET)
+        if limit is not None:
+            taken = budget_reservations.reserved(connection, tenant_id, day).get(BUDGET, 0)
+            if today.used[BUDGET] + taken >= limit:
+                raise _full((usage.DAY_US - now_us % usage.DAY_US) // 1_000_000 + 1)
+        if storage_usage.excess(context, connection, tenant_id).total:
+            raise _full(3600)
+        usage.charge(context, connection, {(tenant_id, day): Counter({BUDGET: 1})})
+
+
+def _not_verified() -> UrlRefused:
+    return UrlRefused(
+        401, "signature_invalid", "the signature of this request is missing, wrong or too old",
+        "sign with the present secret, in the style that the URL was created with",
+    )  # fmt: skip
+
+
+def _full(retry_s: int) -> UrlRefused:
+    return UrlRefused(
+        429, "url_full", "the owner of this URL accepts no more requests for now", "send it again later", retry_s
+    )
+
+
+def _request_key(url: ScriptUrl, signed: str | None, request: UrlRequest) -> str | None:
+    """Return the key of a delivery: the id that its signature covers, or that of a header."""
+    delivery = signed or next((request.headers[name] for name in DELIVERY if request.headers.get(name)), None)
+    return None if delivery is None else f"{url.id}:{hashlib.sha256(delivery.encode()).hexdigest()}"
+
+
+def _body(request: UrlRequest) -> dict[str, Any]:
+    """Return a body as ``json``, ``text`` or ``base64``; nothing for none."""
+    body, kind = request.body, request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not body:
+        return {}
+    if kind == "application/json" or kind.endswith("+json"):
+        with suppress(JsonRefused, UnicodeEncodeError):
+            value = parse(body, max_bytes=MAX_BODY, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
+            json.dumps(value, ensure_ascii=False).encode()  # not if a text has half a character
+            return {"json": value}
+    try:
+        return {"text": body.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}

@@ -1,0 +1,217 @@
+"""URLs of scripts: a request to one runs a script of a tenant. Only a hash of the secret part is stored."""
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, select, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.egress.signature import STYLES
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.access import script_urls
+from lodger.engine.store.scripts import bindings
+from lodger.engine.store.tenants import secrets as tenant_secrets
+from lodger.engine.store.tenants import tenants
+
+#: Where the API receives requests, after its root.
+PATH = "/api/v1/in/"
+MAX_URLS = 100
+MAX_HEADERS = 20
+#: Resolution of ``used_us``, microseconds.
+USED_US = 60_000_000
+#: Credentials of the sender, which no script gets.
+WITHHELD = frozenset({"authorization", "cookie", "proxy-authorization", "x-csrf-token"})
+#: Headers that every script gets.
+ALWAYS = ("content-type",)
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+_HEADER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
+_c = script_urls.c
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptUrl:
+    """A URL of a script, without its secret part.
+
+    Attributes:
+        get: whether GET runs the script, too.
+        headers: names of request headers that the script gets.
+        signature: how senders sign, None for no signature; ``secret``: name of the tenant's secret that they sign with.
+        used_at: last use, to the minute.
+    """
+
+    id: str
+    tenant_id: str
+    name: str
+    script: str
+    get: bool
+    headers: tuple[str, ...]
+    signature: str | None
+    secret: str | None
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewScriptUrl:
+    """A new URL with its path on the API server; shown only once."""
+
+    url: ScriptUrl
+    path: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a new URL is to be."""
+
+    name: str
+    script: str
+    get: bool
+    headers: tuple[str, ...]
+    signature: str | None
+    secret: str | None
+    expires_us: int | None
+
+
+def create(
+    context: StoreContext, connection: Connection, tenant_id: str, wanted: Wanted, created_by: str, now_us: int
+) -> NewScriptUrl:
+    """Create a URL; only the returned value contains its path.
+
+    Raises:
+        InputError: url_name_invalid, url_header_invalid, url_signature_invalid, url_params, urls_full, expiry_past, library_not_run.
+        NotFound: tenant_unknown, script_unknown, secret_unknown.
+        Conflict: url_exists.
+    """
+    _check(wanted, now_us)
+    tenants.get(connection, tenant_id)
+    if bindings.find(connection, tenant_id, wanted.script).fields is not None:
+        raise InputError(
+            "url_params", f"script {wanted.script!r} declares its params", why="a URL gives a request as input, not params",
+            fix="give the URL a script of its own that requests runs of this one",
+        )  # fmt: skip
+    if wanted.secret is not None and wanted.secret not in {
+        each.name for each in tenant_secrets.list_all(connection, tenant_id)
+    }:
+        raise NotFound("secret_unknown", f"there is no secret {wanted.secret!r}", fix="lodger secret put stores it")
+    if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_URLS:
+        raise InputError("urls_full", f"tenant {tenant_id!r} has {MAX_URLS} URLs", fix="revoke one")
+    if connection.execute(_mine(tenant_id, wanted.name)).first() is not None:
+        raise Conflict("url_exists", f"there is a URL {wanted.name!r}", fix="revoke it first, or choose another name")
+    text = secrets.token_urlsafe(32)
+    values = {
+        "tenant_id": tenant_id, "name": wanted.name, "id": context.ids.new(), "script": wanted.script,
+        "digest": digest_of(text), "takes_get": int(wanted.get), "headers": json.dumps(sorted({*ALWAYS, *wanted.headers})),
+        "signature": wanted.signature, "secret": wanted.secret, "created_us": now_us, "created_by": created_by,
+        "expires_us": wanted.expires_us,
+    }  # fmt: skip
+    connection.execute(insert(script_urls).values(values))
+    return NewScriptUrl(get(connection, tenant_id, wanted.name), PATH + text)
+
+
+def _check(wanted: Wanted, now_us: int) -> None:
+    if not _NAME.fullmatch(wanted.name):
+        raise InputError(
+            "url_name_invalid", f"{wanted.name[:80]!r} cannot be the name of a URL", why="a name has at most 63 letters, digits, _ and -",
+            fix="use a name such as github",
+        )  # fmt: skip
+    wrong = [each for each in wanted.headers if not _HEADER.fullmatch(each) or each in WITHHELD]
+    if wrong or len(wanted.headers) > MAX_HEADERS:
+        raise InputError(
+            "url_header_invalid", f"a script cannot get the header {wrong[0][:80]!r}" if wrong else "these are too many headers",
+            why=f"at most {MAX_HEADERS} names in lower case, and none of: {', '.join(sorted(WITHHELD))}", fix="name others",
+        )  # fmt: skip
+    if (wanted.signature is None) != (wanted.secret is None) or wanted.signature not in (None, *STYLES):
+        raise InputError(
+            "url_signature_invalid", "a signature needs its style and the name of a secret", why=f"styles: {', '.join(STYLES)}",
+            fix="give both, or none",
+        )  # fmt: skip
+    if wanted.expires_us is not None and wanted.expires_us <= now_us:
+        raise InputError("expiry_past", "a URL cannot expire in the past", fix="give a later instant, or none")
+
+
+def get(connection: Connection, tenant_id: str, name: str) -> ScriptUrl:
+    """Return a URL.
+
+    Raises:
+        NotFound: url_unknown.
+    """
+    row = connection.execute(_mine(tenant_id, name)).first()
+    if row is None:
+        raise NotFound("url_unknown", f"tenant {tenant_id!r} has no URL {name!r}", fix="lodger url list shows them")
+    return _url(row)
+
+
+def list_all(connection: Connection, tenant_id: str) -> list[ScriptUrl]:
+    """Return a tenant's URLs, by name.
+
+    Raises:
+        NotFound: tenant_unknown.
+    """
+    tenants.get(connection, tenant_id)
+    rows = connection.execute(select(script_urls).where(_c.tenant_id == tenant_id).order_by(_c.name))
+    return [_url(row) for row in rows]
+
+
+def erase(connection: Connection, tenant_id: str, name: str) -> ScriptUrl:
+    """Delete a URL and return it; requests to it are unknown from now on.
+
+    Raises:
+        NotFound: url_unknown.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    found = get(connection, tenant_id, name)
+    connection.execute(delete(script_urls).where(_c.tenant_id == tenant_id, _c.name == name))
+    return found
+
+
+def digest_of(text: str) -> str | None:
+    """Return the hash of a URL's secret part; None if it has not the form of one."""
+    return hashlib.sha256(text.encode()).hexdigest() if _SECRET.fullmatch(text) else None
+
+
+def open_url(connection: Connection, digest: str, now_us: int) -> ScriptUrl | None:
+    """Return the URL of a hash; None if it is unknown, revoked, expired, or its tenant is not active."""
+    found = select(script_urls).where(_c.digest == digest, or_(_c.expires_us.is_(None), _c.expires_us > now_us))
+    row = connection.execute(found).first()
+    if row is None or tenants.get(connection, row.tenant_id).state != "active":
+        return None
+    return _url(row)
+
+
+def record_use(connection: Connection, url: ScriptUrl, now_us: int) -> None:
+    """Record the use of a URL."""
+    stale = or_(_c.used_us.is_(None), _c.used_us < now_us - USED_US)
+    mine = and_(_c.tenant_id == url.tenant_id, _c.name == url.name, stale)
+    connection.execute(update(script_urls).where(mine).values(used_us=now_us))
+
+
+def normal_headers(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of headers in lower case."""
+    return tuple(name.lower() for name in names)
+
+
+def _mine(tenant_id: str, name: str) -> Select[Any]:
+    return select(script_urls).where(_c.tenant_id == tenant_id, _c.name == name)
+
+
+def _url(row: AnyRow) -> ScriptUrl:
+    return ScriptUrl(
+        row.id, row.tenant_id, row.name, row.script, bool(row.takes_get), tuple(json.loads(row.headers)), row.signature, row.secret,
+        from_us(row.created_us), row.created_by, _instant(row.expires_us), _instant(row.used_us),
+    )  # fmt: skip
+
+
+def _instant(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)

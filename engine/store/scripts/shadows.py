@@ -1,0 +1,331 @@
+"""Shadows: a further version of a script that runs dry beside the live one for some runs, is compared with it, and promoted or dropped."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+
+from lodger.engine.core.access.audit_context import AuditContext
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.params import read_fields
+from lodger.engine.store import audit
+from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import AnyRow, ScriptVersion
+from lodger.engine.store.schema.scheduling import scripts as scripts_table
+from lodger.engine.store.schema.script_shadows import script_shadows
+from lodger.engine.store.scripts import recorded, scripts
+from lodger.engine.store.scripts.content import Content
+from lodger.engine.store.stored_modules import authored, runnable, used
+from lodger.engine.store.tenants.grants import encode
+from lodger.engine.store.usage import storage_usage, trials
+
+#: Maximum number of runs that a shadow is compared in.
+MAX_RUNS = 500
+#: Verdicts on a run.
+AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
+RUNNING, FINISHED, PROMOTED = "running", "finished", "promoted"
+#: State of a shadow after another version became live; derived, not stored.
+OUTDATED = "outdated"
+_t = script_shadows.c
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowRun:
+    """A run of the live version, compared with the same run of its shadow.
+
+    Attributes:
+        slot: None for a run without one.
+        verdict: agrees, differs, or undecided if the shadow asked for what the live run did not ask for.
+        difference: the first difference, or why it is undecided; "" if they agree.
+        live, shadow: outcomes.
+        live_cpu_ms, shadow_cpu_ms: CPU time; a difference of it is shown and never decides.
+    """
+
+    action_id: str
+    step: int
+    slot: datetime | None
+    verdict: str
+    difference: str
+    live: str
+    shadow: str
+    live_cpu_ms: float
+    shadow_cpu_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A version of a script that runs dry beside the live one, with its comparisons.
+
+    Attributes:
+        version: number that it gets when it is promoted.
+        live_version: the version that it is compared with.
+        state: running, finished (all wanted runs were compared), promoted, or outdated: another version is live by now.
+        wanted: number of runs to compare.
+        agreed, differed, undecided: number of runs by verdict.
+        missed: runs that were not compared, because the node was busy or the tenant's CPU time of the day was used up.
+        promote_when_agreed: whether it is promoted by itself when all wanted runs agree.
+        created_by: actor of the change; ``why`` is the reason given for it.
+        runs: the compared runs, oldest first.
+    """
+
+    tenant_id: str
+    name: str
+    version: int
+    live_version: int
+    state: str
+    wanted: int
+    agreed: int
+    differed: int
+    undecided: int
+    missed: int
+    promote_when_agreed: bool
+    created_at: datetime
+    created_by: str | None = None
+    why: str | None = None
+    runs: tuple[ShadowRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowSource:
+    """What a shadow runs: files by name, or the bytes of a WebAssembly module."""
+
+    source: dict[str, str] | bytes
+
+
+def put(
+    context: StoreContext,
+    connection: Connection,
+    live: ScriptVersion,
+    content: Content,
+    wanted: int,
+    now_us: int,
+    audit_context: AuditContext,
+    *,
+    automatic: bool,
+) -> ScriptVersion:
+    """Begin a shadow of a script; the script's earlier one, if any, is replaced. Return the version that it may become.
+
+    Args:
+        wanted: number of runs to compare.
+        automatic: whether it is promoted as soon as all of them agree.
+
+    Raises:
+        InputError: shadow_invalid.
+    """
+    _check(connection, live, content, wanted)
+    _delete(connection, live)
+    connection.execute(
+        insert(script_shadows).values(
+            tenant_id=live.tenant_id, script_id=live.script_id, id=context.ids.new(), live_version=live.version,
+            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm, digest=content.digest,
+            state=RUNNING, wanted=wanted, automatic=int(automatic), created_us=now_us,
+            created_by=audit_context.actor, why=audit_context.why,
+        )
+    )  # fmt: skip
+    return replace(
+        live, version=live.version + 1, modules=authored(content.modules), digest=content.digest, state="shadow",
+        created_at=from_us(now_us), wasm_bytes=None if content.wasm is None else len(content.wasm),
+        created_by=audit_context.actor, why=audit_context.why, uses=used(content.modules),
+    )  # fmt: skip
+
+
+def _check(connection: Connection, live: ScriptVersion, content: Content, wanted: int) -> None:
+    if not 1 <= wanted <= MAX_RUNS:
+        raise invalid(f"it compares {wanted} runs", f"give a number of runs from 1 to {MAX_RUNS}")
+    if (live.kind, content.kind) != ("script", "script"):
+        raise invalid(f"it is a {live.kind}, which does not run in the sandbox", "store it as a new version")
+    if (content.wasm is None) != (live.wasm_bytes is None):
+        raise invalid("a script and a WebAssembly module are given different input", "store it as a new version")
+    if content.digest == live.digest:
+        raise invalid("its source is that of the live version", "change the source")
+    if recorded.choice(connection, live) == "none":
+        fix = "lodger script record TENANT NAME failed, then put the shadow again"
+        raise invalid("attempts of this script are not recorded, and a shadow needs them", fix)
+
+
+def invalid(why: str, fix: str) -> InputError:
+    """Return the error of a source that cannot be a shadow."""
+    return InputError("shadow_invalid", "this cannot run as a shadow", why=why, fix=fix)
+
+
+def get(connection: Connection, live: ScriptVersion) -> Shadow:
+    """Return the shadow of a script, with its comparisons.
+
+    Raises:
+        NotFound: shadow_unknown.
+    """
+    row = _require(connection, live)
+    runs = tuple(_run(each) for each in json.loads(row.runs))
+    verdicts = Counter(each.verdict for each in runs)
+    outdated = row.state != PROMOTED and row.live_version != live.version
+    return Shadow(
+        live.tenant_id,
+        live.name,
+        row.live_version + 1,
+        row.live_version,
+        OUTDATED if outdated else row.state,
+        row.wanted,
+        verdicts[AGREES],
+        verdicts[DIFFERS],
+        verdicts[UNDECIDED],
+        row.missed,
+        bool(row.automatic),
+        from_us(row.created_us),
+        row.created_by,
+        row.why,
+        runs,
+    )
+
+
+def find(connection: Connection, live: ScriptVersion) -> Shadow | None:
+    """Return the shadow of a script, None if it has none."""
+    try:
+        return get(connection, live)
+    except NotFound:
+        return None
+
+
+def drop(connection: Connection, live: ScriptVersion) -> Shadow:
+    """Delete the shadow of a script with its comparisons; return it.
+
+    Raises:
+        NotFound: shadow_unknown.
+    """
+    found = get(connection, live)
+    _delete(connection, live)
+    return found
+
+
+def promote(
+    context: StoreContext, connection: Connection, live: ScriptVersion, now_us: int, audit_context: AuditContext
+) -> ScriptVersion:
+    """Store a shadow's source as the script's next version, with the grants and typed params of the live one.
+
+    Raises:
+        NotFound: shadow_unknown, if it has none, or it was promoted.
+        Conflict: shadow_outdated, versions_full.
+    """
+    row = _require(connection, live)
+    if row.state == PROMOTED:
+        raise _unknown(live)
+    if row.live_version != live.version:
+        raise Conflict(
+            "shadow_outdated",
+            f"version {live.version} of {live.name!r} is live, the shadow was compared with version {row.live_version}",
+            why="another version was stored in the meantime, and promoting the shadow would undo it",
+            fix="put the shadow again, or drop it",
+        )
+    made = scripts.put(
+        context, connection, live.tenant_id, live.name,
+        Content(json.loads(row.modules), None if row.wasm is None else bytes(row.wasm), row.digest, "script"),
+        now_us, audit_context, needs=lambda _before: encode(live.grants), fields=read_fields(live.fields),
+        offered=scripts.is_offered(connection, live.script_id),
+    )  # fmt: skip
+    connection.execute(update(script_shadows).where(*_of(live)).values(state=PROMOTED))
+    return made
+
+
+_running = (
+    select(_t.tenant_id, scripts_table.c.name, _t.id, _t.live_version)
+    .join(scripts_table, (scripts_table.c.tenant_id == _t.tenant_id) & (scripts_table.c.id == _t.script_id))
+    .where(_t.state == RUNNING, scripts_table.c.version == _t.live_version)
+)
+
+
+def running(connection: Connection) -> dict[tuple[str, str], tuple[str, int]]:
+    """Return the id and live version of each running shadow, by tenant and script."""
+    return {(row.tenant_id, row.name): (row.id, row.live_version) for row in connection.execute(_running)}
+
+
+def load(connection: Connection, tenant_id: str, shadow_id: str) -> ShadowSource | None:
+    """Return the source of a shadow; None if it does not run (any more), or its script is suspended."""
+    mine = _running.where(_t.tenant_id == tenant_id, _t.id == shadow_id, scripts_table.c.suspended_us.is_(None))
+    row = connection.execute(mine.add_columns(_t.modules, _t.wasm)).first()
+    if row is None:
+        return None
+    return ShadowSource(runnable(json.loads(row.modules)) if row.wasm is None else bytes(row.wasm))
+
+
+def add(
+    context: StoreContext, connection: Connection, tenant_id: str, shadow_id: str, run: ShadowRun, cpu_ms: float
+) -> str | None:
+    """Store a comparison, charge its CPU time to the tenant, and promote the shadow if that is due.
+
+    Returns:
+        The shadow's state; None if it does not run any more, or the run was compared before.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    trials.charge(context, connection, tenant_id, cpu_ms)
+    row = connection.execute(_running.where(_t.tenant_id == tenant_id, _t.id == shadow_id).add_columns(
+        _t.script_id, _t.runs, _t.wanted, _t.automatic)).first()  # fmt: skip
+    if row is None:
+        return None
+    runs = json.loads(row.runs)
+    if any((each["action_id"], each["step"]) == (run.action_id, run.step) for each in runs):
+        return None
+    slot = None if run.slot is None else run.slot.isoformat()
+    runs.append(asdict(run) | {"slot": slot})
+    state = FINISHED if len(runs) >= row.wanted else RUNNING
+    mine = (_t.tenant_id == tenant_id, _t.id == shadow_id)
+    connection.execute(update(script_shadows).where(*mine).values(runs=json.dumps(runs), state=state))
+    if state == FINISHED and row.automatic and all(each["verdict"] == AGREES for each in runs):
+        return _promote_agreed(context, connection, tenant_id, row.name, len(runs))
+    return state
+
+
+def _promote_agreed(context: StoreContext, connection: Connection, tenant_id: str, name: str, agreed: int) -> str:
+    """Promote a shadow without a person; one that cannot be stays finished."""
+    if storage_usage.excess(context, connection, tenant_id).kept:
+        return FINISHED
+    now_us, why = context.clock.now_us(), f"all {agreed} runs of the shadow agreed"
+    by, live = AuditContext("engine", "node", why), scripts.get(connection, tenant_id, name)
+    try:
+        with savepoint(connection):
+            made = promote(context, connection, live, now_us, by)
+    except (Conflict, InputError):
+        return FINISHED
+    before, after = ({"version": each.version, "digest": each.digest} for each in (live, made))
+    doing = audit.AuditSubject("scripts.promote", tenant_id, live.script_id, name)
+    audit.write(context, connection, by, doing, before, after, now_us)
+    return PROMOTED
+
+
+def miss(connection: Connection, missed: Iterable[tuple[str, str, int]]) -> None:
+    """Count runs (tenant, shadow, number) that were not compared."""
+    for tenant_id, shadow_id, number in missed:
+        mine = (_t.tenant_id == tenant_id, _t.id == shadow_id, _t.state == RUNNING)
+        connection.execute(update(script_shadows).where(*mine).values(missed=_t.missed + number))
+
+
+def _run(stored: dict[str, object]) -> ShadowRun:
+    slot = stored["slot"]
+    return ShadowRun(**stored | {"slot": None if slot is None else datetime.fromisoformat(str(slot))})  # type: ignore[arg-type]  # as add() wrote it
+
+
+def _of(live: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
+    return _t.tenant_id == live.tenant_id, _t.script_id == live.script_id
+
+
+def _delete(connection: Connection, live: ScriptVersion) -> None:
+    connection.execute(delete(script_shadows).where(*_of(live)))
+
+
+def _require(connection: Connection, live: ScriptVersion) -> AnyRow:
+    row = connection.execute(select(script_shadows).where(*_of(live))).first()
+    if row is None:
+        raise _unknown(live)
+    return row
+
+
+def _unknown(live: ScriptVersion) -> NotFound:
+    return NotFound(
+        "shadow_unknown",
+        f"script {live.name!r} has no shadow",
+        fix=f"lodger script put {live.tenant_id} {live.name} FILE --shadow 20",
+    )

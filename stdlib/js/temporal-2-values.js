@@ -1,0 +1,39 @@
+// Temporal, after the polyfill: puts Intl back as it was, and lets the other parts of the library know its values.
+const { uncurry } = $;
+const { defineProperty } = $.primordials;
+const { apply } = Reflect;
+const { isInteger } = Number;
+const big = BigInt;
+const text = String;
+const describe = Object.getOwnPropertyDescriptor;
+const { Temporal } = globalThis;
+const { Instant, ZonedDateTime } = Temporal;
+const nanosecondsOf = [Instant, ZonedDateTime].map((kind) => uncurry(describe(kind.prototype, "epochNanoseconds").get));
+
+$.global("Intl", $.Intl);
+
+for (const name of Object.getOwnPropertyNames(Temporal)) {
+  if (typeof Temporal[name] === "function") $.shown["Temporal." + name] = uncurry(Temporal[name].prototype.toString);
+}
+
+// The digits of a whole number: the polyfill asks for them by this locale, which others take for all digits too.
+const other = Number.prototype.toLocaleString;
+const number = uncurry(Number.prototype.valueOf);
+const { toLocaleString } = {
+  toLocaleString(locales, options) {
+    return locales === "fullwide" && isInteger(number(this)) ? text(big(number(this))) : apply(other, this, [locales, options]);
+  },
+};
+defineProperty(toLocaleString, "length", { value: 0, configurable: true });
+defineProperty(Number.prototype, "toLocaleString", { value: toLocaleString, configurable: true, writable: true, enumerable: false });
+
+$.temporal = {
+  __proto__: null,
+  // The instant of a Temporal.Instant or Temporal.ZonedDateTime as a BigInt; undefined for every other value.
+  nanoseconds(value) {
+    if (value instanceof Instant) return nanosecondsOf[0](value);
+    if (value instanceof ZonedDateTime) return nanosecondsOf[1](value);
+    return undefined;
+  },
+  instant: uncurry(Instant.fromEpochNanoseconds).bind(undefined, Instant),
+};

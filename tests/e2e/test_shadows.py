@@ -1,0 +1,270 @@
+"""Shadows: another version runs dry beside the live one, is compared with it, and changes nothing whatever it tries."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.escape.commands import command
+
+from lodger.engine.cli import entry
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.store.scripts.shadows import Shadow
+from lodger.engine.store.usage import trials
+from lodger.engine.testing import Stage
+from lodger.engine.vault.keyring import Keyring
+
+SECRET = "s3cret-value-of-the-tenant"
+LIVE = """
+export default async ({ db, kv, mail, action, schedule }) => {
+  const n = (await kv.get("n")) ?? 0;
+  await kv.set("at", 1);
+  await kv.set("n", n + 1);
+  await db.notes.insert({ text: "note " + n });
+  if (action.input === "fail") throw new Error("no notes");
+  return { n, luck: Math.random() };
+};
+"""
+#: How the live version is edited, on which input, and what is to be said of it.
+EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
+    "agrees": (("const n =", "/* tidier */ const n ="), None, "agrees", ""),
+    "agrees with keys in another order": (("{ n, luck: Math.random() }", "{ luck: Math.random(), n }"), None, "agrees", ""),
+    "result": (("return { n", "return { m: 1, n"), None, "differs", "result was {"),
+    "effect": (('"note "', '"Note "'), None, "differs", "called db.insert("),
+    "effect left out": (('await kv.set("n", n + 1);', ""), None, "differs", "called kv.set("),
+    "further effect": (("return {", 'await kv.set("m", 1); return {'), None, "differs", "calls kv.set("),
+    "mail": (("return {", 'await mail.send({ to: "a@acme.example", subject: "s", text: "t" }); return {'), None,
+             "differs", "calls mail.send("),
+    "request": (("return {", 'await fetch("http://127.0.0.1:PORT/", { method: "POST" }); return {'), None, "differs",
+                "calls http.fetch("),
+    "later run": (("return {", 'await schedule.runIn("1h"); return {'), None, "differs", "calls schedule.run("),
+    "throws": (("return {", "null.x; return {"), None, "differs", "outcome was ok, is script_error (TypeError"),
+    "throws half a character": (("return {", 'throw new Error("\\ud800"); return {'), None, "differs",
+                               "outcome was ok, is script_error (Error: "),
+    "endless": (("return {", "for (;;); return {"), None, "differs", "outcome was ok, is "),
+    "another question": (("return {", "await db.notes.find({}); return {"), None, "undecided",
+                         "it asks what the recorded run did not ask: db.find("),
+    "a question behind a change": (('const n = (await kv.get("n")) ?? 0;\n  await kv.set("at", 1);',
+                                    'await kv.set("at", 1); const n = (await kv.get("n")) ?? 0;'), None, "undecided",
+                                   "it reads data at another place"),
+    "repaired": (('if (action.input === "fail") throw new Error("no notes");', ""), "fail", "differs",
+                 "outcome was script_error (Error: no notes), is ok"),
+    "fails likewise": (("const n =", "\n\nconst n ="), "fail", "agrees", ""),
+    "another error": (('"no notes"', '"none"'), "fail", "differs", "error was Error: no notes, is Error: none"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    folder = tmp_path
+    Keyring(folder / "keys").add()
+    with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
+        stage.engine.tenants.create("acme", limits={"wall_ms": 1000, "cpu_ms": 200})
+        stage.engine.tenants.create("other")
+        stage.engine.grants.give("acme", "secret:KEY:plain", "mail:*", "fetch:127.0.0.1")
+        stage.engine.secrets.put("acme", "KEY", SECRET)
+        yield stage
+
+
+def begin(stage: Stage, name: str, shadow: str, live: str = LIVE, slots: int = 1, **more: Any) -> None:
+    stage.engine.scripts.put("acme", name, live, force=True)
+    stage.engine.scripts.put("acme", name, shadow, force=True, shadow=slots, **more)
+    stage.advance("3s")
+
+
+def ran(stage: Stage, name: str, params: Any = None) -> Shadow:
+    """Return the shadow after a further run of its script."""
+    stage.engine.run_in("acme", name, 0, params)
+    stage.settle()
+    found: Shadow = stage.engine.scripts.shadow("acme", name)
+    return found
+
+
+def kept(stage: Stage) -> list[tuple[Any, ...]]:
+    """Return what runs of the tenant have changed."""
+    with stage.engine.context.database.read() as connection:
+        return [
+            tuple(connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalars())
+            for table in ("lodger_documents", "lodger_kv", "lodger_outbox", "lodger_actions", "lodger_attempts")
+        ]
+
+
+def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
+    stage: Stage, subtests: pytest.Subtests
+) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    port = str(listener.getsockname()[1])
+    for number, (what, (edit, params, verdict, words)) in enumerate(EDITS.items()):
+        with subtests.test(what):
+            name = f"edit{number}"
+            assert edit[0] in LIVE
+            stage.engine.scripts.put("acme", name, LIVE, force=True)
+            stage.engine.run_in("acme", name, 0, params)
+            stage.settle()
+            before = kept(stage)
+            begin(stage, name, LIVE.replace(*edit).replace("PORT", port))
+            found = ran(stage, name, params)
+            assert (found.state, found.live_version, found.version, len(found.runs)) == ("finished", 1, 2, 1)
+            run = found.runs[0]
+            assert run.verdict == verdict, run
+            assert run.difference.startswith(words), run
+            run.difference.encode()
+            assert bool(run.difference) == (verdict != "agrees")
+            # One further run of the live version, and no more.
+            applied = [after[0] - one[0] for one, after in zip(before, kept(stage), strict=True)]
+            assert applied == ([0, 0, 0, 1, 1] if params else [1, 0, 0, 1, 1]), applied
+            assert stage.engine.scripts.get("acme", name).version == 1
+    with listener, pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+def test_a_shadow_is_promoted_or_dropped_by_one_verb(stage: Stage) -> None:
+    begin(stage, "verbs", LIVE + "// 2", slots=2, why="tidy")
+    assert ran(stage, "verbs").state == "running"
+    found = ran(stage, "verbs")
+    assert (found.state, found.agreed, found.differed, found.undecided, found.missed) == ("finished", 2, 0, 0, 0)
+    assert len(ran(stage, "verbs").runs) == 2
+    promoted = stage.engine.scripts.promote("acme", "verbs")
+    assert (promoted.version, promoted.modules["main.js"]) == (2, LIVE + "// 2")
+    assert stage.engine.scripts.shadow("acme", "verbs").state == "promoted"
+    with pytest.raises(NotFound) as unknown:
+        stage.engine.scripts.promote("acme", "verbs")
+    assert unknown.value.code == "shadow_unknown"
+    # A further one replaces it; one that another version has overtaken cannot undo that version.
+    stage.engine.scripts.put("acme", "verbs", LIVE + "// 3", shadow=5)
+    stage.engine.scripts.put("acme", "verbs", LIVE + "// 4", shadow=5)
+    stage.engine.scripts.put("acme", "verbs", LIVE + "// 5")
+    stage.advance("3s")
+    assert (ran(stage, "verbs").state, stage.engine.scripts.shadow("acme", "verbs").runs) == ("outdated", ())
+    with pytest.raises(Conflict, match="version 3 of 'verbs' is live"):
+        stage.engine.scripts.promote("acme", "verbs")
+    assert stage.engine.scripts.drop("acme", "verbs").wanted == 5
+    with pytest.raises(NotFound):
+        stage.engine.scripts.shadow("acme", "verbs")
+    assert stage.engine.scripts.get("acme", "verbs").version == 3
+    verbs = [each.verb for each in stage.engine.audit.list("acme", target="verbs")]
+    assert verbs == ["scripts.drop", *["scripts.put"] * 3, "scripts.promote", *["scripts.put"] * 2]
+
+
+def test_a_shadow_is_promoted_by_itself_when_all_agree_and_only_then(stage: Stage) -> None:
+    begin(stage, "auto", LIVE + "// 2", slots=2, promote_when_agreed=True)
+    assert [ran(stage, "auto").state for _ in "12"] == ["running", "promoted"]
+    assert stage.engine.scripts.get("acme", "auto").version == 2
+    row = stage.engine.audit.list("acme", verb="scripts.promote", limit=1)[0]
+    assert (row.actor, row.named, row.why) == ("engine", "auto", "all 2 runs of the shadow agreed")
+    for name, edit in (("unsure", ("return {", "await db.notes.find({}); return {")), ("not", ("{ n,", "{ m: n,"))):
+        begin(stage, name, LIVE.replace(*edit), promote_when_agreed=True)
+        assert ran(stage, name).state == "finished"
+        assert stage.engine.scripts.get("acme", name).version == 1
+
+
+def test_secrets_and_budgets_and_tenants(stage: Stage) -> None:
+    source = "export default async ({ secrets }) => { const key = await secrets.read('KEY'); return key.length; };"
+    begin(stage, "secret", source + "// 2", live=source)
+    run = ran(stage, "secret").runs[0]
+    assert run.verdict == "undecided", "a placeholder has another length: the record does not tell"
+    assert "read secrets (KEY)" in run.difference
+    quiet = source.replace("key.length", "key.length > 0")
+    begin(stage, "quiet", quiet + "// 2", live=quiet)
+    assert ran(stage, "quiet").runs[0].verdict == "agrees"
+    begin(stage, "thief", quiet.replace("key.length > 0", "key"), live=quiet)
+    assert SECRET not in repr(ran(stage, "thief"))
+    for act in (stage.engine.scripts.shadow, stage.engine.scripts.promote, stage.engine.scripts.drop):
+        with pytest.raises(NotFound):
+            act("other", "quiet")
+    # The live run uses up the tenant's CPU time of the day, so that its shadow may not run.
+    busy = "let x = 0; for (let n = 0; n < 1e6; n++) x += n; export default () => x"
+    begin(stage, "busy", busy + "// 2", live=busy, slots=5)
+    stage.engine.tenants.edit("acme", limits={"wall_ms": 2000, "cpu_ms": 1000, "cpu_s_per_day": 1})
+    context = stage.engine.context
+    left_ms = 1000 * (1 - stage.engine.tenants.usage("acme").days[-1].cpu_s)
+    with context.database.write() as connection:
+        trials.charge(context, connection, "acme", left_ms - 5)
+    found = ran(stage, "busy")
+    assert (found.state, found.missed, found.runs) == ("running", 1, ())
+
+
+def test_what_cannot_be_a_shadow_is_refused(stage: Stage) -> None:
+    put = stage.engine.scripts.put
+    put("acme", "wrong", LIVE)
+    for more in (
+        {"shadow": 0}, {"shadow": 501}, {"shadow": -1}, {"shadow": 1, "grants": ["kv"]}, {"promote_when_agreed": True},
+        {"shadow": 1, "source": LIVE}, {"shadow": 1, "source": {"index.js": "export const a = 1"}}, {"shadow": 1, "source": command("")},
+        {"shadow": 1, "params": {"a": {"type": "integer"}}},
+    ):  # fmt: skip
+        with pytest.raises(InputError) as refused:
+            put("acme", "wrong", **({"source": LIVE + "// 2"} | more))
+        assert refused.value.code in {"shadow_invalid", "kind_fixed"}, more
+    stage.engine.scripts.record("acme", "wrong", "none")
+    with pytest.raises(InputError, match="cannot run as a shadow"):
+        put("acme", "wrong", LIVE + "// 2", shadow=1)
+    with pytest.raises(NotFound):
+        put("acme", "nothing", LIVE, shadow=1)
+    with pytest.raises(NotFound):
+        stage.engine.scripts.shadow("acme", "wrong")
+
+
+def test_a_module_has_a_shadow_too(stage: Stage) -> None:
+    stage.engine.scripts.put("acme", "module", command(""))
+    stage.engine.scripts.put("acme", "module", command("unreachable"), shadow=1)
+    stage.advance("3s")
+    run = ran(stage, "module").runs[0]
+    assert (run.live, run.shadow, run.verdict) == ("ok", "script_error", "differs")
+
+
+def test_the_recorded_past_is_rehearsed(stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stage.engine.scripts.put("acme", "past", LIVE, force=True)
+    stage.engine.run_in("acme", "past", 0, None)
+    stage.settle()
+    stage.engine.scripts.record("acme", "past", "all")
+    stage.advance("3s")
+    for params in (None, "fail"):
+        stage.engine.run_in("acme", "past", 0, params)
+        stage.settle()
+    place = str(stage.engine.context.database.url)
+
+    def rehearse(*more: str, tenant: str = "acme") -> tuple[int, str]:
+        code = entry.run(["script", "rehearse", tenant, "past", "--last", "36500d", "--db", place, *more])
+        return code, capsys.readouterr().out
+
+    asks = tmp_path / "asks.js"
+    asks.write_text(LIVE.replace("const n =", "await db.notes.count({}); const n ="))
+    other = tmp_path / "other.js"
+    other.write_text(LIVE.replace('"note "', '"Note "'))
+    before = kept(stage)
+    code, out = rehearse("--file", str(other), "--json")
+    assert (code, json.loads(out)["summary"]) == (1, {"agrees": 0, "differs": 1, "undecided": 1, "no_record": 1})
+    code, out = rehearse("--file", str(asks), "--json")
+    assert (code, [each["verdict"] for each in json.loads(out)["runs"]]) == (3, ["undecided", "undecided", "no record"])
+    stage.engine.scripts.put("acme", "past", LIVE.replace("{ n,", "{ m: n,"), force=True)
+    code, out = rehearse()
+    assert (code, out.splitlines()[-1]) == (1, "1 agrees, 1 differs, 0 undecided, 1 no record")
+    assert "result was {" in " ".join(out.split())
+    code, out = rehearse("--version", "1", "--limit", "1")
+    assert (code, out.splitlines()[-1]) == (0, "1 agrees, 0 differs, 0 undecided, 0 no record")
+    assert kept(stage) == before
+    for wrong in (
+        ("--version", "9"), ("--version", "1", "--file", str(other)), ("--last", "yesterday"), ("--limit", "0"), ("--last", "9" * 40 + "d"),
+    ):  # fmt: skip
+        assert rehearse(*wrong)[0] in {1, 2}, wrong
+    assert rehearse(tenant="other")[0] == 1
+
+
+def test_runs_that_come_all_at_once_are_missed_and_a_neighbour_s_are_not(tmp_path: Path) -> None:
+    with Stage(database=str(tmp_path / "ledger.db"), slots=12, concurrent_runs=12) as stage:
+        for tenant in ("acme", "other"):
+            stage.engine.tenants.create(tenant)
+            stage.engine.scripts.put(tenant, "s", "export default () => 1", force=True)
+            stage.engine.scripts.put(tenant, "s", "export default () => 1 + 0", force=True, shadow=50)
+        stage.advance("3s")
+        for _ in range(12):
+            stage.engine.run_in("acme", "s", 0)
+        stage.engine.run_in("other", "s", 0)
+        stage.settle()
+        acme, other = (stage.engine.scripts.shadow(each, "s") for each in ("acme", "other"))
+        assert (len(acme.runs) + acme.missed, bool(acme.missed)) == (12, True)
+        assert (len(other.runs), other.missed) == (1, 0)
+        assert {each.verdict for each in (*acme.runs, *other.runs)} == {"agrees"}
