@@ -1,6 +1,6 @@
 """Databases made from the template and used again: what a test wrote is taken out, which costs a twentieth of a new one.
 
-Tables that a test made are dropped. A database whose schema then differs, or with open connections, is not used again.
+Tables that a test made are dropped. A database with another schema then, or with open connections, is not used again.
 """
 
 import time
