@@ -257,8 +257,13 @@ class PostgresDriver(Driver):
         return select(*found.c, *given.c).select_from(given.join(found, true()))
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """Compare with an array: planning a list of five hundred values takes longer than the query itself."""
-        found: ColumnElement[bool] = column == any_(cast(bindparam(name, type_=Array()), ARRAY(column.type)))
+        """Compare with an array: planning a list of five hundred values takes longer than the query itself.
+
+        The array is read from its text in a query of its own, once: a plain cast is evaluated again for each row that is looked at.
+        """
+        values = cast(bindparam(name, type_=Array()), ARRAY(column.type))
+        # The outer cast tells PostgreSQL that the query returns one array, and not elements.
+        found: ColumnElement[bool] = column == any_(cast(select(values).scalar_subquery(), ARRAY(column.type)))
         return found
 
     # Expressions
