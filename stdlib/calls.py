@@ -130,7 +130,7 @@ _CALLS = (
           "The answer of ICU to a call of `Intl` or `toLocaleString`, as JSON text.", computes=True),
     _call("limits.get", "", "{attempt, day, tenant, process}", "", "", "Limits, use and remainder of this run's budgets."),
     _call("time.zone", "name:text far:flag", "{name, primary, starts: number[], offsets: number[]} | null", "", "",
-          "Changes of a time zone's offset, until 2100 or for the 400 years from 2100; null for an unknown name."),
+          "Changes of a time zone's offset, until 2100 or for the 400 years from 2100; null for an unknown name.", computes=True),
     _call("http.abort", "id:number", "null", "fetch", "", "Aborts a request.", apart=True),
 )  # fmt: skip
 

@@ -4,22 +4,16 @@
 // from the changes of the zone's offset, which the host sends once per zone: until 2100, and on demand the 400 years that follow, after which
 // every calendar and so every rule repeats. Other formats are those of the global Intl.
 const { callSync, timezone } = $;
-const { defineProperty, slice } = $.primordials;
+const { slice } = $.primordials;
 const { floor } = Math;
 const DateClass = Date;
 const Refusal = RangeError;
 const text = String;
-const real = Object.getOwnPropertyDescriptor(globalThis, "Intl");
+const { Intl } = globalThis;
 const FAR = 4102444800; // 2100-01-01, seconds
 const CYCLE = 12622780800; // 400 years, seconds
 const LONGEST = 64; // characters of a zone's name
 const SAMPLES = "en-u-hc-h23"; // the locale that the polyfill names for its questions
-
-function refuse(why) {
-  const error = new Refusal(why);
-  defineProperty(error, "code", { value: "locale_unknown", configurable: true, writable: true, enumerable: true });
-  throw error;
-}
 
 function ask(name, far) {
   const found = name.length > LONGEST ? null : callSync("time.zone", { name, far });
@@ -34,12 +28,11 @@ class ZoneFormat {
   constructor(locales, options) {
     if (locales === undefined && options === undefined) return; // asked for the zone of the run
     if (locales === SAMPLES) {
-      if (options.calendar !== "iso8601") refuse("the calendar " + options.calendar + " is not part of this runtime");
+      if (options.calendar !== "iso8601") throw new Refusal("the calendar " + options.calendar + " is not part of this runtime");
       this.#near = ask(options.timeZone, false);
       return;
     }
-    if (real === undefined) refuse("toLocaleString: Intl is not part of this runtime; use toString or write the format out");
-    return new real.value.DateTimeFormat(locales, options);
+    return new Intl.DateTimeFormat(locales, options);
   }
 
   #offset(second) {
@@ -78,5 +71,5 @@ class ZoneFormat {
   }
 }
 
-$.realIntl = real;
-defineProperty(globalThis, "Intl", { value: { DateTimeFormat: ZoneFormat }, configurable: true, writable: true });
+$.Intl = Intl;
+globalThis.Intl = { DateTimeFormat: ZoneFormat };

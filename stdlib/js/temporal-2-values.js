@@ -10,8 +10,7 @@ const { Temporal } = globalThis;
 const { Instant, ZonedDateTime } = Temporal;
 const nanosecondsOf = [Instant, ZonedDateTime].map((kind) => uncurry(describe(kind.prototype, "epochNanoseconds").get));
 
-if ($.realIntl === undefined) delete globalThis.Intl;
-else defineProperty(globalThis, "Intl", $.realIntl);
+$.global("Intl", $.Intl);
 
 for (const name of Object.getOwnPropertyNames(Temporal)) {
   if (typeof Temporal[name] === "function") $.shown["Temporal." + name] = uncurry(Temporal[name].prototype.toString);

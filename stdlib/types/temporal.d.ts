@@ -12,7 +12,6 @@ declare namespace Temporal {
   type Rounding<Unit extends string> = Plural<Unit> | { smallestUnit: Plural<Unit>; roundingIncrement?: number; roundingMode?: RoundingMode };
   type TimeText = { fractionalSecondDigits?: "auto" | number; smallestUnit?: Plural<Exclude<TimeUnit, "hour">>; roundingMode?: RoundingMode };
   type CalendarText = { calendarName?: "auto" | "always" | "never" | "critical" };
-  /** Only with the global `Intl`: without it a `RangeError` with the code `locale_unknown`. */
   type Locales = string | readonly string[];
   type DateFields = { year?: number; era?: string; eraYear?: number; month?: number; monthCode?: string; day?: number };
   type TimeFields = { hour?: number; minute?: number; second?: number; millisecond?: number; microsecond?: number; nanosecond?: number };

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,22 @@ LIMIT = 40
 
 
 @pytest.fixture
-def lodge(url: str, tmp_path: Path) -> Iterator[House]:
+def lodge(tmp_path: Path) -> Iterator[House]:
     """A house with a tenant that has a script and a secret."""
+    with furnished(f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def either(url: str, tmp_path: Path) -> Iterator[House]:
+    """The same on each database."""
+    with furnished(url, tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def furnished(url: str, tmp_path: Path) -> Iterator[House]:
+    """Open a house for the block."""
     Keyring(tmp_path / "keys").add()
     settings = {"secret_keys": tmp_path / "keys", "api_url_requests_per_minute": LIMIT, "api_failures_per_minute": 60}
     with house(url, **settings) as made:
@@ -48,7 +63,8 @@ def taken(lodge: House, answer: httpx2.Response) -> Action:
     return lodge.engine.actions.get("acme", answer.json()["action_id"])
 
 
-def test_a_request_becomes_one_action_with_the_request_as_its_input(lodge: House, url: str) -> None:
+def test_a_request_becomes_one_action_with_the_request_as_its_input(either: House, url: str) -> None:
+    lodge = either
     urls = lodge.engine.urls
     made = urls.create("acme", "shop", "job", headers=["X-Kind"])
     first = taken(

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
-from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, tenant
+from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, here, tenant
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine
@@ -16,7 +16,6 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.store.schema.script_data import documents, holds, kv, outbox, sealed
 from lodger.sandbox.pool import Pool
 
 __all__ = ["kind", "place", "url"]
@@ -25,16 +24,6 @@ SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min
 
 def opened(url: str) -> Engine:
     return Engine.open(url, settings=SETTINGS)
-
-
-def here(engine: Engine) -> dict[str, Any]:
-    with engine.context.database.read() as connection:
-        found: dict[str, Any] = {
-            table.name: connection.scalar(sa.select(sa.func.count()).select_from(table))
-            for table in (documents, outbox, sealed, holds)
-        }
-        found["kv"] = [tuple(row) for row in connection.execute(sa.select(kv.c.key, kv.c.value).order_by(kv.c.key))]
-    return found
 
 
 def there(database: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.effects.sealed_commits import Finish, SealedAttempt
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import finished
+from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.store.schema.script_data import documents, holds, kv, outbox, sealed
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import Report
@@ -79,6 +80,7 @@ async def busy(attempt: Attempt) -> None:
     await call(attempt, "kv.add", key="n", amount=1)
     await call(attempt, "db.insert", set="notes", values={"text": "x"})
     await call(attempt, "mail.send", to="x@example.com", subject="s", text="t")
+    await call(attempt, "schedule.runAt", delay=86_400_000, input=[1], key="k")
 
 
 class Player:
@@ -168,15 +170,22 @@ class Abroad:
                 found["receipts"] = [tuple(row) for row in connection.execute(sa.select(receipts.c.verdict))]
         return found
 
-    def here(self) -> dict[str, int | list[Any]]:
+    def here(self) -> dict[str, Any]:
         """Count what the ledger's database holds."""
-        with self.engine.context.database.read() as connection:
-            found: dict[str, Any] = {
-                table.name: connection.scalar(sa.select(sa.func.count()).select_from(table))
-                for table in (documents, outbox, sealed, holds)
-            }
-            found["kv"] = [tuple(row) for row in connection.execute(sa.select(kv.c.key, kv.c.value).order_by(kv.c.key))]
-        return found
+        return here(self.engine)
+
+
+def here(engine: Engine) -> dict[str, Any]:
+    """Count what the ledger's database holds, with keyed values and the inputs of later runs."""
+    with engine.context.database.read() as connection:
+        found: dict[str, Any] = {
+            table.name: connection.scalar(sa.select(sa.func.count()).select_from(table))
+            for table in (documents, outbox, sealed, holds)
+        }
+        found["kv"] = [tuple(row) for row in connection.execute(sa.select(kv.c.key, kv.c.value).order_by(kv.c.key))]
+        asked = sa.select(actions.c.params).where(actions.c.requested_by.is_not(None))
+        found["later"] = list(connection.scalars(asked))
+    return found
 
 
 BEFORE = {"orders": [("open", 1, None), ("open", 2, None), ("open", 3, None)], "customers": [("a@one.example",)]}
@@ -185,5 +194,12 @@ AFTER = {
     "customers": [("a@one.example",), ("new@one.example",)],
     "receipts": [("applied",)],
 }
-NOTHING = {"lodger_documents": 0, "lodger_outbox": 0, "lodger_sealed": 0, "lodger_holds": 0, "kv": []}
-ALL = {"lodger_documents": 1, "lodger_outbox": 1, "lodger_sealed": 0, "lodger_holds": 0, "kv": [("k", "1"), ("n", "1")]}
+NOTHING = {"lodger_documents": 0, "lodger_outbox": 0, "lodger_sealed": 0, "lodger_holds": 0, "kv": [], "later": []}
+ALL = {
+    "lodger_documents": 1,
+    "lodger_outbox": 1,
+    "lodger_sealed": 0,
+    "lodger_holds": 0,
+    "kv": [("k", "1"), ("n", "1")],
+    "later": ["[1]"],
+}

@@ -8,7 +8,6 @@ from email.header import decode_header, make_header
 from email.policy import default as email_policy
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
@@ -249,25 +248,25 @@ def test_what_a_dead_sender_took_goes_out_after_its_lease(url: str) -> None:
     posted(url, work)
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        {"subject": "a\r\nBcc: evil@example.com"}, {"subject": "a\nBcc: evil@example.com"}, {"subject": "a\rBcc: evil@example.com"},
-        {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
-        {"cc": ("c@example.com\r\nBcc: evil@example.com",)}, {"sender_name": "a\r\nBcc: evil@example.com"},
-        {"sender_name": "=?utf-8?q?a=0D=0ABcc:_evil@example.com?="}, {"attachments": (Attachment("a\r\nX: y", "text/csv", "YQ=="),)},
-        {"attachments": (Attachment("=?utf-8?q?a=0D=0AX:_y?=", "text/csv", "YQ=="),)},
-        {"attachments": (Attachment("a.csv", "text/csv\r\nX: y", "YQ=="),)},
-    ],
-)  # fmt: skip
-def test_the_sender_is_a_second_lock_against_forged_headers(url: str, forged: dict[str, Any]) -> None:
+FORGED: list[dict[str, Any]] = [
+    {"subject": "a\r\nBcc: evil@example.com"}, {"subject": "a\nBcc: evil@example.com"}, {"subject": "a\rBcc: evil@example.com"},
+    {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
+    {"cc": ("c@example.com\r\nBcc: evil@example.com",)}, {"sender_name": "a\r\nBcc: evil@example.com"},
+    {"sender_name": "=?utf-8?q?a=0D=0ABcc:_evil@example.com?="}, {"attachments": (Attachment("a\r\nX: y", "text/csv", "YQ=="),)},
+    {"attachments": (Attachment("=?utf-8?q?a=0D=0AX:_y?=", "text/csv", "YQ=="),)},
+    {"attachments": (Attachment("a.csv", "text/csv\r\nX: y", "YQ=="),)},
+]  # fmt: skip
+
+
+def test_the_sender_is_a_second_lock_against_forged_headers(url: str) -> None:
     """Past the first lock (the capability refuses such mails), no header line is made of it either."""
 
     async def work(post: Post) -> None:
-        post.queue(**forged)
-        await post.mailer.round()
-        (row,) = post.rows()
-        assert row.state == "failed"
+        for forged in FORGED:
+            post.queue(**forged)
+        while await post.mailer.round():
+            pass
+        assert [row.state for row in post.rows()] == ["failed"] * len(FORGED)
         assert post.box.got == []
 
     posted(url, work)
@@ -282,15 +281,14 @@ ENCODED = [
 ]
 
 
-@pytest.mark.parametrize("words", ENCODED)
-def test_encoded_words_make_no_header_even_past_the_first_lock(url: str, words: str) -> None:
+def test_encoded_words_make_no_header_even_past_the_first_lock(url: str) -> None:
     """Python decodes them when a header is set, line ends and all; whatever becomes of that, no further address receives the mail."""
 
     async def work(post: Post) -> None:
-        post.queue(subject=words)
+        for words in ENCODED:
+            post.queue(subject=words)
         await post.mailer.round()
-        (row,) = post.rows()
-        assert row.state in ("sent", "failed")
+        assert all(row.state in ("sent", "failed") for row in post.rows())
         for recipients, raw in post.box.got:
             head = raw.partition(b"\r\n\r\n")[0]
             assert recipients == ["x@example.com"]

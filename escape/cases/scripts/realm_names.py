@@ -115,6 +115,8 @@ LIBRARY = [
     "Response",
     "fetch",
     "Instant",
+    "Intl",
+    "Temporal",
     "Duration",
     "Calendar",
     "action",
@@ -126,6 +128,7 @@ LIBRARY = [
     "limits",
     "mail",
     "now",
+    "schedule",
     "secrets",
 ]
 #: Names of the suite's capability.

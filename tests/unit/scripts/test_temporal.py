@@ -5,6 +5,7 @@ Its values are checked in ``tests/conformance/web_platform/temporal_*.js``.
 
 import json
 import random
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +59,18 @@ def test_local_times_are_those_of_zoneinfo(run) -> None:
     done = run(LOCAL_TIMES.replace("CASES", json.dumps(cases)), answer=answer, cpu_ms=20_000)
     assert [each for each in zip(done.result, wanted, strict=True) if each[0] != each[1]] == []
     assert len(done.calls) <= 2 * len(names), "a zone is asked for once, and once more for far times"
+
+
+@pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+def test_now_is_the_pretended_time_in_the_zone_of_the_schedule(run) -> None:
+    source = (
+        "const { Now } = Temporal; return [Now.instant(), Now.zonedDateTimeISO(), Now.plainDateISO('America/Lima')]"
+    )
+    context = {"action": {"timezone": "Asia/Tokyo"}}
+    instant, zoned, day = run(source, context=context, now_us=1_700_000_000_123_456, answer=answer).result
+    assert re.fullmatch(r"2023-11-14T22:13:2\d(\.\d{1,3})?Z", instant), instant
+    assert re.fullmatch(r"2023-11-15T07:13:2\d(\.\d{1,3})?\+09:00\[Asia/Tokyo\]", zoned), zoned
+    assert day == "2023-11-14"
 
 
 def test_every_zone_repeats_from_2100_on() -> None:
