@@ -6,7 +6,7 @@ The history is written by SQL, with an attempt of each action. For each number o
 (:class:`Work`), which no other process changes, and the ratio of times: the two ledgers take turns, and the median of
 the rounds counts. Then retention deletes old actions, and each of its transactions is timed.
 
-``--beside 1000/10 1000000/100000`` measures the same slots beside so many schedules that are not due, of so many tenants.
+``--beside 1000/10 1000000/100000`` [--slots 1000] measures the same slots beside so many schedules that are not due, of so many tenants.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.store.lifecycle import retention
 from lodger.engine.store.stores.features import StatementTimeout
@@ -177,13 +178,13 @@ def measure(bench: Bench, work: Work | None = None) -> dict[str, tuple[float, di
     return found
 
 
-def opened(stack: ExitStack, url: str, settings: Settings) -> Bench:
+def opened(stack: ExitStack, url: str, settings: Settings, schedules: int = SCHEDULES) -> Bench:
     """Return a ledger with all schedules and no history."""
     engine = stack.enter_context(Engine.open(url, clock=VirtualClock(), settings=settings))
     bench = Bench(engine, engine.context.clock)  # type: ignore[arg-type]  # the virtual one
     for tenant in range(TENANTS):
         bench.tenant(f"t{tenant}")
-        for number in range(SCHEDULES):
+        for number in range(schedules):
             bench.schedule(tenant_id=f"t{tenant}", name=f"s{number}")
     return bench
 
@@ -196,7 +197,7 @@ def prune(bench: Bench, batches: int) -> list[float]:
         with database.read() as connection:
             rows = retention.find_old(bench.engine.context, connection, f"t{number % TENANTS}", bench.clock.us)
         begun = time.perf_counter()
-        with suppress(StatementTimeout), database.write() as connection:
+        with suppress(StatementTimeout, Unavailable), database.write() as connection:
             retention.delete_actions(connection, rows, bench.clock.us, clock.elapsed_s)
         found.append(time.perf_counter() - begun)
     return sorted(found)
@@ -208,7 +209,7 @@ def beside(arguments: argparse.Namespace, settings: Settings) -> None:
     for crowds in arguments.beside:
         schedules, tenants = (int(each) for each in crowds.split("/"))
         with ExitStack() as stack:
-            bench = opened(stack, stack.enter_context(place(arguments.database)), settings)
+            bench = opened(stack, stack.enter_context(place(arguments.database)), settings, arguments.slots // TENANTS)
             crowd.fill(bench.engine, schedules, tenants, "export default () => null")
             work = Work(bench)
             measure(bench)
@@ -221,14 +222,15 @@ def beside(arguments: argparse.Namespace, settings: Settings) -> None:
         arguments.json.write_text(json.dumps(results))
 
 
-def main() -> None:
+def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 100_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--database", default="sqlite")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--beside", nargs="+", metavar="SCHEDULES/TENANTS")
-    arguments = parser.parse_args()
+    parser.add_argument("--slots", type=int, default=TENANTS * SCHEDULES, help="slots that --beside measures")
+    arguments = parser.parse_args(given)
     settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=1000, min_interval_s=1, retention_runs=100)
     if arguments.beside:
         beside(arguments, settings)

@@ -5,17 +5,19 @@ Two figures: *burn-down* (ready actions claimed, run by a real node, committed w
 quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsync=off``), or on with LODGER_BENCH_FSYNC=1;
 a URL names an empty database of yours.
 
-``python bench/ledger.py --nodes 1 2 4 [--tenants 100] [--json FILE] [--picture FILE]`` runs so many node processes on one PostgreSQL
-with durability on, and an executor that takes 5 ms: first while nothing is due, then until ACTIONS are done. What the
-server did is counted by the server itself.
+``python bench/ledger.py --nodes 1 2 4 [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]`` runs so many node
+processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then until
+ACTIONS are done. What the server did is counted by the server itself. The nodes read their settings, such as
+LODGER_POLL_S, from the environment.
 """
 
 import argparse
 import asyncio
 import json
-import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -182,7 +184,6 @@ UNFINISHED = (
     "SELECT EXISTS (SELECT 1 FROM lodger_actions WHERE held = 0 AND state IN ('ready', 'waiting_retry')) OR EXISTS "
     "(SELECT 1 FROM lodger_actions WHERE state = 'running')"
 )
-IDLE_S = 10.0
 
 
 def run_node(url: str, batch: int) -> None:
@@ -204,27 +205,27 @@ def _settled(inner: Any, pids: list[int], server: int) -> dict[str, float]:  # n
     return found | {"nodes_cpu_s": cpu_s(pids), "server_cpu_s": cpu_s(list(tree(server)))}
 
 
-def scale_out(url: str, server: int, nodes: int, tenants: int, number: int, batch: int) -> dict[str, Any]:
+def scale_out(
+    url: str, server: int, nodes: int, tenants: int, number: int, batch: int, idle_s: float
+) -> dict[str, Any]:
     """Return what one number of nodes does while idle, by second, and for so many actions, by action."""
-    spawn = multiprocessing.get_context("spawn")
+    command = [sys.executable, __file__, "0", str(batch), url, "--as-node"]
     with ExitStack() as stack:
         engine = stack.enter_context(SyncEngine.open(url))
         for tenant in range(tenants):
             engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000})
             engine.scripts.put(f"t{tenant}", "job", "export default () => null", force=True)
-        processes = [spawn.Process(target=run_node, args=(url, batch), daemon=True) for _ in range(nodes)]
-        for process in processes:
-            process.start()
-        stack.callback(lambda: [process.join(60) for process in processes])
+        processes = [subprocess.Popen(command) for _ in range(nodes)]
+        stack.callback(lambda: [process.wait(60) for process in processes])
         stack.callback(lambda: [process.terminate() for process in processes])
-        pids = [process.pid for process in processes if process.pid]
+        pids = [process.pid for process in processes]
         while _scalar(engine, text("SELECT count(*) FROM lodger_nodes WHERE state = 'alive'")) < nodes:
             time.sleep(0.1)
-        time.sleep(3)
+        time.sleep(min(3.0, idle_s))
         before = _settled(engine, pids, server)
-        time.sleep(IDLE_S)
+        time.sleep(idle_s)
         after = _settled(engine, pids, server)
-        idle = {name: (after[name] - before[name]) / IDLE_S for name in after}
+        idle = {name: (after[name] - before[name]) / idle_s for name in after}
         sessions = _scalar(engine, text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")) - 1
         _fill(engine, number, tenants)
         with engine.context.database.write() as connection:
@@ -234,7 +235,7 @@ def scale_out(url: str, server: int, nodes: int, tenants: int, number: int, batc
         while _scalar(engine, text(UNFINISHED)):
             with engine.context.database.read() as connection:
                 waits.update(connection.scalars(text(WAITS)))
-            assert all(process.is_alive() for process in processes), "a node ended"
+            assert all(process.poll() is None for process in processes), "a node ended"
             time.sleep(0.02)
         took = time.perf_counter() - begun
         after = _settled(engine, pids, server)
@@ -274,7 +275,7 @@ def nodes_main(arguments: argparse.Namespace) -> None:
                 url = own.url(own.database())
                 with SyncEngine.open(url) as engine, engine.context.database.write() as connection:
                     connection.exec_driver_sql("CREATE EXTENSION pg_stat_statements")
-                found = scale_out(url, postmaster, nodes, tenants, arguments.actions, arguments.batch)
+                found = scale_out(url, postmaster, nodes, tenants, arguments.actions, arguments.batch, arguments.idle)
             finally:
                 own.remove()
             results.append(found)
@@ -332,16 +333,23 @@ def picture(results: list[dict[str, Any]]) -> str:
     return svg_text(figure)
 
 
-def main() -> None:
+def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("actions", type=int, nargs="?", default=20_000)
     parser.add_argument("batch", type=int, nargs="?", default=200)
     parser.add_argument("database", nargs="?", default="all", help="all, sqlite, postgresql or a URL")
     parser.add_argument("--nodes", type=int, nargs="+")
     parser.add_argument("--tenants", type=int, nargs="+", default=[100])
+    parser.add_argument("--idle", type=float, default=10.0, help="seconds that the nodes are measured while idle")
+    parser.add_argument(
+        "--as-node", action="store_true", help="be one of the node processes, on the URL, until SIGTERM"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
+    if arguments.as_node:
+        run_node(arguments.database, arguments.batch)
+        return
     if arguments.nodes:
         nodes_main(arguments)
         return

@@ -102,21 +102,24 @@ class Client(Nouns[Sync]):
         tried = 0
         while True:
             try:
-                answer = self._http.request(
+                with self._http.stream(
                     sent.route.method,
                     self.url + sent.path,
                     params=sent.query,
                     headers=sent.headers,
                     content=sent.content,
-                )
+                ) as answer:
+                    body = requests.Body()
+                    for part in answer.iter_bytes():
+                        body.add(part)
             except httpx2.TransportError as error:
                 left = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
                 pause = requests.pause_after_failure(sent, tried, self.url, error, left=left)
             else:
                 if answer.is_success:
-                    return answer.content
+                    return body.whole()
                 again = answer.headers.get("retry-after")
-                pause = requests.pause_after_answer(sent, tried, answer.status_code, answer.content, again)
+                pause = requests.pause_after_answer(sent, tried, answer.status_code, body.whole(), again)
             tried += 1
             time.sleep(pause)
 

@@ -26,6 +26,8 @@ SERVER, TOKEN = "LODGER_SERVER", "LODGER_TOKEN"
 CONNECT_S, ANSWER_S = 10.0, 330.0
 #: Longest silence of a stream that lives, seconds: the server says that it does every fifteen.
 SILENCE_S = 60.0
+#: Maximum size of an answer, unpacked: a server that lies ends here, not in all the memory of this machine.
+MAX_ANSWER_BYTES = 256 << 20
 KINDS: dict[str, type[Action] | type[LogLine]] = {"action": Action, "log": LogLine}
 #: Statuses after which the same request may be sent again, with its own idempotency key.
 AGAIN = {429, 502, 503, 504}
@@ -211,6 +213,27 @@ def result_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the v
             why=str(error)[:300],
             fix="use a client of the server's version",
         ) from error
+
+
+class Body:
+    """Collects the parts of an answer."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def add(self, part: bytes) -> None:
+        """Add a part.
+
+        Raises:
+            Unavailable: answer_unreadable, if there are too many.
+        """
+        self._held += part
+        if len(self._held) > MAX_ANSWER_BYTES:
+            raise Unavailable("answer_unreadable", f"the server's answer has more than {MAX_ANSWER_BYTES} bytes")
+
+    def whole(self) -> bytes:
+        """Return the answer."""
+        return bytes(self._held)
 
 
 def error_of(status: int, content: bytes) -> Exception:

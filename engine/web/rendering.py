@@ -26,6 +26,8 @@ _UNITS = (
 )  # fmt: skip
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
+#: Maximum length of a line of a code frame: a bundle may be one line.
+FRAME_WIDTH = 400
 
 
 def instant(value: datetime | None) -> str:
@@ -94,12 +96,12 @@ def sparkline(values: Sequence[float]) -> Markup:
 
 
 def frame(source: str | None, line: int | None) -> list[tuple[int, str, bool]]:
-    """Return (number, text, whether it is the line) of the lines around a line of a source; none without it."""
+    """Return (number, text, whether it is the line) of the lines around a line of a source, each cut; none without it."""
     lines = (source or "").split("\n")
     if line is None or not 1 <= line <= len(lines):
         return []
     first = max(1, line - FRAME_LINES)
-    return [(at, lines[at - 1], at == line) for at in range(first, min(len(lines), line + 2) + 1)]
+    return [(at, lines[at - 1][:FRAME_WIDTH], at == line) for at in range(first, min(len(lines), line + 2) + 1)]
 
 
 @cache

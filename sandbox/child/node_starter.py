@@ -21,10 +21,16 @@ from lodger.sandbox.walls.syscalls import MACHINE
 
 #: Calls that reach other processes or a part of the kernel that no parser needs: ptrace, process_vm_readv, process_vm_writev, kill, tkill,
 #: pidfd_send_signal, keyctl, add_key, request_key, bpf, perf_event_open, userfaultfd, io_uring_setup, unshare, setns, mount, socket.
+#: And calls that change a file by its path, without opening it: truncate, mkdirat, mknodat, unlinkat, symlinkat, linkat, renameat,
+#: renameat2, fchmodat, fchmodat2, fchownat, utimensat, setxattr, lsetxattr, removexattr, lremovexattr, setxattrat, removexattrat;
+#: on x86_64 also rename, mkdir, rmdir, link, unlink, symlink, chmod, chown, lchown, mknod, utime, utimes, futimesat.
 _DENIED = {
-    "x86_64": (101, 310, 311, 62, 200, 424, 250, 248, 249, 321, 298, 323, 425, 272, 308, 165, 41),
-    "aarch64": (117, 270, 271, 129, 130, 424, 219, 217, 218, 280, 241, 282, 425, 97, 268, 40, 198),
-}
+    "x86_64": (101, 310, 311, 62, 200, 424, 250, 248, 249, 321, 298, 323, 425, 272, 308, 165, 41,
+               76, 258, 259, 263, 266, 265, 264, 316, 268, 452, 260, 280, 188, 189, 197, 198, 463, 466,
+               82, 83, 84, 86, 87, 88, 90, 92, 94, 133, 132, 235, 261),
+    "aarch64": (117, 270, 271, 129, 130, 424, 219, 217, 218, 280, 241, 282, 425, 97, 268, 40, 198,
+                45, 34, 33, 35, 36, 37, 38, 276, 53, 452, 54, 88, 5, 6, 14, 15, 463, 466),
+}  # fmt: skip
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from lodger.sandbox.workers.verdict import Verdict
 
 MAPPED = "main.js"
-#: Maximum length of a line's segments that is searched, and number of places that are mapped.
-MAX_LINE, MAX_PLACES = 65_536, 50
+#: Maximum number of places that are mapped.
+MAX_PLACES = 50
 _PLACE = re.compile(r"\bmain\.js:(\d{1,7}):(\d{1,7})\b")
 
 
@@ -45,13 +45,8 @@ def _shown(text: str, place: tuple[str, int, int] | None) -> str:
 def _place(lines: list[str], sources: object, line: int, column: int) -> tuple[str, int, int] | None:
     if not 0 < line < len(lines) or not isinstance(sources, list):
         return None
-    last = None
     try:
-        for segment in lines[line][:MAX_LINE].split(","):
-            at, *rest = map(int, segment.split(":"))
-            if at >= column:
-                break
-            last = rest
+        last = _segment(lines[line], column)
         if last is None:
             return None
         source, author_line, author_column = last
@@ -59,3 +54,18 @@ def _place(lines: list[str], sources: object, line: int, column: int) -> tuple[s
     except (ValueError, IndexError):
         return None
     return (name[:300], author_line + 1, author_column + 1) if isinstance(name, str) and author_line >= 0 else None
+
+
+def _segment(text: str, column: int) -> list[int] | None:
+    """Return the last segment that begins before a column. Segments are in the order of columns, or the map lies."""
+    low, high, found = 0, len(text), None
+    while low < high:
+        middle = (low + high) // 2
+        start, end = max(low, text.rfind(",", low, middle) + 1), text.find(",", middle)
+        end = len(text) if end < 0 else end
+        at, *rest = map(int, text[start:end].split(":"))
+        if at < column:
+            low, found = end + 1, rest
+        else:
+            high = start - 1
+    return found

@@ -1,10 +1,12 @@
 """The client against a real server: the same verbs with the same signatures, the same answers, the same errors."""
 
 import asyncio
+import contextlib
 import inspect
 import select
 import socket
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
@@ -17,7 +19,7 @@ from tests.api.house import ONE, House, house
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine as AsyncEngine
-from lodger.engine.client import AsyncClient, Client
+from lodger.engine.client import AsyncClient, Client, requests
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings
@@ -211,6 +213,36 @@ class Flaky:
                     if not data:
                         return
                     (there if readable is here else here).sendall(data)
+
+
+def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that lies sends a small body that unpacks to a large one, and never ends it."""
+    monkeypatch.setattr(requests, "MAX_ANSWER_BYTES", 1 << 20)
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+
+        def lie() -> None:
+            for _ in range(2):
+                connection, _address = server.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.recv(65_536)
+                    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n")
+                    while True:
+                        connection.sendall(packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_SYNC_FLUSH))
+
+        liar = threading.Thread(target=lie)
+        liar.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        async def asked() -> None:
+            async with AsyncClient(url, "token") as client:
+                await client.tenants.get("acme")
+
+        with Client(url, "token") as client, pytest.raises(Unavailable, match="more than 1048576 bytes"):
+            client.tenants.get("acme")
+        with pytest.raises(Unavailable, match="more than 1048576 bytes"):
+            asyncio.run(asked())
+        liar.join()
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "acme/schedules/s", "a\\b", "../schedules/s"])

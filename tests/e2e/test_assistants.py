@@ -50,6 +50,8 @@ def test_a_draft_is_tried_without_a_tenant() -> None:
             ("schedules_preview", {"rules": "every 1h", "n": "many"}),
             ("scripts_dry_run", {"name": "draft", "source": "export default () => 'x'.repeat(60000);"}),
             ("scripts_put", {"name": "draft", "source": SCRIPT}),
+            ("scripts_dry_run", {"name": "draft", "source": "export default () => '\\ud800\\x9b\\u202e';"}),
+            ("schedules_preview", {"rules": "every " + "\x1b[31m" * 100_000}),
         ],
     )
     assert set(tools) == {name.replace(".", "_") for name in DRAFTING}
@@ -66,6 +68,10 @@ def test_a_draft_is_tried_without_a_tenant() -> None:
     assert answers[4].content[0].text.startswith("Error executing tool schedules_preview")
     assert "more characters: ask for fewer" in answers[5].content[0].text
     assert answers[6].is_error, "a tool that is not offered cannot be called"
+    assert body(answers[7])["result"] == "\ud800\x9b\u202e"
+    assert answers[7].content[0].text.isprintable()
+    assert "\x1b" not in answers[8].content[0].text
+    assert len(answers[8].content[0].text) < 60_000
     assert "interface Kv" in "".join(texts) or "kv" in texts[0]
     assert any(text.startswith("---\nname: lodger-scripts\n") for text in texts)
 

@@ -243,6 +243,13 @@ def test_a_hostile_folder_ends_in_findings(tmp_path: Path) -> None:
     (tmp_path / "g" / "main.js").symlink_to("/etc/hostname")
     read = script_folder.read(tmp_path)
     assert (set(read.scripts), read.tests) == ({"a"}, ())
+    (tmp_path / "lodger-types").mkdir()
+    (tmp_path / "lodger-types" / "lodger.d.ts").symlink_to(tmp_path / "a.js")
+    (tmp_path / "main.js").symlink_to("/dev/null")
+    for command in (("init", tmp_path), ("bundle", tmp_path / "a.js", "--out", tmp_path)):
+        assert inside(*command, "--json").json["error"]["code"] == "file_is_link"
+    (tmp_path / "main.js").unlink()
+    assert (tmp_path / "a.js").read_text() == "export default () => 1"
     assert {(each.file, each.code) for each in read.findings} == {
         ("d.js", "file_is_link"), ("g", "folder_unusable"), ("schedules.toml", "toml_invalid"),
     }  # fmt: skip

@@ -4,6 +4,8 @@ import json
 import os
 import random
 import shutil
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,7 +94,7 @@ def test_a_map_is_unpacked_whole_and_lies_are_refused(engine: Engine) -> None:
         "", "[]", "{", "[" * 100_000, map_of(LINES, version=2), map_of(LINES, mappings="AAAAAA"),
         map_of(LINES, mappings="g"), map_of(LINES, mappings="AA!A"), map_of(LINES, mappings="ggggggggggC"), map_of(LINES, sources=[]),
         map_of(LINES, mappings="AADA"), map_of(LINES, mappings=";" * 300_000), map_of(LINES, mappings="A," * 1_000_001),
-        map_of(LINES, mappings=7),
+        map_of(LINES, mappings=7), map_of([[(0, 0, 10_000_001, 0)]]), map_of([[(0, 0, 0, 10_000_001)]]),
         map_of(LINES, sources=["a"] * 6_000),
     ):  # fmt: skip
         with pytest.raises(InputError) as refused:
@@ -131,6 +133,27 @@ def test_an_unpacked_map_from_elsewhere_cannot_hurt() -> None:
         assert found is not None
         assert found.file in ("main.js", "a")
         assert len(found.stack) <= len(error.stack)
+
+
+def test_a_long_line_is_searched_in_few_steps() -> None:
+    places = sorted(random.Random(3).sample(range(900_000), 60_000))
+    text = '["a"]\n' + ",".join(f"{at}:0:{at}:0" for at in places)
+    columns = [1, places[0], places[0] + 1, *random.Random(4).sample(range(1, 900_000), 40), 900_001]
+    stack = "\n".join(f"main.js:1:{column}" for column in columns)
+    error = ScriptError("Error", "x", stack, "main.js", 1, 900_001)
+    calls = Counter[str]()
+    sys.setprofile(lambda _frame, event, _what: calls.update([event]))
+    try:
+        found = mapped(Verdict(Outcome.SCRIPT_ERROR, error), text).error
+    finally:
+        sys.setprofile(None)
+    assert found is not None
+    wanted = [(column, [at for at in places if at < column]) for column in columns]
+    assert found.stack.split("\n") == [
+        f"a:{before[-1] + 1}:1" if before else f"main.js:1:{column}" for column, before in wanted
+    ]
+    assert (found.file, found.line) == ("a", places[-1] + 1)
+    assert calls.total() < 50 * 17 * 12
 
 
 def test_the_command_makes_one_file(tmp_path: Path) -> None:

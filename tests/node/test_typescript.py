@@ -1,7 +1,9 @@
 """TypeScript is stripped when it is stored, in a limited process: places stay those of the author's file, and bombs stay in it."""
 
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,12 +86,17 @@ def test_hostile_text_ends_its_own_process_only(engine: Engine) -> None:
 
 #: Tries what a parser never needs, after it is ready; none may succeed.
 ATTACK = """
+const place = process.argv[1];
 const fs = require("fs"), { spawnSync } = require("child_process"), net = require("net");
 fs.writeSync(3, "R");
 fs.readSync(0, Buffer.alloc(1));
 const got = [];
 for (const attempt of [() => fs.readFileSync("/etc/passwd"), () => fs.openSync("/tmp/x", "w"), () => fs.openSync("/proc/1/mem", "r+"),
   () => { const done = spawnSync("/bin/true"); if (done.error) throw done.error; }, () => { process.kill(1, 0); },
+  () => fs.unlinkSync(place + "/file"), () => fs.renameSync(place + "/file", place + "/other"), () => fs.mkdirSync(place + "/new"),
+  () => fs.chmodSync(place + "/mine", 0), () => fs.symlinkSync("/etc", place + "/link"),
+  () => fs.linkSync(place + "/file", place + "/hard"),
+  () => fs.rmdirSync(place + "/empty"), () => fs.utimesSync(place + "/file", 1, 1), () => fs.chownSync(place + "/mine", 1, 1),
   () => { new (require("worker_threads").Worker)("1", { eval: true }).ref(); }]) {
   try { attempt(); got.push(String(attempt)); } catch {}
 }
@@ -98,7 +105,22 @@ net.connect(80, "127.0.0.1").on("error", () => process.exit(0)).on("connect", ()
 """
 
 
-def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Yield a folder with files that the process's user may change, as it may the engine's where that is not root."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        (place / "empty").mkdir()
+        (place / "file").write_text("mine")
+        (place / "mine").write_text("mine")
+        for each in (place, *place.iterdir()):
+            each.chmod(0o777)
+        if os.geteuid() == 0:
+            os.chown(place / "mine", limited_node.UID, limited_node.UID)
+        yield place
+
+
+def test_the_process_can_open_change_and_start_nothing_once_it_is_ready(open_folder: Path) -> None:
     sandbox = Path(limited_node.__file__).parents[1]
     starter = [
         sys.executable,
@@ -111,7 +133,10 @@ def test_the_process_can_open_and_start_nothing_once_it_is_ready() -> None:
     ]
     limits = [str(limited_node.UID), "5", str(limited_node.DATA_BYTES)]
     with subprocess.Popen(
-        [*starter, *limits, "--no-warnings", "-e", ATTACK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}
+        [*starter, *limits, "--no-warnings", "-e", ATTACK, str(open_folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={},
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b"R"

@@ -1,5 +1,6 @@
 """The dashboard's pages over HTTP: sign-in, roles, tenants, hostile text, and what many open pages cost."""
 
+import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -97,6 +98,27 @@ def test_an_action_shows_its_error_at_the_scripts_line(lodge: House, signed_in: 
     assert '<span class="here"><i>2</i>   lost' in text
 
 
+def test_an_action_shows_the_authors_line_in_every_kind_of_file(lodge: House, signed_in: SignIn) -> None:
+    put, browser = lodge.engine.scripts.put, signed_in("viewer", "acme")
+    mapped = {"version": 3, "sources": ["src/sum.ts", "b"], "sourcesContent": ["\n  <mapped>", 7], "mappings": "AAAA"}
+    put("acme", "money", {"index.js": "\n  library", "lib/half.js": "\n  inLib"}, force=True)
+    put("acme", "helper", {"main.js": "\n  other"}, force=True)
+    job = {
+        "main.js": "import 'lib:money@1'; import '../helper/main.js';\n" + "x" * 9000,
+        "main.js.map": json.dumps(mapped | {"sourceRoot": ".."}),
+    }
+    put("acme", "job", job, force=True)
+    for file, shown in {
+        "lib:money@1/index.js": "library", "lib:money@1/lib/half.js": "inLib", "../helper/main.js": "other",
+        "../src/sum.ts": "&lt;mapped&gt;", "../b": None, "lib:other@1/index.js": None, "main.js": "x" * 400,
+    }.items():  # fmt: skip
+        asked = lodge.engine.actions.run_now("acme", "s")
+        worked(lodge, fails=True, error=ScriptError("E", "no", file=file, line=2))
+        text = browser.get(f"/t/acme/actions/{asked.id}").text
+        assert re.findall(r'class="here"><i>2</i> +(\S*)', text) == ([] if shown is None else [shown]), file
+        lodge.clock.advance(60)
+
+
 def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> None:
     lodge.engine.tenants.create("evil", name=HOSTILE)
     lodge.engine.scripts.put("evil", "job", f"// {HOSTILE}\nexport default () => 1", why=HOSTILE)
@@ -108,7 +130,13 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
         run = ShadowRun(HOSTILE, 0, None, "differs", HOSTILE + "\x00", "ok", "ok", 1.0, 1.0)
         assert shadows.add(lodge.engine.context, connection, "evil", shadow, run, 1.0) == "running"
     asked = lodge.engine.run_in("evil", "job", 0, {"text": HOSTILE})
+    path = lodge.engine.urls.create("evil", "in", "job").path
+    sent = lodge.http.post(lodge.url + path, content=HOSTILE, headers={"content-type": HOSTILE}).json()["action_id"]
     browser = signed_in("admin")
+    page = browser.get(f"/t/evil/actions/{sent}").text
+    assert "requested by url in" in page
+    assert "<img" not in page
+    assert "DELETE /tenants/evil/urls/in" in browser.get("/t/evil/settings").text
     for path in ("/tenants", "/audit", *(f"/t/evil{each}" for each in OF_TENANT), f"/t/evil/actions/{asked.id}"):
         text = browser.get(path).text
         assert "<img" not in text, path
@@ -176,11 +204,11 @@ def test_the_editors_table_holds_every_name_of_the_script_api(signed_in: SignIn)
     for call in CALLS:
         noun, verb = call.split(".")
         type_ = found["types"].get(found["globals"].get(noun, {}).get("type"))
-        if noun not in {"http", "limits", "crypto"} and call != "db.changes":
+        if noun not in {"http", "limits", "crypto", "intl", "time"} and call != "db.changes":
             type_ = found["types"][type_.get("index", "")] if noun == "db" else type_
             assert type_["members"][verb]["doc"], call
     texts = list(declarations.parts().values())
-    declared = set(re.findall(r"^declare (?:const|class|function) (\w+)", "\n".join(texts), re.MULTILINE))
+    declared = set(re.findall(r"^declare (?:const|class|function|namespace) (\w+)", "\n".join(texts), re.MULTILINE))
     assert declared == set(found["globals"])
 
 

@@ -11,6 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from lodger.engine.cli.output.failure import described
+from lodger.engine.cli.output.result_output import visible
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.version import VERSION
 from lodger.engine.service.operations.declaration import UNCHANGED
@@ -100,10 +101,10 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str) -> Callable[..
             verb = getattr(getattr(engine, operation.noun), operation.verb)
             answer = verb(*tenant, **said)
         except Exception as error:
-            raise ToolError(json.dumps(described(error), ensure_ascii=False)) from error
+            raise ToolError(_text(described(error))) from error
         if isinstance(answer, Page):
             answer = {"entries": list(answer), "next": answer.next}
-        return _shortened(json.dumps(to_jsonable(answer), ensure_ascii=False))
+        return _text(to_jsonable(answer))
 
     call.__name__ = operation.name.replace(".", "_")
     call.__doc__ = inspect.getdoc(operation.function)
@@ -120,7 +121,9 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str) -> Callable[..
     return call
 
 
-def _shortened(text: str) -> str:
+def _text(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    # Control characters and halves of surrogate pairs, which the protocol cannot carry, stay as escapes of JSON.
+    text = visible(json.dumps(value, ensure_ascii=False))
     if len(text) <= MAX_ANSWER:
         return text
     return f"{text[:MAX_ANSWER]}\n… {len(text) - MAX_ANSWER} more characters: ask for fewer entries with `limit`, or for one entry."

@@ -98,6 +98,7 @@ def init(
 ) -> None:
     """Write the types of everything that a script can name, and into an empty folder an example. Keeps your files."""
     place = folder / TYPES
+    inputs.refuse_link(place)
     place.mkdir(parents=True, exist_ok=True)
     for part in declarations.parts():  # earlier releases wrote each part
         (place / part).unlink(missing_ok=True)
@@ -105,7 +106,7 @@ def init(
     if expose is not None:
         types["sets.d.ts"] = _sets(expose, db)
     for name, text in types.items():
-        (place / name).write_text(text)
+        inputs.put(folder, f"{TYPES}/{name}", text.encode())
     written = [name for name, text in _own(folder).items() if _write(folder / name, text)]
     if as_json:
         write_json(

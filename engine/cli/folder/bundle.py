@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from lodger.engine.cli import inputs
 from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.errors import InputError, Unavailable
@@ -38,6 +39,8 @@ def bundle(
     file = out / source_maps.MAPPED
     if file.resolve() == entry.resolve():
         raise Usage("file_missing", "the bundle would replace its own source", fix="give another --out")
+    for each in (out, file, out / source_maps.FILE):
+        inputs.refuse_link(each)
     esbuild, environment = _esbuild(entry.resolve().parent)
     try:
         done = subprocess.run(  # noqa: S603 - the author's own bundler, on the author's files

@@ -95,7 +95,7 @@ def find_old(
     before = now_us - allowed.retention_days * DAY_US
     values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id(before)}
     found = list(connection.execute(_older, values).all())
-    seen = {row.id for row in (*found, *skipped)}
+    seen = {*found, *skipped}
     found = [row for row in found if row not in skipped]
     for (schedule,) in connection.execute(select(schedules.c.id).where(schedules.c.tenant_id == tenant_id)).all():
         if len(found) >= MAX_ROWS:
@@ -103,7 +103,7 @@ def find_old(
         oldest = connection.scalar(_oldest, {"schedule": schedule, "skipped": allowed.retention_runs - 1})
         if oldest is not None:
             rows = connection.execute(_further, {"schedule": schedule, "oldest": oldest}).all()
-            found += [row for row in rows if row.id not in seen]
+            found += [row for row in rows if row not in seen]
     return found[:MAX_ROWS] or _over_limit(connection, tenant_id, allowed.storage_bytes, skipped)
 
 

@@ -13,6 +13,8 @@ from lodger.engine.core.errors import InputError
 MAPPED = "main.js"
 FILE = f"{MAPPED}.map"
 MAX_SOURCES, MAX_SOURCE_NAME, MAX_SEGMENTS, MAX_LINES = 5_000, 300, 1_000_000, 200_000
+#: Maximum of a line or column of a source: larger numbers would make the unpacked form many times larger than the map.
+MAX_PLACE = 10_000_000
 _DIGITS = {
     character: value
     for value, character in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
@@ -40,6 +42,18 @@ def unpacked(text: str) -> str:
     return "\n".join([json.dumps(names), *lines])
 
 
+def author_source(text: str, name: str) -> str | None:
+    """Return the source that a stored map (version 3) holds under a name of the unpacked form; None if it holds none."""
+    try:
+        given = json.loads(text)
+        for source, held in zip(given["sources"][:MAX_SOURCES], given["sourcesContent"], strict=False):
+            if isinstance(held, str) and _name(source, given.get("sourceRoot")) == name:
+                return held
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    return None
+
+
 def _name(source: Any, root: Any) -> str:  # noqa: ANN401 - any JSON value
     name = f"{root}/{source}" if isinstance(root, str) and root else str(source)
     return "".join(character if character.isprintable() else "?" for character in name[-MAX_SOURCE_NAME:])
@@ -61,7 +75,7 @@ def _lines(version: int, mappings: str, sources: int) -> list[str]:
             if len(numbers) < 4:
                 continue
             source, line, column = source + numbers[1], line + numbers[2], column + numbers[3]
-            if min(at, source, line, column) < 0 or source >= sources:
+            if min(at, source, line, column) < 0 or source >= sources or max(at, line, column) > MAX_PLACE:
                 raise ValueError("a segment lies outside of its file")
             segments.append(f"{at}:{source}:{line}:{column}")
         found.append(",".join(segments))

@@ -1,10 +1,12 @@
 """Pages of actions."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
+from lodger.engine.store.records import Action
+from lodger.engine.store.scripts import source_maps
 from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Names that the filters for schedules and scripts suggest.
@@ -48,13 +50,6 @@ async def action(reader: Reader) -> tuple[str, Values]:
     """Return one action."""
     tenant, action_id = reader.tenant, reader.request.path_params["action"]
     action = await reader.ask("actions.get", **tenant, action_id=action_id)
-    source = None
-    if action.error is not None and action.error.line is not None and action.script is not None:
-        try:
-            version = await reader.ask("scripts.get", **tenant, name=action.script, version=action.script_version)
-            source = version.modules.get(action.error.file or "main.js")
-        except NotFound:
-            source = None
     attempts = await reader.ask("actions.attempts", **tenant, action_id=action.id)
     logs = await reader.ask("actions.logs", **tenant, action_id=action.id)
     limits = await reader.ask("actions.limits", **tenant, action_id=action.id)
@@ -66,8 +61,26 @@ async def action(reader: Reader) -> tuple[str, Values]:
         "deliveries": await reader.ask("actions.deliveries", **tenant, action_id=action.id),
         "compared": compared,
         "usage": _usage(attempts, compared, logs, limits),
-        "source": source,
+        "source": await _source(reader, action),
     }
+
+
+async def _source(reader: Reader, action: Action) -> str | None:
+    """Return the text of the file that an error is in: the script's own, another script's or a library's, or a source of its map."""
+    if action.error is None or action.error.line is None or action.script is None:
+        return None
+    file = action.error.file or "main.js"
+    try:
+        version = await reader.ask("scripts.get", **reader.tenant, name=action.script, version=action.script_version)
+        start = next((each for each in version.uses if file.startswith(f"{each}/")), None)
+        if start is not None:
+            name = start[4:].rpartition("@")[0] if start.startswith("lib:") else start[3:]
+            used = await reader.ask("scripts.get", **reader.tenant, name=name, version=version.uses[start])
+            return cast("str | None", used.modules.get(file[len(start) + 1 :]))
+    except NotFound:
+        return None
+    mapped = version.modules.get(source_maps.FILE)
+    return version.modules.get(file) or (None if mapped is None else source_maps.author_source(mapped, file))
 
 
 def _usage(attempts: list[Any], compared: list[Any], logs: list[Any], limits: list[dict[str, int]]) -> Values | None:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
 
 #: SQLSTATEs (PostgreSQL's manual, appendix A).
-_QUERY_CANCELED, _IDLE_TOO_LONG, _OUT_OF_RANGE = "57014", "25P03", "22003"
+_QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
 #: Time-outs of a statement, and of a transaction between two statements.
 _TIME_LIMIT = "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}"
 #: Collations in which only identical texts are equal.
@@ -257,8 +257,13 @@ class PostgresDriver(Driver):
         return select(*found.c, *given.c).select_from(given.join(found, true()))
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """Compare with an array: planning a list of five hundred values takes longer than the query itself."""
-        found: ColumnElement[bool] = column == any_(cast(bindparam(name, type_=Array()), ARRAY(column.type)))
+        """Compare with an array: planning a list of five hundred values takes longer than the query itself.
+
+        The array is read from its text in a query of its own, once: a plain cast is evaluated again for each row that is looked at.
+        """
+        values = cast(bindparam(name, type_=Array()), ARRAY(column.type))
+        # The outer cast tells PostgreSQL that the query returns one array, and not elements.
+        found: ColumnElement[bool] = column == any_(cast(select(values).scalar_subquery(), ARRAY(column.type)))
         return found
 
     # Expressions
@@ -349,7 +354,8 @@ class PostgresDriver(Driver):
     ) -> Iterator[None]:
         """Set time-outs of the server until the end of the transaction, shorter ones as time passes.
 
-        The server also ends an idle transaction then: this process may be stopped, or get no CPU time, between two statements.
+        The server also ends a transaction that is idle for so long, which is no fault of a statement: this process may be stopped
+        between two of them, or get no CPU time.
         """
         end, allowed = elapsed_s() + seconds, seconds
 
@@ -367,7 +373,7 @@ class PostgresDriver(Driver):
         try:
             yield
         except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) in {_QUERY_CANCELED, _IDLE_TOO_LONG}:
+            if getattr(error.orig, "sqlstate", None) == _QUERY_CANCELED:
                 raise StatementTimeout from error
             raise
         finally:
