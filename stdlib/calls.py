@@ -109,7 +109,7 @@ _CALLS = (
           "Sends a mail when the run has succeeded.", effect=True),
     _call("events.emit", "name:text data:value", "null", "events", "events", "Emits an event to webhooks when the run has succeeded.",
           effect=True),
-    _call("schedule.runAt", "script?:text at?:value delay?:value input?:value key?:text", "string", "run", "later_runs",
+    _call("schedule.runAt", "script?:text at?:value delay?:value input?:value key?:text", "string", "run", "queries later_runs",
           "Requests a later run of this script or another one when the run has succeeded; returns the id of its action.", effect=True),
     _call("schedule.cancel", "run:text script?:text", "null", "run", "",
           "Cancels a waiting run that a script requested, by its id or key, when the run has succeeded.", effect=True),

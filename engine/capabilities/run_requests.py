@@ -38,6 +38,7 @@ async def run(session: Session, given: dict[str, Any]) -> str:
         require(text.encode(), max_depth=session.limits.json_depth - CONTEXT_DEPTH)
     except JsonRefused:
         raise bad_request("the input of a later run is nested too deep") from None
+    session.budgets.spend("queries")
     await session.check_script(script, json.loads(text))
     session.budgets.spend("later_runs")
     action_id = session.new_id()

@@ -95,6 +95,7 @@ class UrlRequests:
             Unavailable: the keys of secrets are not available.
         """
         context, now_us, digest = self._context, self._context.clock.now_us(), script_urls.digest_of(text) or ""
+        body = _body(request)  # parsed before the transaction
         with context.database.write() as connection:
             url = self._open(connection, digest)
             ready_queue.lock(connection, [url.tenant_id])
@@ -105,7 +106,7 @@ class UrlRequests:
             before = actions.find_request(connection, url.tenant_id, key)
             if before is not None:
                 return before.id
-            params = self._params(connection, url, request)
+            params = self._params(connection, url, request, body)
             self._charge(connection, url.tenant_id, now_us)
             action_id = context.ids.new()
             run = LaterRun(url.tenant_id, action_id, url.script, now_us, params, None, f"{later_runs.BY_URL}{url.name}")
@@ -133,9 +134,9 @@ class UrlRequests:
         except NotVerified:
             raise _not_verified() from None
 
-    def _params(self, connection: Connection, url: ScriptUrl, request: UrlRequest) -> str:
+    def _params(self, connection: Connection, url: ScriptUrl, request: UrlRequest, body: dict[str, Any]) -> str:
         headers = {name: request.headers[name] for name in url.headers if name in request.headers}
-        value = {"method": request.method, "query": request.query, "headers": headers} | _body(request)
+        value = {"method": request.method, "query": request.query, "headers": headers} | body
         try:
             return param_checks.checked_text(self._context, connection, url.tenant_id, value) or ""
         except InputError as error:

@@ -130,7 +130,13 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
         run = ShadowRun(HOSTILE, 0, None, "differs", HOSTILE + "\x00", "ok", "ok", 1.0, 1.0)
         assert shadows.add(lodge.engine.context, connection, "evil", shadow, run, 1.0) == "running"
     asked = lodge.engine.run_in("evil", "job", 0, {"text": HOSTILE})
+    path = lodge.engine.urls.create("evil", "in", "job").path
+    sent = lodge.http.post(lodge.url + path, content=HOSTILE, headers={"content-type": HOSTILE}).json()["action_id"]
     browser = signed_in("admin")
+    page = browser.get(f"/t/evil/actions/{sent}").text
+    assert "requested by url in" in page
+    assert "<img" not in page
+    assert "DELETE /tenants/evil/urls/in" in browser.get("/t/evil/settings").text
     for path in ("/tenants", "/audit", *(f"/t/evil{each}" for each in OF_TENANT), f"/t/evil/actions/{asked.id}"):
         text = browser.get(path).text
         assert "<img" not in text, path
@@ -198,11 +204,11 @@ def test_the_editors_table_holds_every_name_of_the_script_api(signed_in: SignIn)
     for call in CALLS:
         noun, verb = call.split(".")
         type_ = found["types"].get(found["globals"].get(noun, {}).get("type"))
-        if noun not in {"http", "limits", "crypto"} and call != "db.changes":
+        if noun not in {"http", "limits", "crypto", "intl", "time"} and call != "db.changes":
             type_ = found["types"][type_.get("index", "")] if noun == "db" else type_
             assert type_["members"][verb]["doc"], call
     texts = list(declarations.parts().values())
-    declared = set(re.findall(r"^declare (?:const|class|function) (\w+)", "\n".join(texts), re.MULTILINE))
+    declared = set(re.findall(r"^declare (?:const|class|function|namespace) (\w+)", "\n".join(texts), re.MULTILINE))
     assert declared == set(found["globals"])
 
 
