@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.same_code import differing_files, prose_commits, same_code
 
+pytestmark = pytest.mark.usefixtures("uncollected")
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("engine", "sandbox", "stdlib", "escape", "bench", "tests", ".ci")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
@@ -244,9 +246,7 @@ def _tree(path: Path) -> ast.Module:
     return _parsed(path.read_text())
 
 
-@cache
-def _parsed(source: str) -> ast.Module:
-    return ast.parse(source)
+_parsed = cache(ast.parse)
 
 
 def test_same_code_ignores_prose_and_nothing_else() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.longest_first import LONGEST_FIRST
 
+pytestmark = pytest.mark.usefixtures("uncollected")
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "sandbox", "stdlib", "escape", "bench/command")
 SOURCES = sorted(path for package in (*PACKAGES[:-1], "tests", "bench") for path in (ROOT / package).rglob("*.py"))

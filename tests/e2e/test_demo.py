@@ -41,10 +41,16 @@ LENGTHS = ("10s", "30s", "90s")
 
 
 @pytest.fixture(scope="module")
-def shown() -> Said:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where it is shown."""
+    return tmp_path_factory.mktemp("shown")
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> Said:
     """Ten seconds of it, as plain lines."""
     for length in LENGTHS:
-        said = lodger("demo", "--for", length)
+        said = lodger("demo", "--for", length, cwd=folder, TMPDIR=str(folder))
         if all(line in said.out for line in OUTPUT):
             break
     return said
@@ -98,10 +104,9 @@ def test_its_dashboard_stays_up_after_the_story_until_interrupted() -> None:
         assert demo.wait(120) == 0
 
 
-def test_nothing_is_left_on_disk(tmp_path: Path) -> None:
-    said = lodger("demo", "--for", "1s", cwd=tmp_path, TMPDIR=str(tmp_path))
-    assert said.code == 0
-    assert list(tmp_path.iterdir()) == []
+def test_nothing_is_left_on_disk(shown: Said, folder: Path) -> None:
+    assert shown.code == 0
+    assert list(folder.iterdir()) == []
 
 
 def test_programs_get_one_object_and_the_kept_ledger_goes_on(tmp_path: Path) -> None:

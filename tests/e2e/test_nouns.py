@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.databases.template import EMPTY
 from tests.e2e import command
 from tests.e2e.command import Said, inside
 from tests.e2e.ready import lodger
@@ -123,7 +124,8 @@ def test_a_place_that_can_hold_no_ledger(place: str, code: str) -> None:
 
 
 def test_check_changes_nothing_and_upgrade_is_done_once(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db", command.lodger)
+    ledger = Ledger(tmp_path / "ledger.db", inside)
+    EMPTY.add(str(ledger.place))
     absent = ledger("db", "check")
     assert (absent.code, absent.json["verdict"]) == (1, "absent")
     assert list(tmp_path.iterdir()) == []

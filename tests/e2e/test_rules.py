@@ -1,13 +1,11 @@
 """``lodger next`` and ``lodger bench rules`` as a user runs them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from time import perf_counter
 from xml.etree import ElementTree
 
+from tests.e2e.ready import lodger
 from tests.unit.test_rule_picture import marks
 
 NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
@@ -15,16 +13,9 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
 
 def ran(*arguments: str) -> tuple[str, float]:
     begin = perf_counter()
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "lodger.engine.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env=environment,
-    )
-    return done.stdout, perf_counter() - begin
+    done = lodger(*arguments)
+    assert done.code == 0, done.err
+    return done.out, perf_counter() - begin
 
 
 def test_an_impossible_rule_is_answered_with_its_reason_at_once() -> None:

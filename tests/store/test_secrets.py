@@ -88,7 +88,10 @@ def test_rows_that_are_moved_or_bent_do_not_open(url: str, keys: Path) -> None:
                 connection.execute(text("DELETE FROM lodger_secrets"))
 
 
-def test_keys_are_rotated_under_way_and_old_ones_forgotten(url: str, keys: Path) -> None:
+def test_keys_are_rotated_under_way_and_old_ones_forgotten(
+    url: str, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "BATCH", 10)
     with opened(url, keys) as engine, opened(url, keys) as other:
         for number in range(secrets.BATCH + 5):
             engine.secrets.put(("acme", "other")[number % 2], f"K{number}", VALUE + str(number))
@@ -106,7 +109,8 @@ def test_keys_are_rotated_under_way_and_old_ones_forgotten(url: str, keys: Path)
         assert refused.value.code == "key_unknown"
 
 
-def test_a_rotation_that_is_broken_off_goes_on(url: str, keys: Path) -> None:
+def test_a_rotation_that_is_broken_off_goes_on(url: str, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "BATCH", 10)
     with opened(url, keys) as engine:
         for number in range(secrets.BATCH + 1):
             engine.secrets.put(("acme", "other")[number % 2], f"K{number}", VALUE)

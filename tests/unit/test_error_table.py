@@ -12,6 +12,8 @@ from tests.e2e.command import inside
 from lodger.engine.core.error_table import error_table, page
 from lodger.sandbox.outcome import Outcome
 
+pytestmark = pytest.mark.usefixtures("uncollected")
+
 ROOT = Path(__file__).resolve().parents[2]
 CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 #: Exceptions and functions that take a code which is not shown as it is.
