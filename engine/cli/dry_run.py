@@ -192,7 +192,9 @@ async def _rehearse(
         async with workers(settings, runtime, wasm=claim.wasm is not None, progress=progress) as pool:
             report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()
-        report = replace(report, logs=merged(attempt, report))
+        computed_ms = attempt.session.spent.get("computed_us", 0) / 1000
+        usage = replace(report.usage, cpu_ms=report.usage.cpu_ms + computed_ms)
+        report = replace(report, logs=merged(attempt, report), usage=usage)
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
         intl.close()

@@ -79,8 +79,9 @@ class IntlProcesses:
                 question.answer.set_exception(_ended())
                 return question.answer
             self._waiting.setdefault(tenant, deque()).append(question)
-            free = any(not each.busy and each.tenant in (tenant, None) for each in self._keepers)
-            if not free and all(each.tenant != tenant for each in self._keepers) and len(self._keepers) < AT_ONCE:
+            kept = [each.tenant for each in self._keepers]
+            unserved = sum(each not in kept for each in self._waiting)
+            if unserved > kept.count(None) and len(self._keepers) < AT_ONCE:
                 self._keepers.append(_Keeper(self._keep))
                 self._keepers[-1].thread.start()
             self._changed.notify_all()

@@ -18,7 +18,8 @@ const ERRORS = { __proto__: null, RangeError, TypeError };
 const MAX_LOCALES = 64;
 const MAX_TAG = 256; // characters of a locale
 const MAX_ANSWERS = 2000; // kept for equal questions
-const MAX_KEPT = 4096; // characters of a kept question and its answer
+const MAX_KEPT = 1000; // characters of a kept question and its answer
+const MAX_KEYS = 2e6; // characters of texts and their keys that a collator keeps
 const isObject = (value) => (typeof value === "object" && value !== null) || typeof value === "function";
 
 // -- questions --
@@ -183,7 +184,7 @@ function collator(locales, options) {
   let found = mapGet(collators, name);
   if (found === undefined) {
     if (sizeOf(collators) >= 50) clear(collators);
-    found = { __proto__: null, locales, options, ranks: name === "[[],{}]" ? ENGLISH : undefined, whole: false, keys: new Map() };
+    found = { __proto__: null, locales, options, ranks: name === "[[],{}]" ? ENGLISH : undefined, whole: false, keys: new Map(), size: 0 };
     mapSet(collators, name, found);
   }
   return found;
@@ -218,9 +219,14 @@ function key(state, text) {
     state.whole = true;
     state.ranks = levels.length === 0 ? null : ranks(characters, levels);
     clear(state.keys);
+    state.size = 0;
     return key(state, text);
   }
-  if (sizeOf(state.keys) >= 20000) clear(state.keys);
+  state.size += 50 + text.length * (found === null ? 1 : 4);
+  if (state.size > MAX_KEYS) {
+    clear(state.keys);
+    state.size = 0;
+  }
   mapSet(state.keys, text, found);
   return found;
 }

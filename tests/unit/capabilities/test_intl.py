@@ -32,12 +32,16 @@ def answer(processes: IntlProcesses, tenant: str, *question: str) -> str:
 
 
 def programs() -> list[Path]:
-    """Return the processes that a child of this one has started, oldest first: those of Node.js."""
+    """Return the processes of Node.js that a starter below this process has started, oldest first."""
     parents: dict[Path, int] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parents[status.parent] = int(status.read_text().rpartition(")")[2].split()[1])
-    mine = {int(place.name) for place, parent in parents.items() if parent == os.getpid()}
+    mine = set()
+    for place in [place for place, parent in parents.items() if parent == os.getpid()]:
+        with contextlib.suppress(OSError):
+            if b"node_starter.py" in (place / "cmdline").read_bytes():
+                mine.add(int(place.name))
     return sorted((place for place, parent in parents.items() if parent in mine), key=lambda place: int(place.name))
 
 
