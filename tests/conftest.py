@@ -19,6 +19,7 @@ settings.register_profile(
     "gate",
     deadline=None,
     derandomize=os.environ.get("LODGER_FUZZ") != "whole",
+    max_examples=100 if os.environ.get("LODGER_FUZZ") == "whole" else 40,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

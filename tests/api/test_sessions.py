@@ -40,15 +40,12 @@ def test_a_session_from_login_to_logout(lodge: House) -> None:
     assert after.json()["code"] == "session_over"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
-     {"origin": "null"}],
-)  # fmt: skip
-def test_another_site_changes_nothing_and_logs_nobody_in(lodge: House, headers: dict[str, str]) -> None:
-    assert login(lodge, lodge.token("admin"), **headers).json()["code"] == "other_site"
-    csrf = login(lodge, lodge.token("editor", "acme")).json()["csrf"]
-    assert put(lodge, **({"x-csrf-token": csrf} | headers)).json()["code"] == "other_site"
+def test_another_site_changes_nothing_and_logs_nobody_in(lodge: House) -> None:
+    site = "sec-fetch-site"
+    for headers in ({"origin": "https://evil.example"}, {site: "cross-site"}, {site: "same-site"}, {"origin": "null"}):
+        assert login(lodge, lodge.token("admin"), **headers).json()["code"] == "other_site"
+        csrf = login(lodge, lodge.token("editor", "acme")).json()["csrf"]
+        assert put(lodge, **({"x-csrf-token": csrf} | headers)).json()["code"] == "other_site"
     assert lodge.engine.schedules.get("acme", "s").state == "armed"
 
 

@@ -32,7 +32,7 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: Server, tmp_path: Pat
     if MINUTES:
         havoc = Havoc(server, tmp_path, schedules=3000, seconds=60 * MINUTES, pause_s=1.0, spread=10)
     else:
-        havoc = Havoc(server, tmp_path, schedules=30, seconds=5.0, pause_s=0.5)
+        havoc = Havoc(server, tmp_path, schedules=30, seconds=5.0, pause_s=0.5, node_count=3)
     found = unbroken(havoc)
     if found.traces <= 20:  # a busy machine runs few actions in a short time
         (tmp_path / "again").mkdir()

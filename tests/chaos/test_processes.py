@@ -149,6 +149,7 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # on PostgreSQL: tests/chaos/test_havoc.py
 def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
     chance = random.Random(7)
     living = [start("a"), start("b")]

@@ -1,6 +1,6 @@
 """Databases made from the template and used again: what a test wrote is taken out, which costs a twentieth of a new one.
 
-Tables that a test made are dropped. A database with another schema then, or with open connections, is not used again.
+Tables and schemas that a test made are dropped. A database with another schema then, or with open connections, is not used again.
 """
 
 import time
@@ -34,6 +34,9 @@ SELECT oid::regclass::text, pg_relation_size(oid) > 65536 FROM pg_class
 WHERE oid >= 16384 AND relkind = 'r' AND pg_relation_size(oid) > 0
 """
 _TABLES = "SELECT oid, oid::regclass::text FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'p')"
+_SCHEMAS = (
+    "SELECT oid, oid::regnamespace::text FROM pg_namespace WHERE oid >= 16384 AND nspname NOT LIKE 'pg!_t%' ESCAPE '!'"
+)
 _OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
@@ -43,7 +46,7 @@ class Pristine:
     def __init__(self, conninfo: str) -> None:
         with psycopg.connect(conninfo) as connection:
             self._schema = connection.execute(_SCHEMA).fetchone()
-            self._tables = {oid for oid, _ in connection.execute(_TABLES).fetchall()}
+            self._known = {oid for listed in (_TABLES, _SCHEMAS) for oid, _ in connection.execute(listed).fetchall()}
             self._rows = {table: _copied(connection, table) for table, _ in connection.execute(_WRITTEN).fetchall()}
             self._sequences = connection.execute(
                 "SELECT format('%I.%I', schemaname, sequencename), coalesce(last_value, start_value), last_value IS NOT NULL"
@@ -61,9 +64,10 @@ class Pristine:
                 time.sleep(0.005)
             else:
                 return False
-            made = [table for oid, table in connection.execute(_TABLES).fetchall() if oid not in self._tables]
-            if made:
-                connection.execute(f"DROP TABLE {', '.join(made)} CASCADE")
+            for what, listed in (("TABLE", _TABLES), ("SCHEMA", _SCHEMAS)):
+                made = [name for oid, name in connection.execute(listed).fetchall() if oid not in self._known]
+                if made:
+                    connection.execute(f"DROP {what} {', '.join(made)} CASCADE")
             if connection.execute(_SCHEMA).fetchone() != self._schema:
                 return False
             written = connection.execute(_WRITTEN).fetchall()

@@ -52,7 +52,7 @@ def _shell(line: str, *arguments: str | Path, **env: str) -> subprocess.Complete
 RUN = '"$1" -m lodger.engine.cli'
 
 
-@pytest.mark.parametrize("verb", ["version --json", "version", "next 'every 1h' --json"])
+@pytest.mark.parametrize("verb", ["version --json", "version"])
 def test_a_full_disk_behind_stdout_is_told_on_stderr(verb: str) -> None:
     said = _shell(f"{RUN} {verb} >/dev/full")
     assert said.returncode == 1

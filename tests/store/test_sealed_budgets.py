@@ -20,7 +20,7 @@ __all__ = ["place"]
 
 
 @pytest.fixture
-def far(bench: Bench, place: str) -> Abroad:
+def far(place: str, bench: Bench) -> Abroad:  # in this order: the place outlives the connections to it
     made = Abroad(bench, place)
     made.engine.tenants.edit("one", limits={"mails_per_day": 3})
     return made

@@ -19,7 +19,7 @@ __all__ = ["place"]
 
 
 @pytest.fixture
-def far(bench: Bench, place: str) -> Abroad:
+def far(place: str, bench: Bench) -> Abroad:  # in this order: the place outlives the connections to it
     return Abroad(bench, place)
 
 

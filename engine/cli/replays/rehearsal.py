@@ -73,6 +73,7 @@ def rehearse(
             with bar(f"rehearsing {name}", "runs", as_json=quiet) as done:
                 for action in past:
                     if monotonic() > end:
+                        to_stderr(f"stopped after {MAX_S:.0f} s, at the run of {action.due_at}")
                         break
                     found.append(await one(action, pools, stack))
                     done(len(found))

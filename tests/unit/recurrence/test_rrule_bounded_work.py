@@ -68,7 +68,7 @@ def test_never_is_proved_in_words(text: str, reason: str | None) -> None:
     assert (never is None) if reason is None else (never is not None and reason in never)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32))
 def test_long_steps_meet_the_clock_where_walking_does(seed: int) -> None:
     """Steps of any length, co-prime to the day or not, against taking every one of them."""

@@ -10,15 +10,18 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
 
 
 @pytest.mark.parametrize("algorithm", ["SHA-1", "SHA-256", "SHA-384", "SHA-512"])
-@pytest.mark.parametrize("size", [0, 1, 55, 56, 63, 64, 111, 112, 127, 128, 1000])
-def test_digest(run, algorithm: str, size: int) -> None:
-    data = bytes(index % 251 for index in range(size))
+def test_digest(run, algorithm: str) -> None:
+    sizes = [0, 1, 55, 56, 63, 64, 111, 112, 127, 128, 1000]
     source = f"""
-      const data = Uint8Array.from({{ length: {size} }}, (_, i) => i % 251);
-      const out = new Uint8Array(await crypto.subtle.digest("{algorithm.lower()}", data));
-      return Array.from(out, (b) => b.toString(16).padStart(2, "0")).join("");
+      return await Promise.all({sizes}.map(async (size) => {{
+        const data = Uint8Array.from({{ length: size }}, (_, i) => i % 251);
+        const out = new Uint8Array(await crypto.subtle.digest("{algorithm.lower()}", data));
+        return Array.from(out, (b) => b.toString(16).padStart(2, "0")).join("");
+      }}));
     """
-    assert run(source).result == hashlib.new(algorithm.replace("-", ""), data).hexdigest()
+    name = algorithm.replace("-", "")
+    expected = [hashlib.new(name, bytes(index % 251 for index in range(size))).hexdigest() for size in sizes]
+    assert run(source).result == expected
 
 
 def test_an_unknown_digest(run) -> None:
