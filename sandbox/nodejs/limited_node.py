@@ -61,7 +61,7 @@ def start(node: Path, program: str, *, cpu_s: int, heap_mib: int) -> "subprocess
 
 
 def ready(source: int, sink: int | None, seconds: float) -> tuple[bool, bool]:
-    """Wait until the process's output can be read, or its input (if given) written; a busy node has descriptors that select() cannot take."""
+    """Wait until output can be read, or input (if given) written. Descriptors of a busy node are beyond what select() takes."""
     pipes = select.poll()
     pipes.register(source, select.POLLIN)
     if sink is not None:
