@@ -204,12 +204,7 @@ class _Keeper:
         cpu, _, text = said.partition(b" ")
         if not text.endswith(b"\n") or not cpu.isdigit():
             self._process = None
-            process.kill()
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            with process:
-                pass
-            if usage.ru_utime + usage.ru_stime >= USED_S:
+            if limited_node.end(process) >= USED_S:
                 raise TooCostly(f"it takes more than {CPU_S - USED_S} s of CPU time")
             return None
         used_us, before_us = int(cpu[:18]), self._used_us

@@ -98,6 +98,13 @@ def test_answers_that_are_too_large_or_questions_that_are_none_stay_in_the_proce
         processes.ask("a", "ListFormat", "formatToParts", large).result(timeout=60)
     assert json.loads(answer(processes, "a")) == {"value": "1,5"}
 
+    # A process that has ended before anybody looks is replaced like one that is ended.
+    (only,) = programs()
+    starter = int((only / "stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(int(only.name), signal.SIGKILL)
+    os.waitid(os.P_PID, starter, os.WEXITED | os.WNOWAIT)
+    assert json.loads(answer(processes, "a")) == {"value": "1,5"}
+
 
 def test_a_question_without_end_is_ended(processes: IntlProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intl_process, "WALL_S", 0.2)
