@@ -53,6 +53,8 @@ EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
     "endless": (("return {", "for (;;); return {"), None, "differs", "outcome was ok, is "),
     "another question": (("return {", "await db.notes.find({}); return {"), None, "undecided",
                          "it asks what the recorded run did not ask: db.find("),
+    "another zone": (("return {", 'Temporal.Now.zonedDateTimeISO("Asia/Tokyo"); return {'), None, "undecided",
+                     "it asks what the recorded run did not ask: time.zone("),
     "a question behind a change": (('const n = (await kv.get("n")) ?? 0;\n  await kv.set("at", 1);',
                                     'await kv.set("at", 1); const n = (await kv.get("n")) ?? 0;'), None, "undecided",
                                    "it reads data at another place"),
