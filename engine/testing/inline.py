@@ -14,6 +14,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.host import Host
 from lodger.engine.node.node import Node
+from lodger.engine.node.services.dispatcher import key_of
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.testing.clock import FakeClock
@@ -22,8 +23,8 @@ from lodger.sandbox.outcome import Outcome
 
 #: What stands in for scripts: given the params and the claim's action as scripts see them, gives the result.
 Pretend = Mapping[str, Callable[[Any], Any]]
-#: Seconds between two looks at what another transaction holds, and how many looks.
-LOOK_S, LOOKS = 0.01, 500
+#: Seconds between two looks at running attempts, and the time that they have beyond the longest of their wall limits.
+LOOK_S, PATIENCE_S = 0.01, 60.0
 
 
 class Pretender:
@@ -114,21 +115,37 @@ class InlineNode(Node):
             pass
 
     async def _run(self) -> bool:
-        """Start what may start, and see it to its end; whether there was any."""
+        """Start what may start, and see it to its end; whether there was any.
+
+        Raises:
+            TimeoutError: an attempt has not ended, or its end could not be written.
+        """
         await self.dispatcher.round()
         if not self.attempts:
             return False
-        for _ in range(LOOKS):
+        # Attempts are real processes and take real time, however the clock stands.
+        real = SystemClock()
+        patience_s = PATIENCE_S + max(claim.limits.wall_ms for claim in self.attempts.claims) / 1000
+        end_s = real.elapsed_s() + patience_s
+        while True:
             await self.committer.flush()
             await self.sealed_commits.round()
             if not self.attempts:
                 break
-            # Attempts are real processes and take real time, however the clock stands.
-            await SystemClock().sleep(LOOK_S)
-        await self.attempts.drained()
+            if real.elapsed_s() >= end_s:
+                raise TimeoutError(f"the stage waited {patience_s:.0f} s for {self._awaited()}")
+            await real.sleep(LOOK_S)
         while self.shadow_runs:
             await self.shadow_runs.round()
         return True
+
+    def _awaited(self) -> str:
+        ended = self.attempts.ended
+        return "; ".join(
+            f"attempt {claim.attempt} of {claim.tenant_id}'s {claim.script_name}, which "
+            + ("has ended and waits for rows that another transaction holds" if key_of(claim) in ended else "runs")
+            for claim in self.attempts.claims
+        )
 
     def _raise(self) -> NoReturn:
         fault, self._faults = self._faults[0], []

@@ -95,7 +95,9 @@ class Stage:
         self._way_out = way_out
         self._on_log = on_log
         wanted = Settings(**{**SETTINGS, "check_scripts": pretend is None, **settings})
-        self._settings = wanted.model_copy(update={"lease_s": LEASE_S, "renew_s": LEASE_S / 5, "surrender_s": 0.0})
+        # drain_s: time stands while the stage ends, so that an attempt which still runs is not waited for.
+        fixed = {"lease_s": LEASE_S, "renew_s": LEASE_S / 5, "surrender_s": 0.0, "drain_s": 0.0}
+        self._settings = wanted.model_copy(update=fixed)
         self.events: list[Event] = []
         self._stack = ExitStack()
 
@@ -151,7 +153,11 @@ class Stage:
         return None if found is None else from_us(found)
 
     def settle(self) -> None:
-        """Run everything that is due now."""
+        """Run everything that is due now.
+
+        Raises:
+            TimeoutError: an attempt has not ended a minute after its wall limit; the message names it.
+        """
         self._do(self._node.settle())
 
     def advance(self, by: timedelta | str) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import Column, Integer, MetaData, String, Table, insert, select
 from tests.databases.fixtures import kind, url
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.testing import FakeClock, Stage
+from lodger.engine.testing import FakeClock, Stage, inline
 
 __all__ = ["kind", "url"]
 BEGIN = datetime(2027, 1, 4, 8, tzinfo=UTC)
@@ -149,6 +149,28 @@ def test_wrong_use_is_told() -> None:
             stage.advance("soon")
     with pytest.raises(InputError, match="is not an instant"):
         FakeClock(datetime(2028, 1, 1))
+
+
+def test_however_long_attempts_take_they_are_waited_for_and_named_when_they_do_not_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inline, "LOOK_S", 0.0)  # a slow run is one with many looks
+    with Stage() as stage:
+        furnished(stage, "export default () => new Promise((ring) => setTimeout(ring, 1000))")
+        stage.engine.run_in("acme", "job", 0)
+        stage.settle()
+        stage.assert_ran("acme", times=1)
+        monkeypatch.setattr(inline, "PATIENCE_S", -3600.0)
+        stage.engine.run_in("acme", "job", 0)
+        with pytest.raises(TimeoutError, match="for attempt 1 of acme's job, which runs"):
+            stage.settle()
+        monkeypatch.undo()
+        stage.settle()
+        stage.assert_ran("acme", times=2)
+        monkeypatch.setattr(inline, "PATIENCE_S", -3600.0)
+        stage.engine.run_in("acme", "job", 0)
+        with pytest.raises(TimeoutError):
+            stage.settle()  # and the stage ends, without what still runs
 
 
 def test_two_stages_side_by_side_and_one_inside_a_thread() -> None:
