@@ -136,7 +136,8 @@ _CALLS = (
 
 CALLS: dict[str, HostCall] = {call.name: call for call in _CALLS}
 
-#: Calls that only write to the journal or only compute, and do not count as host calls. Their number is limited to EFFECTS_PER_CALL times
-#: the limit of host calls, refused ones included, so that a loop of them ends.
-EFFECTS = frozenset(call.name for call in _CALLS if call.effect or call.computes)
+EFFECTS = frozenset(call.name for call in _CALLS if call.effect)
+#: Effects and calls that only compute: they do not count as host calls. Their number is limited to EFFECTS_PER_CALL times the limit of
+#: host calls, refused ones included, so that a loop of them ends.
+UNCOUNTED = EFFECTS | {call.name for call in _CALLS if call.computes}
 EFFECTS_PER_CALL = 10

@@ -8,7 +8,6 @@ import contextlib
 import json
 import logging
 import os
-import select
 import subprocess
 import threading
 import time
@@ -125,6 +124,8 @@ class IntlProcesses:
                     return None
                 self._changed.wait(wait_s)
             if tenant != keeper.tenant:
+                if keeper.tenant in self._waiting:  # behind those that were not served yet
+                    self._waiting[keeper.tenant] = self._waiting.pop(keeper.tenant)
                 keeper.take(tenant, now)
             keeper.busy = True
             questions = self._waiting[tenant]
@@ -241,7 +242,7 @@ def _exchange(process: "subprocess.Popen[bytes]", line: bytes, wall_s: float) ->
     deadline = time.monotonic() + wall_s
     left, answer = memoryview(line), bytearray()
     while (rest_s := deadline - time.monotonic()) > 0:
-        readable, writable, _ = select.select([source], [sink] if left else [], [], rest_s)
+        readable, writable = limited_node.ready(source, sink if left else None, rest_s)
         if readable:
             part = os.read(source, _CHUNK)
             answer += part

@@ -3,6 +3,7 @@
 Before it is given a byte of a tenant, it loses the right to open files and sockets and to start threads and processes.
 """
 
+import select
 import signal
 import subprocess
 import sys
@@ -57,3 +58,13 @@ def start(node: Path, program: str, *, cpu_s: int, heap_mib: int) -> "subprocess
         [*starter, str(UID), str(cpu_s), str(DATA_BYTES), *flags],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}, bufsize=0, cwd="/",
     )  # fmt: skip
+
+
+def ready(source: int, sink: int | None, seconds: float) -> tuple[bool, bool]:
+    """Wait until output can be read, or input (if given) written. Descriptors of a busy node are beyond what select() takes."""
+    pipes = select.poll()
+    pipes.register(source, select.POLLIN)
+    if sink is not None:
+        pipes.register(sink, select.POLLOUT)
+    found = {each for each, _event in pipes.poll(seconds * 1000)}
+    return source in found, sink in found

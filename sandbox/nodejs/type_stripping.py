@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import re
-import select
 import subprocess
 import threading
 import time
@@ -142,7 +141,7 @@ def _exchange(process: "subprocess.Popen[bytes]", files: dict[str, str]) -> tupl
     os.set_blocking(sink, False)
     answer = bytearray()
     while (left := deadline - time.monotonic()) > 0 and len(answer) <= maximum:
-        readable, writable, _ = select.select([source], [sink] if given and answer else [], [], left)
+        readable, writable = limited_node.ready(source, sink if given and answer else None, left)
         if readable:
             part = os.read(source, _CHUNK)
             if not part:

@@ -19,7 +19,7 @@ from lodger.sandbox.workers import codec, error_location, source_map, verdict
 from lodger.sandbox.workers.codec import LogBuffer
 from lodger.sandbox.workers.launcher import CPU_GRACE_MS, WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
-from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
+from lodger.stdlib.calls import EFFECTS_PER_CALL, UNCOUNTED
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
@@ -130,7 +130,7 @@ class Attempt:
         self._backlog = self._turn_due = False
         self._call_waits = False  # whether the first waiting frame is a call beyond MAX_CALLS_IN_FLIGHT
         self._calls: dict[int, asyncio.Task[None]] = {}
-        self._made_effects = 0
+        self._made_uncounted = 0
         self._made_calls = 0
         self._log_frames = 0
         self._trace = bytearray()
@@ -450,12 +450,12 @@ class Attempt:
         if call is None or call.number in self._calls:
             self._decide(verdict.protocol_error("a malformed host call" if call is None else "a repeated call number"))
             return
-        effect, maximum = call.name in EFFECTS, self._limits.host_calls
-        if self._made_effects >= maximum * EFFECTS_PER_CALL if effect else self._made_calls >= maximum:
+        uncounted, maximum = call.name in UNCOUNTED, self._limits.host_calls
+        if self._made_uncounted >= maximum * EFFECTS_PER_CALL if uncounted else self._made_calls >= maximum:
             self._decide(verdict.call_limit(self._limits))
             return
-        self._made_effects += effect
-        self._made_calls += not effect
+        self._made_uncounted += uncounted
+        self._made_calls += not uncounted
         try:
             arguments = prescan.scan(
                 call.arguments,

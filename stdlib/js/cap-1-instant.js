@@ -104,6 +104,7 @@ class Instant {
 
   #moved(amounts, sign) {
     if (amounts === null || typeof amounts !== "object") throw new TypeError("an amount must be an object like { days: 1 }");
+    amounts = $.temporal.amounts(amounts);
     let months = 0;
     let wholeDays = 0;
     let rest = 0;

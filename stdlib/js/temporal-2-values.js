@@ -7,8 +7,10 @@ const big = BigInt;
 const text = String;
 const describe = Object.getOwnPropertyDescriptor;
 const { Temporal } = globalThis;
-const { Instant, ZonedDateTime } = Temporal;
+const { Instant, ZonedDateTime, Duration } = Temporal;
 const nanosecondsOf = [Instant, ZonedDateTime].map((kind) => uncurry(describe(kind.prototype, "epochNanoseconds").get));
+const UNITS = ["years", "months", "weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"];
+const partsOf = UNITS.map((unit) => [unit, uncurry(describe(Duration.prototype, unit).get)]);
 
 $.global("Intl", $.Intl);
 
@@ -34,6 +36,17 @@ $.temporal = {
     if (value instanceof Instant) return nanosecondsOf[0](value);
     if (value instanceof ZonedDateTime) return nanosecondsOf[1](value);
     return undefined;
+  },
+  // The parts of a Temporal.Duration that are not 0, as an object; every other value as it is.
+  amounts(value) {
+    if (!(value instanceof Duration)) return value;
+    const amounts = {};
+    for (let at = 0; at < partsOf.length; at++) {
+      const [unit, part] = partsOf[at];
+      const amount = part(value);
+      if (amount !== 0) amounts[unit] = amount;
+    }
+    return amounts;
   },
   instant: uncurry(Instant.fromEpochNanoseconds).bind(undefined, Instant),
 };

@@ -1,6 +1,6 @@
 // Instant: an instant in microseconds, with the calendar of the schedule's time zone.
 
-/** A length of time. Days and longer units are counted in local time. */
+/** A length of time; a Temporal.Duration is one. Days and longer units are counted in local time. */
 interface Amount {
   years?: number;
   months?: number;

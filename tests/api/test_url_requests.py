@@ -218,8 +218,12 @@ def test_signed_urls_take_signed_requests_once(lodge: House) -> None:
     github = {**headers("sha256"), "x_github_delivery": "d1"}
     path = engine.urls.create("acme", "github", "job", signature="sha256", secret="SIGNING").path
     assert len({taken(lodge, post(lodge, path, body, **github)).id for _ in range(2)}) == 1
+    path = engine.urls.create("acme", "unusable", "job", signature="standard", secret="SIGNING").path
+    for secret in ("no base64", "whsec_sécret", "whsec_=="):
+        engine.secrets.put("acme", "SIGNING", secret)
+        assert post(lodge, path, body, **headers("standard")).status_code == 401, secret
     engine.secrets.delete("acme", "SIGNING")
-    assert post(lodge, path, body, **headers("sha256")).status_code == 401
+    assert post(lodge, path, body, **headers("standard")).status_code == 401
     assert len(engine.actions.list("acme")) == 4
 
 

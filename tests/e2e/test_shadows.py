@@ -29,6 +29,7 @@ export default async ({ db, kv, mail, action, schedule }) => {
   await kv.set("at", 1);
   await kv.set("n", n + 1);
   await db.notes.insert({ text: "note " + n });
+  Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO("Asia/Tokyo").toPlainDate();
   if (action.input === "fail") throw new Error("no notes");
   return { n, luck: Math.random() };
 };
@@ -46,13 +47,16 @@ EDITS: dict[str, tuple[tuple[str, str], Any, str, str]] = {
              "differs", "calls mail.send("),
     "request": (("return {", 'await fetch("http://127.0.0.1:PORT/", { method: "POST" }); return {'), None, "differs",
                 "calls http.fetch("),
-    "later run": (("return {", 'await schedule.runIn("1h"); return {'), None, "differs", "calls schedule.run"),
+    "later run": (("return {", 'await schedule.runIn("1h"); return {'), None, "differs", "calls schedule.runAt("),
     "throws": (("return {", "null.x; return {"), None, "differs", "outcome was ok, is script_error (TypeError"),
     "throws half a character": (("return {", 'throw new Error("\\ud800"); return {'), None, "differs",
                                "outcome was ok, is script_error (Error: "),
     "endless": (("return {", "for (;;); return {"), None, "differs", "outcome was ok, is "),
     "another question": (("return {", "await db.notes.find({}); return {"), None, "undecided",
                          "it asks what the recorded run did not ask: db.find("),
+    "computed no more": (('.toZonedDateTimeISO("Asia/Tokyo").toPlainDate()', ""), None, "agrees", ""),
+    "computed anew": (("return {", 'Temporal.Now.plainDateISO("Asia/Seoul"); return {'), None, "undecided",
+                      "it asks what the recorded run did not ask: time.zone("),
     "a question behind a change": (('const n = (await kv.get("n")) ?? 0;\n  await kv.set("at", 1);',
                                     'await kv.set("at", 1); const n = (await kv.get("n")) ?? 0;'), None, "undecided",
                                    "it reads data at another place"),

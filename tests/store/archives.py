@@ -16,6 +16,9 @@ from tests.store.bench import OK, THROWN, Bench
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive.export import TABLES
+from lodger.engine.store.actions import later_runs
+from lodger.engine.store.actions.later_runs import BY_ACTION, LaterRun
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import attempts
 from lodger.engine.store.schema.script_data import document_index, documents, fetches, kv, outbox, storage
@@ -90,6 +93,9 @@ def furnish(bench: Bench) -> None:
         tried = select(*(attempts.c[name] for name in key), literal(body)).limit(1)
         connection.execute(insert(attempt_records).from_select([*key, "body"], tried))
         storage_usage.add_history(connection, {"acme": len(body)})
+        later = LaterRun("acme", engine.context.ids.new(), "@report", now + 10**9, "null", "daily", BY_ACTION + "x")
+        later_runs.request(connection, later, now)
+        ready_queue.refresh(connection, ["acme"])
         mail = {"tenant_id": "acme", "id": "m1", "action_id": bench.actions()[0].id, "step": 0, "n": 0, "kind": "mail"}
         more = {"message_id": "<1@x>", "payload": MAIL, "state": "queued", "attempts": 0, "next_at_us": now}
         connection.execute(insert(outbox).values(mail | more | {"created_us": now}))

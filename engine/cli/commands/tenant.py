@@ -59,7 +59,7 @@ def export(
     if as_json:
         write_json({"bytes": len(archive)})
     else:
-        say(f"{len(archive)} bytes; tokens and unread changes of feeds are not included")
+        say(f"{len(archive)} bytes; tokens, URLs, shadows and unread changes of feeds are not included")
 
 
 @app.command()

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from lodger.engine.node.replay.agreement import Source, agreement
 from lodger.engine.node.replay.record import AttemptRecord
 from lodger.engine.node.replay.replay import Runs, source_of
 from lodger.engine.store.records import Action
-from lodger.engine.store.scripts.shadows import UNDECIDED
+from lodger.engine.store.scripts.shadows import UNDECIDED, ShadowRun
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
@@ -33,23 +32,9 @@ NO_RECORD = "no record"
 _PAGE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsed:
-    """A past run with the verdict on it, as of a shadow's run; times and outcomes are those of the run and of its repetition."""
-
-    action_id: str
-    slot: datetime
-    verdict: str
-    difference: str = ""
-    live: str = ""
-    shadow: str = ""
-    live_cpu_ms: float = 0.0
-    shadow_cpu_ms: float = 0.0
-
-
 def rehearse(
     engine: "Engine", tenant: str, name: str, since: datetime, new: Source | int | None, limit: int, *, quiet: bool
-) -> list[Rehearsed]:
+) -> list[ShadowRun]:
     """Run the recorded runs of a script since an instant again, newest first, one after the other in one sandbox.
 
     Args:
@@ -65,8 +50,8 @@ def rehearse(
     version = engine.scripts.get(tenant, name, new if isinstance(new, int) else None).version
     past = _past(engine, tenant, name, since, min(limit, MAX_RUNS))
 
-    async def in_walls() -> list[Rehearsed]:
-        found: list[Rehearsed] = []
+    async def in_walls() -> list[ShadowRun]:
+        found: list[ShadowRun] = []
         pools: dict[tuple[str, bool], Runs] = {}
         end = monotonic() + MAX_S
         async with AsyncExitStack() as stack:
@@ -79,29 +64,26 @@ def rehearse(
                     done(len(found))
         return found
 
-    async def one(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> Rehearsed:
+    async def one(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> ShadowRun:
         slot = action.slot or action.due_at
         asked = None if isinstance(new, dict | bytes) else version
         record = _record(engine, tenant, action, name)
         if record is None:
-            return Rehearsed(action.id, slot, NO_RECORD)
+            return ShadowRun(action.id, action.step, slot, NO_RECORD)
         then = source_of(record)
         if asked is None:
             source = with_copies(record, new) if isinstance(new, dict | bytes) else then
         else:
             source = source_of(engine.actions.record(tenant, action.id, version=asked))
         if isinstance(source, bytes) != isinstance(then, bytes):
-            return Rehearsed(action.id, slot, UNDECIDED, "a script and a WebAssembly module are given different input")
+            return ShadowRun(
+                action.id, record.step, slot, UNDECIDED, "a script and a WebAssembly module are given different input"
+            )
         settings, runtime = load(), runtime_of(record)
         key = runtime, isinstance(then, bytes)
         if key not in pools:
             pools[key] = await stack.enter_async_context(workers(settings, runtime, wasm=key[1], progress=to_stderr))
-        made = await agreement(pools[key], record, then, source)
-        before, now = made.before, made.now
-        return Rehearsed(
-            action.id, slot, made.verdict, made.difference, before.outcome.value, now.outcome.value,
-            round(before.usage.cpu_ms, 3), round(now.usage.cpu_ms, 3),
-        )  # fmt: skip
+        return (await agreement(pools[key], record, then, source)).of_run(action.id, record.step, slot)
 
     return asyncio.run(in_walls())
 
@@ -129,13 +111,13 @@ def _record(engine: "Engine", tenant: str, action: Action, name: str) -> Attempt
     return found if found.script == name and (found.modules or found.wasm) else None
 
 
-def summary(found: list[Rehearsed]) -> dict[str, int]:
+def summary(found: list[ShadowRun]) -> dict[str, int]:
     """Return the number of runs by verdict."""
     counted = Counter(each.verdict for each in found)
     return {verdict.replace(" ", "_"): counted[verdict] for verdict in ("agrees", "differs", "undecided", NO_RECORD)}
 
 
-def show(found: list[Rehearsed]) -> None:
+def show(found: list[ShadowRun]) -> None:
     """Write the comparison for people."""
     compared_runs(found)
     counted = summary(found)

@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 
 from lodger.engine.node.replay.record import AttemptRecord, Ended, RecordedCall
 from lodger.engine.node.replay.recorded_host import STOPPED, MadeCall, RecordedHost
 from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs, run_again
-from lodger.engine.store.scripts.shadows import AGREES, DIFFERS, UNDECIDED
+from lodger.engine.store.scripts.shadows import AGREES, DIFFERS, UNDECIDED, ShadowRun
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import EFFECTS
 
@@ -34,6 +35,14 @@ class Agreement:
     before: Ended
     now: Ended
     cpu_ms: float
+
+    def of_run(self, action_id: str, step: int, slot: datetime | None) -> ShadowRun:
+        """Return the comparison as that of a run."""
+        before, now = self.before, self.now
+        return ShadowRun(
+            action_id, step, slot, self.verdict, self.difference, before.outcome.value, now.outcome.value,
+            round(before.usage.cpu_ms, 3), round(now.usage.cpu_ms, 3),
+        )  # fmt: skip
 
 
 async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source, tenant: str = "replay") -> Agreement:

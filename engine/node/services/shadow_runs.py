@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
@@ -13,13 +12,13 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
-from lodger.engine.node.replay.agreement import Agreement, agreement
+from lodger.engine.node.replay.agreement import agreement
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.services.dispatcher import RunningAttempts, key_of
 from lodger.engine.store.scripts import shadows
-from lodger.engine.store.scripts.shadows import ShadowRun, ShadowSource
+from lodger.engine.store.scripts.shadows import ShadowSource
 from lodger.engine.store.usage import trials
 
 #: Most runs that wait for their comparison, of all tenants and of one, each with its record in memory.
@@ -132,7 +131,7 @@ class ShadowRuns(Service):
         except Exception:
             self._miss(one)
             raise
-        run = _run(claim, made)
+        run = made.of_run(claim.action_id, claim.step, None if claim.slot_us is None else from_us(claim.slot_us))
         await context.db.write(
             lambda connection: shadows.add(context.store, connection, claim.tenant_id, one.shadow, run, made.cpu_ms)
         )
@@ -140,12 +139,3 @@ class ShadowRuns(Service):
     def _load(self, connection: Connection, tenant_id: str, shadow: str) -> tuple[ShadowSource | None, bool]:
         found = shadows.load(connection, tenant_id, shadow)
         return found, found is not None and bool(trials.used_up(self.context.store, connection, tenant_id))
-
-
-def _run(claim: Claim, made: Agreement) -> ShadowRun:
-    slot: datetime | None = None if claim.slot_us is None else from_us(claim.slot_us)
-    before, now = made.before, made.now
-    return ShadowRun(
-        claim.action_id, claim.step, slot, made.verdict, made.difference, before.outcome.value, now.outcome.value,
-        round(before.usage.cpu_ms, 3), round(now.usage.cpu_ms, 3),
-    )  # fmt: skip

@@ -22,6 +22,7 @@ from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.service.archive import validation
 from lodger.engine.service.archive.export import FORMAT, MARK, MAX_BYTES, MAX_ROW_BYTES, TABLES
 from lodger.engine.service.archive.validation import OPEN, bad
+from lodger.engine.store.actions import later_runs
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
@@ -209,11 +210,13 @@ class TenantImport:
 
     def _rebind(self, table: Table, row: dict[str, Any]) -> None:
         """Replace references to platform scripts by those of this ledger."""
-        here = self._bound.get(row.get("script_id", ""))
+        before = row.get("script_id", "")
+        here = self._bound.get(before)
         if here is not None:
             row["script_id"] = here[0]
             if table is s.actions and row["state"] in OPEN:
                 row["script_version"] = here[1]
+                row["request_key"] = later_runs.rebound_key(row["request_key"], before, here[0])
         if self._bound and isinstance(row.get("steps"), str):
             steps = json.loads(row["steps"])
             row["steps"] = json.dumps([self._step(each) for each in steps])

@@ -152,8 +152,8 @@ class Tenants(Noun[M]):
         """Export a suspended tenant as one archive, which another ledger on SQLite or PostgreSQL can restore.
 
         It contains the tenant's scripts, schedules, history, documents, keyed values, waiting messages, audit log, and
-        secrets, which stay encrypted under their key. It does not contain tokens, and unread changes of feeds. Rows of
-        the platform's own tables must be moved by the platform.
+        secrets, which stay encrypted under their key. It does not contain tokens, URLs and shadows of scripts, and
+        unread changes of feeds. Rows of the platform's own tables must be moved by the platform.
 
         Raises:
             NotFound: tenant_unknown.

@@ -130,5 +130,12 @@ def _request_key(script: BoundScript, key: str) -> str:
     return f"{script.script_id}:{key}"
 
 
+def rebound_key(request_key: str | None, before: str, script_id: str) -> str | None:
+    """Return the request key of an action after its script got another id; the key of a later run contains the id."""
+    if request_key is None or not request_key.startswith(f"{before}:"):
+        return request_key
+    return f"{script_id}:{request_key.partition(':')[2]}"
+
+
 def _refused(error: NotFound | InputError) -> CallRefused:
     return CallRefused(error.code, f"{error.what}: {error.why}" if error.why else error.what)

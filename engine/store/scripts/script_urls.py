@@ -123,8 +123,8 @@ def create(
 def _check(wanted: Wanted, now_us: int) -> None:
     if not _NAME.fullmatch(wanted.name):
         raise InputError(
-            "url_name_invalid", f"{wanted.name[:80]!r} cannot be the name of a URL", why="a name has at most 63 letters, digits, _ and -",
-            fix="use a name such as github",
+            "url_name_invalid", f"{wanted.name[:80]!r} cannot be the name of a URL",
+            why="a name is a letter, then at most 62 letters, digits, _ and -", fix="use a name such as github",
         )  # fmt: skip
     wrong = [each for each in wanted.headers if not _HEADER.fullmatch(each) or each in WITHHELD]
     if wrong or len(wanted.headers) > MAX_HEADERS:

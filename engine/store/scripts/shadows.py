@@ -37,11 +37,11 @@ _t = script_shadows.c
 
 @dataclass(frozen=True, slots=True)
 class ShadowRun:
-    """A run of the live version, compared with the same run of its shadow.
+    """A run of the live version, compared with the same run of another version: its shadow, or one that is rehearsed.
 
     Attributes:
         slot: None for a run without one.
-        verdict: agrees, differs, or undecided if the shadow asked for what the live run did not ask for.
+        verdict: agrees, differs, undecided if the record does not tell, or in a rehearsal "no record".
         difference: the first difference, or why it is undecided; "" if they agree.
         live, shadow: outcomes.
         live_cpu_ms, shadow_cpu_ms: CPU time; a difference of it is shown and never decides.
@@ -51,11 +51,11 @@ class ShadowRun:
     step: int
     slot: datetime | None
     verdict: str
-    difference: str
-    live: str
-    shadow: str
-    live_cpu_ms: float
-    shadow_cpu_ms: float
+    difference: str = ""
+    live: str = ""
+    shadow: str = ""
+    live_cpu_ms: float = 0.0
+    shadow_cpu_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
