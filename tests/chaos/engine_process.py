@@ -1,8 +1,8 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; prints its events to stdout, ends on SIGTERM.
 
-MODE ``work`` answers every claim, ``punctual`` and ``race`` too with other settings (:data:`OTHERWISE`); ``hang`` never answers; ``hold``
-holds its claims until SIGUSR1 and prints how it lost them. Every applied journal writes a row to ``effects_seen``, which has no unique
-key, so that a repeated effect is visible.
+MODE ``work`` answers every claim, ``mortal``, ``punctual`` and ``race`` too with other settings (:data:`OTHERWISE`); ``hang`` never
+answers; ``hold`` holds its claims until SIGUSR1 and prints how it lost them. Every applied journal writes a row to ``effects_seen``, which
+has no unique key, so that a repeated effect is visible.
 """
 
 import asyncio
@@ -38,6 +38,8 @@ OTHERWISE: dict[str, dict[str, float]] = {
     # Long enough to keep the lease on a busy machine, short enough to wait for its end.
     "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
     "relief": {"lease_s": 12.0},
+    # An action fails after three lost leases: only a killed process may lose its own.
+    "mortal": {"lease_s": 6.0},
     # Slots of a short outage are missed slots.
     "punctual": {"missed_after_s": 1.0},
     "hold": {"database_patience_s": 600.0, "lease_s": 3.0},

@@ -152,13 +152,13 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # on PostgreSQL: tests/chaos/test_havoc.py
 def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
     chance = random.Random(7)
-    living = [start("a"), start("b")]
+    living = [start("a", "mortal"), start("b", "mortal")]
     fill(engine, 400)
     for number in (1, 2):
         until(lambda number=number: states(engine).get("done", 0) >= 100 * number, 60)  # type: ignore[misc]  # bound now
         victim = living.pop(chance.randrange(len(living)))
         victim.kill()
         victim.wait()
-        living.append(start(f"again-{number}"))
+        living.append(start(f"again-{number}", "mortal"))
     until(lambda: states(engine) == {"done": 400}, 60)
     audit(engine, 400)

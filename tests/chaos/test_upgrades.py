@@ -91,7 +91,7 @@ def env(tree: Path) -> dict[str, str]:
 
 
 def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    given = {"cwd": tree, "env": env(tree), "capture_output": True, "text": True, "timeout": 200}
+    given = {"cwd": tree, "env": env(tree), "capture_output": True, "text": True, "timeout": 400}
     return subprocess.run([sys.executable, *arguments], check=False, **given)  # type: ignore[call-overload]  # as a mapping
 
 
@@ -126,7 +126,7 @@ def nodes(tree: Path, url: str, *names: str) -> Iterator[list["subprocess.Popen[
 def stop(processes: list["subprocess.Popen[str]"]) -> None:
     for each in processes:
         each.terminate()
-    assert [each.wait(100) for each in processes] == [0] * len(processes)
+    assert [each.wait(400) for each in processes] == [0] * len(processes)
 
 
 def previous(folder: Path) -> Path:
@@ -216,7 +216,7 @@ def up(tree: Path, url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
         yield node
     finally:
         node.send_signal(signal.SIGTERM)
-        node.communicate(timeout=60)
+        node.communicate(timeout=400)
 
 
 def test_what_running_nodes_need_is_not_taken_away_and_a_node_on_another_schema_waits(

@@ -62,7 +62,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     folder = tmp_path
     Keyring(folder / "keys").add()
     with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
-        stage.engine.tenants.create("acme", limits={"wall_ms": 1500, "cpu_ms": 200})
+        stage.engine.tenants.create("acme", limits={"wall_ms": 60_000, "cpu_ms": 200})
         stage.engine.tenants.create("other")
         stage.engine.grants.give("acme", "secret:KEY:plain")
         stage.engine.secrets.put("acme", "KEY", SECRET)
@@ -128,6 +128,8 @@ def test_no_secret_is_recorded(stage: Stage, tmp_path: Path) -> None:
 def test_limits_and_refusals_end_the_same_way(
     stage: Stage, name: str, source: Any, outcome: str, limit: str | None
 ) -> None:
+    if limit == "wall":
+        stage.engine.tenants.edit("acme", limits={"wall_ms": 1500, "cpu_ms": 200})
     record = recorded(stage, name, source)
     assert record.ended.outcome == outcome
     replayed = run(record)

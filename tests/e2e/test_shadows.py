@@ -72,7 +72,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     folder = tmp_path
     Keyring(folder / "keys").add()
     with Stage(database=str(folder / "ledger.db"), secret_keys=folder / "keys") as stage:
-        stage.engine.tenants.create("acme", limits={"wall_ms": 1000, "cpu_ms": 200})
+        stage.engine.tenants.create("acme", limits={"wall_ms": 60_000, "cpu_ms": 200})
         stage.engine.tenants.create("other")
         stage.engine.grants.give("acme", "secret:KEY:plain", "mail:*", "fetch:127.0.0.1")
         stage.engine.secrets.put("acme", "KEY", SECRET)
@@ -189,7 +189,7 @@ def test_secrets_and_budgets_and_tenants(stage: Stage) -> None:
     # The live run uses up the tenant's CPU time of the day, so that its shadow may not run.
     busy = "let x = 0; for (let n = 0; n < 1e6; n++) x += n; export default () => x"
     begin(stage, "busy", busy + "// 2", live=busy, slots=5)
-    stage.engine.tenants.edit("acme", limits={"wall_ms": 2000, "cpu_ms": 1000, "cpu_s_per_day": 1})
+    stage.engine.tenants.edit("acme", limits={"wall_ms": 60_000, "cpu_ms": 1000, "cpu_s_per_day": 1})
     context = stage.engine.context
     left_ms = 1000 * (1 - stage.engine.tenants.usage("acme").days[-1].cpu_s)
     with context.database.write() as connection:
