@@ -111,7 +111,7 @@ _CALLS = (
           effect=True),
     _call("schedule.runAt", "script?:text at?:value delay?:value input?:value key?:text", "string", "run", "queries later_runs",
           "Requests a later run of this script or another one when the run has succeeded; returns the id of its action.", effect=True),
-    _call("schedule.cancel", "run:text script?:text", "null", "run", "",
+    _call("schedule.cancel", "run:text script?:text", "null", "run", "rows_written",
           "Cancels a waiting run that a script requested, by its id or key, when the run has succeeded.", effect=True),
     _call("http.fetch", "id:number method:text url:text headers:pairs body?:value redirect?:text line?:line",
           "{status, reason, url, redirected, headers, size, next, text or bytes}", "fetch", "fetches fetch_bytes",

@@ -48,8 +48,9 @@ async def run(session: Session, given: dict[str, Any]) -> str:
 
 async def cancel(session: Session, given: dict[str, Any]) -> None:
     """Handle schedule.cancel."""
-    script = _script(session, given["script"])
-    session.journal.send(CancelRun(script, _key(given["run"]), line=given["line"]))
+    script, run_ = _script(session, given["script"]), _key(given["run"])
+    session.budgets.spend("rows_written")
+    session.journal.send(CancelRun(script, run_, line=given["line"]))
 
 
 def _script(session: Session, named: str | None) -> str:

@@ -40,7 +40,7 @@ ACTION_ID = "00000000-0000-7000-8000-000000000000"
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class DryRun:
     """The result of a dry run. ``outcome`` is the report's, or that of a refused host call."""
 
     outcome: Outcome
@@ -48,9 +48,9 @@ class Rehearsed:
     effects: tuple[dict[str, Any], ...]
 
 
-def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
+def as_dict(ended: "DryRun | Finished") -> dict[str, Any]:
     """Return the object that ``--json`` prints for a dry run."""
-    report = ended.report if isinstance(ended, Rehearsed) else ended
+    report = ended.report if isinstance(ended, DryRun) else ended
     error = report.error
     return {
         "outcome": ended.outcome.value,
@@ -64,7 +64,7 @@ def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
             "memory_peak_bytes": report.usage.memory_peak_bytes,
             "host_calls": report.usage.host_calls,
         },
-        "walls": ended.report.walls if isinstance(ended, Rehearsed) else {},
+        "walls": ended.report.walls if isinstance(ended, DryRun) else {},
     }
 
 
@@ -87,7 +87,7 @@ class MemoryStore:
         self.engine.dispose()
 
 
-def rehearse(
+def dry_run(
     source: str | bytes | dict[str, str],
     params: object,
     limits: Limits,
@@ -95,7 +95,7 @@ def rehearse(
     runtime: str = "quickjs",
     progress: Callable[[str], None] = lambda _text: None,
     grants: Sequence[str] = (),
-) -> Rehearsed:
+) -> DryRun:
     """Run a script once.
 
     Args:
@@ -112,14 +112,14 @@ def rehearse(
     if isinstance(source, dict):
         prepared = runnable_files(source)
         if isinstance(prepared, ScriptError):
-            return Rehearsed(Outcome.COMPILE_ERROR, Report(Outcome.COMPILE_ERROR, error=prepared), ())
+            return DryRun(Outcome.COMPILE_ERROR, Report(Outcome.COMPILE_ERROR, error=prepared), ())
         source = prepared
-    return asyncio.run(_rehearse(source, params, limits, runtime, progress, parse([*GRANTED, *grants])))
+    return asyncio.run(_dry_run(source, params, limits, runtime, progress, parse([*GRANTED, *grants])))
 
 
 def runnable_files(files: dict[str, str]) -> dict[str, str] | ScriptError:
     """Return what runs of an author's files: TypeScript as JavaScript, the source map unpacked; or the error of TypeScript."""
-    stripped = type_stripping.strip("rehearsal", files)
+    stripped = type_stripping.strip("dry-run", files)
     if stripped.error is not None:
         return stripped.error
     source_map = files.get(source_maps.FILE)
@@ -153,18 +153,18 @@ async def workers(
         await pool.stop()
 
 
-async def _rehearse(
+async def _dry_run(
     source: str | bytes | dict[str, str],
     params: object,
     limits: Limits,
     runtime: str,
     progress: Callable[[str], None],
     granted: Grants,
-) -> Rehearsed:
+) -> DryRun:
     now_us = SystemClock().now_us()
     claim = Claim(
         action_id=ACTION_ID,
-        tenant_id="rehearsal",
+        tenant_id="dry-run",
         schedule_id=None,
         script_name="main",
         script_version=1,
@@ -195,7 +195,7 @@ async def _rehearse(
         computed_ms = attempt.session.spent.get("computed_us", 0) / 1000
         usage = replace(report.usage, cpu_ms=report.usage.cpu_ms + computed_ms)
         report = replace(report, logs=merged(attempt, report), usage=usage)
-        return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
+        return DryRun(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
         intl.close()
         way_out.stop()

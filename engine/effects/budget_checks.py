@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects.commit_errors import NotApplied
-from lodger.engine.effects.effect import Effect, Emit, KvAdd, KvSet, Mail, RunLater
+from lodger.engine.effects.effect import CancelRun, Effect, Emit, KvAdd, KvSet, Mail, RunLater
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.write_set import ROW_EFFECTS
 from lodger.engine.policy import budget_table
@@ -24,7 +24,7 @@ from lodger.sandbox.outcome import Outcome
 #: Maximum number of bytes that one written row or key adds to a tenant's stored data.
 MAX_ROW_BYTES = 256 * 1024
 #: Effects that use one of a budget each.
-_COUNTED = {"events": (Emit,), "later_runs": (RunLater,), "rows_written": (*ROW_EFFECTS, KvSet, KvAdd)}
+_COUNTED = {"events": (Emit,), "later_runs": (RunLater,), "rows_written": (*ROW_EFFECTS, KvSet, KvAdd, CancelRun)}
 _EFFECTS = tuple(spec.name for spec in BUDGETS if spec.effect)
 
 

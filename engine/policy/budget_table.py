@@ -37,7 +37,9 @@ BUDGETS: tuple[BudgetSpec, ...] = (
     BudgetSpec("calls", None, None, False, "host calls", need=1, lot=100),
     BudgetSpec("queries", 100, None, False, "database queries", need=2, lot=20),
     BudgetSpec("rows_read", 10_000, None, False, "rows read by the script", need=1000, lot=2000),
-    BudgetSpec("rows_written", 1000, None, True, "rows and keys inserted, changed or removed"),
+    BudgetSpec(
+        "rows_written", 1000, None, True, "rows and keys inserted, changed or removed, and later runs cancelled"
+    ),
     BudgetSpec("bytes_written", 8 * MIB, None, True, "characters in writing calls, including refused calls"),
     BudgetSpec("mails", 100, 1000, True, "recipients of mails"),
     BudgetSpec("events", 100, 10_000, True, "emitted events"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.cli.dry_run import Rehearsed, rehearse
+from lodger.engine.cli.dry_run import DryRun, dry_run
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs import limited_node
 
@@ -16,9 +16,9 @@ CHECKS = (Path(__file__).parent / "intl_checks.js").read_text()
 ROOMY = Limits(cpu_ms=20_000, wall_ms=120_000, host_calls=2000, result_bytes=1 << 20)
 
 
-def ran(source: str, runtime: str = "quickjs", limits: Limits = ROOMY) -> Rehearsed:
+def ran(source: str, runtime: str = "quickjs", limits: Limits = ROOMY) -> DryRun:
     """Run the body of a function as a script."""
-    return rehearse(f"export default async () => {{{source}}};", None, limits, runtime=runtime)
+    return dry_run(f"export default async () => {{{source}}};", None, limits, runtime=runtime)
 
 
 def result(source: str, runtime: str = "quickjs") -> Any:

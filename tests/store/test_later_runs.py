@@ -170,6 +170,14 @@ def test_the_number_is_bounded_by_run_by_day_and_of_what_waits(
     assert (ended.outcome, ended.error and ended.error.line) == (Outcome.EFFECT_REFUSED, 3)
     assert len(waiting(spender)) == 30
 
+    async def cancels(attempt: Attempt) -> None:
+        for each in waiting(spender)[:2]:
+            await say(attempt, "schedule.cancel", run=each.id)
+
+    spender.bench.engine.tenants.edit("acme", limits={"rows_written": 1})
+    spender.through(*spender.asked(), cancels)
+    assert len(waiting(spender)) == 29, "a cancellation is a statement of the commit, and counts as one"
+
 
 def test_a_script_that_cannot_run_is_refused_at_the_commit(spender: Spender) -> None:
     async def play(attempt: Attempt) -> None:

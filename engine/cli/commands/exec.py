@@ -71,10 +71,10 @@ def execute(
     if refused is not None:
         body = refused
     else:
-        from lodger.engine.cli.dry_run import as_dict, rehearse
+        from lodger.engine.cli.dry_run import as_dict, dry_run
 
         body = as_dict(
-            rehearse(
+            dry_run(
                 raw if wasm else files or source,
                 params,
                 limits,

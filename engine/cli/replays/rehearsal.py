@@ -66,15 +66,14 @@ def rehearse(
 
     async def one(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> ShadowRun:
         slot = action.slot or action.due_at
-        asked = None if isinstance(new, dict | bytes) else version
         record = _record(engine, tenant, action, name)
         if record is None:
             return ShadowRun(action.id, action.step, slot, NO_RECORD)
         then = source_of(record)
-        if asked is None:
-            source = with_copies(record, new) if isinstance(new, dict | bytes) else then
+        if isinstance(new, dict | bytes):
+            source = with_copies(record, new)
         else:
-            source = source_of(engine.actions.record(tenant, action.id, version=asked))
+            source = source_of(engine.actions.record(tenant, action.id, version=version))
         if isinstance(source, bytes) != isinstance(then, bytes):
             return ShadowRun(
                 action.id, record.step, slot, UNDECIDED, "a script and a WebAssembly module are given different input"

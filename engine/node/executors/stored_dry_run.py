@@ -19,7 +19,7 @@ from lodger.engine.store.tenants.grants import encode
 def read_version(
     connection: Connection, tenant_id: str, script: str, version: int | None
 ) -> tuple[ScriptVersion, Content]:
-    """Read a version that can be rehearsed, the latest by default.
+    """Read a version that can run dry, the latest by default.
 
     Raises:
         NotFound: no such script or version.

@@ -11,7 +11,7 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import validate_params
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.actions import actions
-from lodger.engine.store.queue.stops import cancel_where
+from lodger.engine.store.queue.stops import cancel_waiting
 from lodger.engine.store.schema.scheduling import actions as table
 from lodger.engine.store.schema.scheduling import is_requested
 from lodger.engine.store.scripts.bindings import BoundScript, bind, find
@@ -74,7 +74,7 @@ def request(connection: Connection, run: LaterRun, now_us: int) -> None:
     if run.key is not None:
         request_key = _request_key(script, run.key)
         keyed = and_(_c.tenant_id == run.tenant_id, _c.request_key == request_key)
-        cancel_where(connection, and_(keyed, _waiting), now_us, REPLACED)
+        cancel_waiting(connection, and_(keyed, _waiting), now_us, REPLACED)
         # A key names the newest run; one that has started goes on without it.
         connection.execute(update(table).where(keyed).values(request_key=None))
     _insert(connection, run, script, request_key)
@@ -118,7 +118,7 @@ def cancel(connection: Connection, tenant_id: str, name: str, run: str, now_us: 
         _c.requested_by.startswith(BY_ACTION),
         or_(which, _c.id == run) if is_id(run) else which,
     )
-    cancel_where(connection, and_(mine, _waiting), now_us, "requested")
+    cancel_waiting(connection, and_(mine, _waiting), now_us, "requested")
 
 
 #: It has not started.

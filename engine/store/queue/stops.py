@@ -42,6 +42,11 @@ def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_u
 def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:
     """Cancel the unfinished actions that match, except sealed ones; return their number."""
     close_attempts(connection, and_(which, is_running), now_us)
+    return cancel_waiting(connection, which, now_us, reason)
+
+
+def cancel_waiting(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:
+    """Cancel actions, none of which is running, as :func:`cancel_where`."""
     done = connection.execute(
         update(actions)
         .where(which, is_open, _c.state != "sealed")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.cli.dry_run import rehearse
+from lodger.engine.cli.dry_run import dry_run
 from lodger.engine.recurrence.calendar.zone_tables import REPEATS_FROM_S, zone_table
 from lodger.engine.recurrence.calendar.zones import python_zone, zone, zone_names
 from lodger.sandbox.limits import Limits
@@ -90,7 +90,7 @@ def test_every_zone_repeats_from_2100_on() -> None:
 
 @pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"])
 def test_values_in_rows_filters_and_log_lines(runtime: str) -> None:
-    ended = rehearse(ROWS, None, Limits(), runtime=runtime)
+    ended = dry_run(ROWS, None, Limits(), runtime=runtime)
     assert ended.outcome is Outcome.OK, ended.report.error
     is_instant, row, moved = json.loads(ended.report.result or "null")
     assert (is_instant, moved) == (True, "2026-11-27T00:00:00.123456Z")
@@ -110,7 +110,7 @@ def test_a_loop_over_zones_ends_at_the_limit_of_calls() -> None:
       }
     }
     """
-    assert rehearse(source, None, Limits()).outcome is Outcome.CALL_LIMIT
+    assert dry_run(source, None, Limits()).outcome is Outcome.CALL_LIMIT
 
 
 def test_a_file_that_is_not_the_pinned_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

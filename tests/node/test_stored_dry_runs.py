@@ -155,7 +155,7 @@ def _uses_up_the_day(engine: Engine) -> None:
     assert engine.scripts.check("acme", "export default () => 1").ok
 
 
-def test_a_handler_is_not_rehearsed(engine: Engine) -> None:
+def test_a_handler_does_not_run_dry(engine: Engine) -> None:
     @engine.handler("rebuild")
     def rebuild() -> None:
         raise AssertionError("it ran")
