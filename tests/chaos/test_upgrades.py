@@ -38,6 +38,13 @@ from tests.chaos import engine_process
 from tests.chaos.test_processes import furnish
 with Engine.open(sys.argv[1], settings=engine_process.SETTINGS) as engine:
     furnish(engine)
+"""
+#: Once a node is up: slots before it would be missed, on a slow machine.
+SCHEDULE = """
+import sys
+from lodger.engine.sync import Engine
+from tests.chaos import engine_process
+with Engine.open(sys.argv[1], settings=engine_process.SETTINGS) as engine:
     for number in range(4):
         engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
 """
@@ -173,6 +180,8 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
     made = python(older, "-c", FURNISH, url)
     assert made.returncode == 0, made.stderr
     with nodes(older, url, "old") as old:
+        made = python(older, "-c", SCHEDULE, url)
+        assert made.returncode == 0, made.stderr
         ledger.more()
         upgraded = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
         assert upgraded["code"] == 0, upgraded
