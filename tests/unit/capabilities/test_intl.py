@@ -99,7 +99,7 @@ def test_answers_that_are_too_large_or_questions_that_are_none_stay_in_the_proce
         processes.ask("a", "ListFormat", "formatToParts", large).result(timeout=60)
     assert json.loads(answer(processes, "a")) == {"value": "1,5"}
 
-    # A process that has ended before anybody looks is replaced like one that is ended.
+    # A process that has ended by itself is replaced like one that was ended.
     (only,) = programs()
     starter = int((only / "stat").read_text().rpartition(")")[2].split()[1])
     os.kill(int(only.name), signal.SIGKILL)
