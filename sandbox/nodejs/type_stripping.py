@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -153,7 +154,7 @@ def _exchange(process: "subprocess.Popen[bytes]", files: dict[str, str]) -> tupl
             if not given:
                 process.stdin.close()
     if left <= 0 or len(answer) > maximum:
-        process.kill()
+        os.kill(process.pid, signal.SIGKILL)  # Popen.kill() would take the status of one that has just ended
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return bytes(answer[1:]) if process.returncode == 0 else None, (usage.ru_utime + usage.ru_stime) * 1000

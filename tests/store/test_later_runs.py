@@ -99,14 +99,17 @@ def test_a_key_names_the_newest_run_and_cancels_by_it(spender: Spender) -> None:
     assert following.due_at.timestamp() * 1e6 - mine.started_us == 1e6, "a chain is paced: a second at least"
 
     # What a caller of the API requested is not a script's to cancel or replace.
-    third = spender.bench.engine.run_in("acme", "job", 10**6, request_key="k")
+    run_in = spender.bench.engine.run_in
+    keys = ["k", own.request_key.replace("\x1f", ":") if own.request_key else ""]
+    others = [run_in("acme", "job", 10**6, request_key=key) for key in keys]
 
     async def cancels(attempt: Attempt) -> None:
-        await say(attempt, "schedule.cancel", run=third.id)
-        await say(attempt, "schedule.cancel", run="k")
+        await say(attempt, "schedule.runAt", delay=5000, key="k")
+        for run in (*(each.id for each in others), "k"):
+            await say(attempt, "schedule.cancel", run=run)
 
     spender.through(*spender.asked(), cancels)
-    assert spender.bench.engine.actions.get("acme", third.id).state == "ready"
+    assert {spender.bench.engine.actions.get("acme", each.id).state for each in others} == {"ready"}
     assert waiting(spender) == []
 
 

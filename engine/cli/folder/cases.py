@@ -28,6 +28,7 @@ from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.effects import kv_store
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.operations.route import Instant
+from lodger.engine.store.actions import later_runs
 from lodger.engine.store.records import Action
 from lodger.engine.store.scripts.linking import imported_scripts
 from lodger.engine.testing import Stage
@@ -371,8 +372,8 @@ class _Play:
 
 
 def _later(action: Action) -> dict[str, Any]:
-    key = (action.request_key or "").partition(":")[2]
-    return {"script": action.script, "at": to_jsonable(action.due_at), "input": action.params, "key": key or None}
+    key = later_runs.key_of(action.request_key)
+    return {"script": action.script, "at": to_jsonable(action.due_at), "input": action.params, "key": key}
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - a stored value in, JSON out

@@ -21,6 +21,8 @@ _c = table.c
 MAX_WAITING = 10_000
 #: Beginnings of ``requested_by``: an action requested the run, or a request to a URL.
 BY_ACTION, BY_URL = "action ", "url "
+#: Between the script and the key of a later run. Callers' request keys are printable, so none is that of a later run.
+_BETWEEN = "\x1f"
 #: Reason of a waiting run that a later one with its key has replaced.
 REPLACED = "replaced"
 
@@ -127,14 +129,19 @@ _bound = select(_c.id).where(_c.tenant_id == bindparam("tenant"), is_requested).
 
 
 def _request_key(script: BoundScript, key: str) -> str:
-    return f"{script.script_id}:{key}"
+    return f"{script.script_id}{_BETWEEN}{key}"
+
+
+def key_of(request_key: str | None) -> str | None:
+    """Return the key that a script gave to its later run; None if it gave none."""
+    return (request_key or "").partition(_BETWEEN)[2] or None
 
 
 def rebound_key(request_key: str | None, before: str, script_id: str) -> str | None:
     """Return the request key of an action after its script got another id; the key of a later run contains the id."""
-    if request_key is None or not request_key.startswith(f"{before}:"):
+    if request_key is None or not request_key.startswith(before + _BETWEEN):
         return request_key
-    return f"{script_id}:{request_key.partition(':')[2]}"
+    return script_id + request_key[len(before) :]
 
 
 def _refused(error: NotFound | InputError) -> CallRefused:
