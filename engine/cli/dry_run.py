@@ -18,7 +18,7 @@ from lodger.engine.core.settings import Settings, load
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.sandbox_executor import as_job, demanded, merged
+from lodger.engine.node.executors.sandbox_executor import as_job, demanded, merged, whole_usage
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.scripts import source_maps
@@ -192,9 +192,7 @@ async def _dry_run(
         async with workers(settings, runtime, wasm=claim.wasm is not None, progress=progress) as pool:
             report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()
-        computed_ms = attempt.session.spent.get("computed_us", 0) / 1000
-        usage = replace(report.usage, cpu_ms=report.usage.cpu_ms + computed_ms)
-        report = replace(report, logs=merged(attempt, report), usage=usage)
+        report = replace(report, logs=merged(attempt, report), usage=whole_usage(attempt, report))
         return DryRun(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
         intl.close()

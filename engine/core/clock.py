@@ -25,6 +25,11 @@ def from_us(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=us)
 
 
+def from_us_or_none(us: int | None) -> datetime | None:
+    """Return the aware UTC instant of microseconds since 1970; None for None."""
+    return None if us is None else from_us(us)
+
+
 class Alarm(Protocol):
     """A call that a clock will make."""
 

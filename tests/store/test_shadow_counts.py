@@ -28,8 +28,7 @@ def test_two_nodes_count_each_run_once_and_promote_once(bench: Bench) -> None:
     with context.database.read() as connection:
         assert shadows.load(connection, "acme", shadow) is None, "a suspended script's shadow stops too"
     engine.scripts.resume("acme", "job")
-    assert found is not None
-    assert found.source == {"main.js": "export default () => 2"}
+    assert found == {"main.js": "export default () => 2"}
     states: list[str | None] = []
 
     def node(difference: str) -> None:

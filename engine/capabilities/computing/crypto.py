@@ -33,7 +33,7 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
     """Return the result of a computation in a thread, in the tenant's turn, and charge its CPU time."""
     turn = _turns.setdefault(session.tenant_id, asyncio.Lock())
     async with turn:
-        if session.spent.get("computed_us", 0) >= session.limits.cpu_ms * 1000:
+        if session.computed_us >= session.limits.cpu_ms * 1000:
             what = f"the cryptographic calls of a run take at most its CPU time, {session.limits.cpu_ms} ms"
             raise CallRefused("budget_exceeded", what)
 
@@ -42,8 +42,7 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
             try:
                 return work()
             finally:
-                spent = (time.thread_time_ns() - begun) // 1000
-                session.spent["computed_us"] = session.spent.get("computed_us", 0) + spent
+                session.charge_cpu((time.thread_time_ns() - begun) // 1000)
 
         return await asyncio.to_thread(timed)
 

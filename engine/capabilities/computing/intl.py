@@ -26,8 +26,6 @@ METHODS = {
     "Date": frozenset({"toLocaleString", "toLocaleDateString", "toLocaleTimeString"}),
     "String": frozenset({"toLocaleUpperCase", "toLocaleLowerCase"}),
 }
-#: What ``session.spent`` calls the CPU time that the engine spends for a run, microseconds.
-SPENT = "computed_us"
 
 
 async def ask(session: Session, given: dict[str, Any]) -> str:
@@ -39,13 +37,13 @@ async def ask(session: Session, given: dict[str, Any]) -> str:
     if len(given["given"]) > MAX_QUESTION:
         raise _too_costly(f"a call of Intl has at most {MAX_QUESTION} characters of locales, options and values")
     maximum_ms = session.limits.cpu_ms
-    if session.spent.get(SPENT, 0) > maximum_ms * 1000:
+    if session.computed_us > maximum_ms * 1000:
         raise _too_costly(f"the calls of Intl used the run's {maximum_ms} ms of CPU time")
     try:
         asked = session.intl.ask(session.tenant_id, given["kind"], given["method"], given["given"])
         answer = await asyncio.wrap_future(asked)
     except TooCostly as refused:
-        session.spent[SPENT] = (maximum_ms + 1) * 1000
+        session.charge_cpu((maximum_ms + 1) * 1000 - session.computed_us)
         raise _too_costly(f"this call of Intl was ended: {refused}") from None
     except SandboxError as problem:
         if problem.code == "package_missing":
@@ -54,7 +52,7 @@ async def ask(session: Session, given: dict[str, Any]) -> str:
                 "Intl and toLocaleString need Node.js, which the engine lacks: install lodger with the extra intl",
             ) from None
         raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
-    session.spent[SPENT] = session.spent.get(SPENT, 0) + round(answer.cpu_ms * 1000)
+    session.charge_cpu(round(answer.cpu_ms * 1000))
     return answer.text
 
 

@@ -15,7 +15,7 @@ from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.host import Host
 from lodger.engine.store.stored_modules import MAP
-from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report
+from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -109,6 +109,11 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
     )
 
 
+def whole_usage(attempt: Attempt, report: Report) -> Usage:
+    """Return the usage of an attempt: of its worker, with the CPU time that the engine computed for it."""
+    return replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.computed_us / 1000)
+
+
 def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
     """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it."""
     attempt.fetch_state.count_abandoned()
@@ -130,7 +135,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         result=redactor.json(report.result) if good else None,
         error=error,
         logs=merged(attempt, report),
-        usage=replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.spent.get("computed_us", 0) / 1000),
+        usage=whole_usage(attempt, report),
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetch_state.fetched),

@@ -8,17 +8,16 @@ from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us_or_none
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
-from lodger.engine.node.replay.agreement import agreement
+from lodger.engine.node.replay.agreement import Source, agreement
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.services.dispatcher import RunningAttempts, key_of
 from lodger.engine.store.scripts import shadows
-from lodger.engine.store.scripts.shadows import ShadowSource
 from lodger.engine.store.usage import trials
 
 #: Most runs that wait for their comparison, of all tenants and of one, each with its record in memory.
@@ -127,15 +126,15 @@ class ShadowRuns(Service):
                 return
             record = await asyncio.to_thread(one.recording.record)
             live = claim.modules if claim.wasm is None else claim.wasm
-            made = await agreement(self._pool, record, live, found.source, claim.tenant_id)
+            made = await agreement(self._pool, record, live, found, claim.tenant_id)
         except Exception:
             self._miss(one)
             raise
-        run = made.of_run(claim.action_id, claim.step, None if claim.slot_us is None else from_us(claim.slot_us))
+        run = made.of_run(claim.action_id, claim.step, from_us_or_none(claim.slot_us))
         await context.db.write(
             lambda connection: shadows.add(context.store, connection, claim.tenant_id, one.shadow, run, made.cpu_ms)
         )
 
-    def _load(self, connection: Connection, tenant_id: str, shadow: str) -> tuple[ShadowSource | None, bool]:
+    def _load(self, connection: Connection, tenant_id: str, shadow: str) -> tuple[Source | None, bool]:
         found = shadows.load(connection, tenant_id, shadow)
         return found, found is not None and bool(trials.used_up(self.context.store, connection, tenant_id))

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, false, insert, select, update
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import validate_params
@@ -344,11 +344,11 @@ def _action(row: AnyRow) -> Action:
         origin=row.origin,
         state=row.state,
         reason=row.reason,
-        slot=_instant(row.slot),
-        slot_to=_instant(row.slot_to),
+        slot=from_us_or_none(row.slot),
+        slot_to=from_us_or_none(row.slot_to),
         due_at=from_us(row.due_at),
-        started_at=_instant(row.started_us),
-        finished_at=_instant(row.finished_us),
+        started_at=from_us_or_none(row.started_us),
+        finished_at=from_us_or_none(row.finished_us),
         attempt=row.attempt,
         outcome=Outcome(row.outcome) if row.outcome else None,
         result=load_json(row.result),
@@ -361,10 +361,6 @@ def _action(row: AnyRow) -> Action:
         node_key=row.node_key,
         requires=tuple(row.requires.split()),
     )
-
-
-def _instant(us: int | None) -> datetime | None:
-    return None if us is None else from_us(us)
 
 
 def _error(text: str | None) -> ScriptError | None:

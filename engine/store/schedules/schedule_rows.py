@@ -1,12 +1,11 @@
 """Queries on schedules: a schedule with its present revision and clock as one record, its counters and its last run."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, tuple_
 
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
@@ -101,8 +100,8 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         name=row.name,
         state=row.state,
         # A schedule that only runs on changes has no next slot.
-        next_at=None if row.searching or row.next_at == _END_US else _instant(row.next_at),
-        searched_to=_instant(row.next_at) if row.searching else None,
+        next_at=None if row.searching or row.next_at == _END_US else from_us_or_none(row.next_at),
+        searched_to=from_us_or_none(row.next_at) if row.searching else None,
         text=row.sentence,
         revision=row.revision,
         script=row.script,
@@ -111,14 +110,10 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         tz=zone_of(rules),
         failures=row.failures,
         note=row.note,
-        wake_at=_instant(row.wake_at),
+        wake_at=from_us_or_none(row.wake_at),
         created_at=from_us(row.created_us),
         **revisions.show_policies(row),
     )
-
-
-def _instant(us: int | None) -> datetime | None:
-    return None if us is None else from_us(us)
 
 
 def counters(connection: Connection, schedule: Schedule) -> Counters:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, select, update
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.egress.signature import STYLES
 from lodger.engine.store.context import StoreContext
@@ -209,9 +209,5 @@ def _mine(tenant_id: str, name: str) -> Select[Any]:
 def _url(row: AnyRow) -> ScriptUrl:
     return ScriptUrl(
         row.id, row.tenant_id, row.name, row.script, bool(row.takes_get), tuple(json.loads(row.headers)), row.signature, row.secret,
-        from_us(row.created_us), row.created_by, _instant(row.expires_us), _instant(row.used_us),
+        from_us(row.created_us), row.created_by, from_us_or_none(row.expires_us), from_us_or_none(row.used_us),
     )  # fmt: skip
-
-
-def _instant(us: int | None) -> datetime | None:
-    return None if us is None else from_us(us)

@@ -91,13 +91,6 @@ class Shadow:
     runs: tuple[ShadowRun, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShadowSource:
-    """What a shadow runs: files by name, or the bytes of a WebAssembly module."""
-
-    source: dict[str, str] | bytes
-
-
 def put(
     context: StoreContext,
     connection: Connection,
@@ -243,13 +236,13 @@ def running(connection: Connection) -> dict[tuple[str, str], tuple[str, int]]:
     return {(row.tenant_id, row.name): (row.id, row.live_version) for row in connection.execute(_running)}
 
 
-def load(connection: Connection, tenant_id: str, shadow_id: str) -> ShadowSource | None:
-    """Return the source of a shadow; None if it does not run (any more), or its script is suspended."""
+def load(connection: Connection, tenant_id: str, shadow_id: str) -> dict[str, str] | bytes | None:
+    """Return the source of a shadow, as files or a module; None if it does not run (any more), or its script is suspended."""
     mine = _running.where(_t.tenant_id == tenant_id, _t.id == shadow_id, scripts_table.c.suspended_us.is_(None))
     row = connection.execute(mine.add_columns(_t.modules, _t.wasm)).first()
     if row is None:
         return None
-    return ShadowSource(runnable(json.loads(row.modules)) if row.wasm is None else bytes(row.wasm))
+    return runnable(json.loads(row.modules)) if row.wasm is None else bytes(row.wasm)
 
 
 def add(

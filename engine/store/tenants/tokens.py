@@ -4,12 +4,11 @@ import hashlib
 import hmac
 import re
 import secrets
-from datetime import datetime
 
 from sqlalchemy import Connection, and_, insert, or_, select, update
 
 from lodger.engine.core.access.roles import Caller, Role
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import StoreContext
@@ -173,11 +172,7 @@ def _token(row: AnyRow) -> Token:
         prefix=row.prefix,
         created_at=from_us(row.created_us),
         created_by=row.created_by,
-        expires_at=_instant(row.expires_us),
-        revoked_at=_instant(row.revoked_us),
-        used_at=_instant(row.used_us),
+        expires_at=from_us_or_none(row.expires_us),
+        revoked_at=from_us_or_none(row.revoked_us),
+        used_at=from_us_or_none(row.used_us),
     )
-
-
-def _instant(us: int | None) -> datetime | None:
-    return None if us is None else from_us(us)
