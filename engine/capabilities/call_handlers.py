@@ -57,7 +57,7 @@ async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
 async def time_zone(session: Session, given: dict[str, Any]) -> dict[str, Any] | None:
     """Handle time.zone: return the changes of a zone's offset, by the database that slots are computed with.
 
-    A zone that nobody asked for lately takes about a millisecond, which is charged to the attempt.
+    A zone that was not asked for lately takes about a millisecond, which is charged to the attempt.
     """
     session.require_cpu()
     begun = time.thread_time_ns()
