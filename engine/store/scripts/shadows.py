@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
@@ -231,9 +231,10 @@ _running = (
 )
 
 
-def running(connection: Connection) -> dict[tuple[str, str], tuple[str, int]]:
-    """Return the id and live version of each running shadow, by tenant and script."""
-    return {(row.tenant_id, row.name): (row.id, row.live_version) for row in connection.execute(_running)}
+def running(connection: Connection, tenant_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, int]]:
+    """Return the id and live version of each running shadow of these tenants, by tenant and script."""
+    mine = _running.where(_t.tenant_id.in_(tenant_ids))
+    return {(row.tenant_id, row.name): (row.id, row.live_version) for row in connection.execute(mine)}
 
 
 def load(connection: Connection, tenant_id: str, shadow_id: str) -> dict[str, str] | bytes | None:
