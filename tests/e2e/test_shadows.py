@@ -134,8 +134,12 @@ def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
 
 def test_a_shadow_is_promoted_or_dropped_by_one_verb(stage: Stage) -> None:
     begin(stage, "verbs", LIVE + "// 2", slots=2, why="tidy")
+    ended: list[dict[str, Any]] = []
+    stage.engine.on_event(lambda event: event.kind == "shadow" and ended.append(event.details))
     assert ran(stage, "verbs").state == "running"
+    assert ended == []
     found = ran(stage, "verbs")
+    assert ended == [found.summary()]
     assert (found.state, found.agreed, found.differed, found.undecided, found.missed) == ("finished", 2, 0, 0, 0)
     assert len(ran(stage, "verbs").runs) == 2
     promoted = stage.engine.scripts.promote("acme", "verbs")
