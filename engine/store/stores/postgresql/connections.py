@@ -42,6 +42,7 @@ SESSION: dict[str, Any] = {
     "idle_in_transaction_session_timeout": LOCK_TIMEOUT_MS,
     # Compiling a statement of one millisecond would take a hundred.
     "jit": "off",
+    # Without statistics, as of a new ledger, whole tables would be read, and by a prepared statement still when they have grown.
     "enable_seqscan": "off",
     # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not support.
     "timezone": "'UTC'",
