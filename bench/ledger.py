@@ -160,6 +160,7 @@ def places(wanted: str, folder: Path) -> Iterator[tuple[str, str, bool, str]]:
     if "://" in wanted:
         yield "PostgreSQL", "FULL", False, wanted
     if wanted in {"all", "postgresql"}:
+        sys.path.append(str(Path(__file__).resolve().parent.parent))
         from tests.databases import server
 
         if os.environ.get("LODGER_BENCH_FSYNC"):
@@ -260,6 +261,7 @@ def _scalar(engine: Any, statement: Any) -> Any:  # noqa: ANN401 - an engine, a 
 
 
 def nodes_main(arguments: argparse.Namespace) -> None:
+    sys.path.append(str(Path(__file__).resolve().parent.parent))
     from tests.databases import server
 
     server.SETTINGS |= {

@@ -1,4 +1,5 @@
-"""A schema upgrade under running nodes: those of the release before and after it work on one ledger, and no slot is late or lost.
+"""A schema upgrade under running nodes: those of the release before and after it work on one ledger, and no slot is lost,
+nor waits for the end of a lease: that would not end within the test.
 
 The release before is the tree right before its newest migration was added, from the history; the release after is this tree with one
 more migration.
@@ -29,8 +30,6 @@ from lodger.engine.store.stores import addresses
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = "engine/store/migrations/versions"
-#: As in tests/chaos/test_restarts.py: a slot that waits for the end of a lease would be later.
-LATE_S = 45.0
 FURNISH = """
 import sys
 from lodger.engine.sync import Engine
@@ -202,7 +201,6 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
             f"SELECT slot FROM lodger_actions WHERE schedule_id = '{schedule}' ORDER BY slot"
         )]  # fmt: skip
         assert [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
-    assert ledger.rows("SELECT max(started_us - due_at) FROM lodger_actions")[0][0] < LATE_S * 1_000_000
     checked = lodger(newer, "db", "check", "--db", url)
     assert (checked["verdict"], checked["damages"], checked["broken"]) == ("current", [], [])
 
