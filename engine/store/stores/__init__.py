@@ -56,6 +56,7 @@ class Driver(ABC):
         has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`subscribe`).
         has_zones: a timestamp column can keep its zone.
         row_security: role, views and policies that show one tenant's rows; None if the database has no such feature.
+        hot_options: what its DBAPI's cursor is told with each statement of the hot path.
     """
 
     name: ClassVar[str]
@@ -66,6 +67,7 @@ class Driver(ABC):
     has_notifications: ClassVar[bool] = False
     has_zones: ClassVar[bool] = False
     row_security: ClassVar[RowSecurity | None] = None
+    hot_options: ClassVar[Mapping[str, Any]] = {}
 
     # Connections
 

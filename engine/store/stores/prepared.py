@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.selectable import Select
 
-from lodger.engine.store.stores import Driver, PerDriver
+from lodger.engine.store.stores import Driver, PerDriver, driver_of
 
 Values = Mapping[str, Any]
 #: Number of ``statements`` that this process has sent past SQLAlchemy, for measurements.
@@ -99,7 +99,7 @@ def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:
     counted["statements"] += 1
     cursor = connection.connection.cursor()
     try:
-        cursor.execute(statement, values)
+        cursor.execute(statement, values, **driver_of(connection).hot_options)
         rows: Sequence[Any] = [] if cursor.description is None else cursor.fetchall()
     except Exception as error:
         raise _explained(connection, statement, values, error) from error
