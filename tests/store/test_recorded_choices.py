@@ -1,4 +1,4 @@
-"""Which attempts are recorded: what a node reads of it is of the tenants whose attempts begin, and is read for many at once."""
+"""Which attempts are recorded: a node reads the choices of tenants with a beginning attempt, of many at once."""
 
 import asyncio
 from collections.abc import Callable

@@ -21,7 +21,7 @@ _Known = tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[str, int]
 
 
 class KeptRecords:
-    """Scripts that are recorded in another way than by default; read for the tenants whose attempts begin, and for FRESH_S.
+    """Scripts that are recorded in another way than by default; read for tenants with a beginning attempt, and known for FRESH_S.
 
     Args:
         read: runs a query on the ledger.
