@@ -102,7 +102,7 @@ def _segments(image: bytes) -> list[bytes]:
 
 
 def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
-    """Return the module with the memory image as its data, the stack pointer as the initial value of its only global, and its table exported."""
+    """Return the module with the memory image as its data, the stack pointer as the first value of its only global, its table exported."""
     tracker = Tracker(wasm)
     segments = _segments(tracker.set_in(image))
     out = bytearray(wasm[:8])
