@@ -44,9 +44,16 @@ import sys
 from lodger.engine.sync import Engine
 from tests.chaos import engine_process
 with Engine.open(sys.argv[1], settings=engine_process.SETTINGS) as engine:
+    engine.scripts.put("acme", "job", "export default () => 2", shadow=500)
     for number in range(4):
         engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
 """
+#: What of the tenant's definitions counts as storage.
+COUNTED = {
+    "lodger_script_versions": ("modules", "fields", "why"),
+    "lodger_script_shadows": ("modules", "why"),
+    "lodger_schedule_revisions": ("rules", "sentence", "steps", '"limits"', "params", "why"),
+}
 NEXT = '''"""Of the next release."""
 
 import sqlalchemy as sa
@@ -201,6 +208,11 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
             f"SELECT slot FROM lodger_actions WHERE schedule_id = '{schedule}' ORDER BY slot"
         )]  # fmt: skip
         assert [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
+    # What an older release began goes on in the newer one: the shadow is there, counted once, and promoted.
+    assert lodger(newer, "script", "promote", "acme", "job", "--db", url)["version"] == 2
+    sizes = [" + ".join(f"coalesce(length({each}), 0)" for each in columns) for columns in COUNTED.values()]
+    held = [ledger.rows(f"SELECT sum({size}) FROM {table}")[0][0] for table, size in zip(COUNTED, sizes, strict=True)]
+    assert ledger.rows("SELECT sum(kept_bytes) FROM lodger_storage") == [(sum(held),)]
     checked = lodger(newer, "db", "check", "--db", url)
     assert (checked["verdict"], checked["damages"], checked["broken"]) == ("current", [], [])
 

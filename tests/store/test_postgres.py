@@ -92,6 +92,22 @@ def test_a_session_of_the_server_keeps_its_settings_and_the_hot_statements(url: 
     database.close()
 
 
+def test_a_prepared_statement_survives_an_upgrade_by_another_process(url: str) -> None:
+    database = Database(url)
+
+    def ask() -> None:
+        with database.write() as connection:
+            ready_queue.next_startable(connection, 1, ())
+
+    ask()
+    with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(), autocommit=True) as other:
+        other.execute("ALTER TABLE lodger_turns ALTER COLUMN startable_at TYPE numeric")
+    with pytest.raises(DBAPIError, match="cached plan must not change result type"):
+        ask()
+    ask()
+    database.close()
+
+
 def test_behind_a_pooler_nothing_of_a_session_outlives_its_transaction(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
