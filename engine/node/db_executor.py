@@ -2,11 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-from concurrent.futures import Executor
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, TypeVar, cast
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -14,67 +11,6 @@ from lodger.engine.store.connection.database import Database
 from lodger.engine.store.stores.patience import PATIENCE_S, Patience
 
 T = TypeVar("T")
-#: Work, and the future of the event loop that gets its result.
-_Item = tuple[Callable[[], Any], "asyncio.Future[Any]"]
-
-
-class OneThread(Executor):
-    """A thread that does work in order and answers with futures of the caller's event loop.
-
-    A future of :mod:`concurrent.futures` that is chained to one of the loop costs four times as many calls on the way, which a
-    run that comes alone pays six times.
-
-    Args:
-        begin: called first in the thread.
-    """
-
-    def __init__(self, name: str, begin: Callable[[], None]) -> None:
-        self._name, self._begin = name, begin
-        self._items: SimpleQueue[_Item | None] = SimpleQueue()
-        self._thread: Thread | None = None
-        self._closed = False
-
-    def submit(self, work: Callable[[], T], /) -> "asyncio.Future[T]":  # type: ignore[override]  # see the class
-        """Return the future of some work; if it is cancelled before the work began, the work is dropped."""
-        if self._closed:
-            raise RuntimeError(f"the thread {self._name} has ended")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        if self._thread is None:
-            self._thread = Thread(target=self._serve, name=self._name, daemon=True)
-            self._thread.start()
-        self._items.put((work, future))
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as inherited
-        """End the thread after the work that it holds; safe to call twice."""
-        self._closed = True
-        self._items.put(None)
-        if wait and self._thread is not None:
-            self._thread.join()
-
-    def _serve(self) -> None:
-        self._begin()
-        while (item := self._items.get()) is not None:
-            work, future = item
-            if future.cancelled():
-                continue
-            result = failure = None
-            try:
-                result = work()
-            except BaseException as error:  # noqa: BLE001 - the waiting task raises it
-                failure = error
-            with suppress(RuntimeError):  # the loop has closed
-                future.get_loop().call_soon_threadsafe(_answer, future, result, failure)
-            del item, work, future, result, failure
-
-
-def _answer(future: "asyncio.Future[Any]", result: object, failure: BaseException | None) -> None:
-    if future.done():
-        return
-    if failure is None:
-        future.set_result(result)
-    else:
-        future.set_exception(failure)
 
 
 class DbExecutor:
@@ -87,12 +23,12 @@ class DbExecutor:
     def __init__(self, database: Database, patience_s: float = PATIENCE_S) -> None:
         self._database = database
         self.timeouts = Patience(patience_s)
-        self._writer = OneThread("lodger-writer", self.timeouts.adopt)
-        self._reader = OneThread("lodger-reader", self.timeouts.adopt)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.timeouts.adopt)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.timeouts.adopt)
         self._watcher = database.file_watcher()
         self._server_watcher = database.server_watcher()
         # In a thread of its own: a server that does not answer delays neither reads nor writes.
-        self._poller = OneThread("lodger-commits", self.timeouts.adopt)
+        self._poller = ThreadPoolExecutor(1, thread_name_prefix="lodger-commits", initializer=self.timeouts.adopt)
         self._polling: asyncio.Future[int | None] | None = None
         self._seen: int | None = None
         self._invalidations = 0
