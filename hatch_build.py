@@ -63,9 +63,15 @@ def fetch(name: str, about: dict[str, Any], target: Path) -> None:
             "--pack-destination",
             place,
         ]
-        done = subprocess.run(  # noqa: S603 - npm of the requirement above
-            command, cwd=place, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-        )
+        try:
+            done = subprocess.run(  # noqa: S603 - npm of the requirement above
+                command, cwd=place, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            sys.exit(
+                f"npm has not fetched {name}@{about['version']}, which the build needs, within {_TIMEOUT_S} s: "
+                "see whether npm's registry can be reached, and try again"
+            )
         if done.returncode:
             sys.exit(f"npm could not fetch {name}@{about['version']}, which the build needs:\n{done.stderr}")
         (archive,) = Path(place).glob("*.tgz")

@@ -1,6 +1,6 @@
 """Thousands of hostile schedules, drawn at random: how many steps one question about each takes, and what it costs.
 
-    PYTHONPATH=.dev python bench/adversarial.py [how many] [first seed] [--everyday]
+    python bench/adversarial.py [how many] [first seed] [--everyday]
 
 Questions go forwards and backwards from instants near and far. Ends with 1 when one takes more than
 ``MAX_STEPS`` steps, or when an everyday schedule (``--everyday``) is refused or needs more than one question.

@@ -1,6 +1,6 @@
 """Load and abuse of the HTTP API: a server in a process of its own, a thousand clients in another, hostile ones, and a neighbour.
 
-``PYTHONPATH=.dev python bench/api.py [--proxy] [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only.
+``python bench/api.py [--proxy] [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only.
 With ``--proxy`` nginx stands before the server, with ``deploy/nginx.conf`` on plain HTTP; the attackers share an address, the neighbours
 have another.
 

@@ -1,6 +1,6 @@
 """Attempts per second with the ledger: actions of a real node, in real walls, on SQLite, and what the pool alone does in the same run.
 
-``PYTHONPATH=.dev python bench/attempts.py [ACTIONS] [quickjs|quickjs-native]``; wants a quiet machine. Every action is claimed, run in a
+``python bench/attempts.py [ACTIONS] [quickjs|quickjs-native]``; wants a quiet machine. Every action is claimed, run in a
 fresh locked worker, and committed with its result, attempt and usage.
 """
 

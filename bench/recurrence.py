@@ -1,6 +1,6 @@
 """Next slot of RRULE sets, typical and hostile, beside python-dateutil in the same run.
 
-    PYTHONPATH=.dev python bench/recurrence.py [--json]
+    python bench/recurrence.py [--json]
 
 Microseconds per question: ``read`` parses and asks once (tables are made then), ``median`` and ``worst`` are over many
 instants of a compiled rule (three passes in random order, the fastest counts; a rule found never to fire says so at

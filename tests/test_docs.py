@@ -22,6 +22,17 @@ PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "d
 GUIDES = [page for page in PAGES if page.parent.name in ("how-to", "tutorials")]
 
 
+def test_benchmarks_run_as_their_pages_say() -> None:
+    """From the project's folder, with nothing but ``python``: what imports the tests finds them by itself."""
+    scripts = {path.name: path.read_text() for path in (ROOT / "bench").glob("*.py")}
+    for text in (*scripts.values(), *(page.read_text() for page in PAGES)):
+        assert set(re.findall(r"python bench/(\w+\.py)", text)) <= set(scripts)
+        assert not re.search(r"PYTHONPATH=\S* python bench", text)
+    for name, text in scripts.items():
+        uses = text.find("from tests.")
+        assert uses < 0 or "sys.path.append(" in text[:uses], f"{name} does not find tests/"
+
+
 def blocks(language: str, page: Path) -> list[str]:
     return [step.text for step in guides.steps(page.read_text()) if step.language == language]
 

@@ -63,7 +63,7 @@ def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
     assert not developers & {name.name for name in names if name.parts[1] == "bench"}
 
 
-def test_what_npm_packages_lack_is_fetched_and_nothing_else(tmp_path: Path) -> None:
+def test_what_npm_packages_lack_is_fetched_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hook = runpy.run_path(str(ROOT / "hatch_build.py"))
     assert hook["missing"](ROOT) == {}, "the wheel was built"
     shutil.copytree(ROOT / "stdlib" / "npm", tmp_path / "stdlib" / "npm")
@@ -74,6 +74,10 @@ def test_what_npm_packages_lack_is_fetched_and_nothing_else(tmp_path: Path) -> N
     assert list(hook["missing"](tmp_path)) == ["temporal-polyfill"]
     licence.unlink()
     assert list(hook["missing"](tmp_path)) == ["temporal-polyfill"]
+    fetch = hook["fetch"]
+    monkeypatch.setitem(fetch.__globals__, "_TIMEOUT_S", 0)
+    with pytest.raises(SystemExit, match="npm has not fetched temporal-polyfill@1, which the build needs, within 0 s"):
+        fetch("temporal-polyfill", {"version": "1"}, tmp_path)
 
 
 def test_a_stray_file_is_seen(wheel: Path) -> None:

@@ -154,7 +154,7 @@ def measure(
     for load, over_s in (("burst", 0.0), (f"{rate:g}/s", runs / rate)):
         rows.append(asyncio.run(_load(load, runs, tenants, over_s, url)))
         progress(rows[-1])
-    pool = attempts.measure("quickjs", min(POOL_S, runs / 100), lambda _row: None)[-1]
+    _, pool, _ = attempts.measure("quickjs", min(POOL_S, runs / 100), lambda _row: None)
     return Measured(tuple(rows), pool, peers.measure(folder, url))
 
 

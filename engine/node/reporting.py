@@ -178,12 +178,7 @@ class Reporter:
 
     def _warned(self, event: BudgetsWarned) -> None:
         for each in event.warned:
-            _log.warning(
-                "tenant %s has used %d of %d of today's budget %s", each.tenant_id, each.used, each.limit, each.budget,
-                extra={"tenant_id": each.tenant_id},
-            )  # fmt: skip
-            self._report("budget", (each.tenant_id, None, None), budget=each.budget, per="day", limit=each.limit,
-                         used=each.used)  # fmt: skip
+            each.report(self._events, self._context.clock.now_us())
 
     def _rescued(self, event: AttemptsRescued) -> None:
         rescued = event.rescued

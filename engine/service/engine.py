@@ -320,7 +320,7 @@ class Engine(Nouns[Sync]):
         decorator.
 
         Args:
-            name: one of :data:`lodger.engine.service.hooks.HOOKS`: started, finished, failed, late, slowed, budget.
+            name: one of :data:`lodger.engine.service.hooks.HOOKS`: started, finished, failed, late, slowed, shadow, budget.
             hook: None to use it as a decorator.
             tenant_id: only events of this tenant.
 

@@ -62,6 +62,12 @@ HOOKS: Final = (
         lambda event, _late_ms: event.kind == "slowed",
     ),
     HookSpec(
+        "shadow",
+        "a script's shadow was compared in all wanted runs (script, version, state finished or promoted, agreed, differed, undecided, "
+        "missed)",
+        lambda event, _late_ms: event.kind == "shadow",
+    ),
+    HookSpec(
         "budget",
         "a tenant has used four fifths of what it may use in a day (budget, limit, used), or all of it (reason budget_runs, …); once a "
         "day, node and reason",

@@ -107,7 +107,7 @@ class UrlRequests:
             if before is not None:
                 return before.id
             params = self._params(connection, url, request, body)
-            self._charge(connection, url.tenant_id, now_us)
+            warned = self._charge(connection, url.tenant_id, now_us)
             action_id = context.ids.new()
             run = LaterRun(url.tenant_id, action_id, url.script, now_us, params, None, f"{later_runs.BY_URL}{url.name}")
             try:
@@ -120,6 +120,8 @@ class UrlRequests:
             script_urls.record_use(connection, url, now_us)
             context.database.hints.send(connection, context.clock.elapsed_s())
         self._engine.changed()
+        for each in warned:
+            each.report(self._engine.events, now_us)
         return action_id
 
     def _verified(self, connection: Connection, url: ScriptUrl, request: UrlRequest, now_us: int) -> str | None:
@@ -143,8 +145,8 @@ class UrlRequests:
             said = f"the request exceeds the limits of an input: {error.why}"
             raise UrlRefused(413, "url_body_too_large", said, "send less") from None
 
-    def _charge(self, connection: Connection, tenant_id: str, now_us: int) -> None:
-        """Count the run on the tenant's day; refuse it if the day's budget or the storage is used up."""
+    def _charge(self, connection: Connection, tenant_id: str, now_us: int) -> list[usage.Warned]:
+        """Count the run on the tenant's day, and return what to warn of; refuse it if the day's budget or the storage is used up."""
         context, day = self._context, now_us // usage.DAY_US
         today = usage.usages_of_day(context, connection, [tenant_id], day)[tenant_id]
         limit = today.allowed.of_day(BUDGET)
@@ -154,7 +156,7 @@ class UrlRequests:
                 raise _full((usage.DAY_US - now_us % usage.DAY_US) // 1_000_000 + 1)
         if storage_usage.excess(context, connection, tenant_id).total:
             raise _full(3600)
-        usage.charge(context, connection, {(tenant_id, day): Counter({BUDGET: 1})})
+        return usage.charge(context, connection, {(tenant_id, day): Counter({BUDGET: 1})})
 
 
 def _not_verified() -> UrlRefused:

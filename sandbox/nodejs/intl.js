@@ -1,7 +1,7 @@
 // Answers questions about Intl for one tenant, in the limited Node.js of lodger.sandbox.nodejs.intl_process.
 //
 // A question is a line of JSON, [kind, method, given], where given is the JSON text [locales, options, values]; the answer is a line with the
-// CPU time so far in microseconds, and JSON. Everything in a question is data: kinds and methods are looked up in these tables alone.
+// CPU time since the start in microseconds, and JSON. Everything in a question is data: kinds and methods are looked up in these tables alone.
 "use strict";
 const { readSync, writeSync } = require("fs");
 const { parse, stringify } = JSON;
@@ -102,11 +102,24 @@ function answer([kind, method, given]) {
   return LISTS.includes(kind) ? object[method](read_) : object[method](...read_);
 }
 
+// ICU does not say which locale it cannot read.
+function wrong([, , given], message) {
+  if (message !== "Incorrect locale information provided") return message;
+  for (const each of [].concat(parse(given)[0])) {
+    try {
+      Intl.getCanonicalLocales(each);
+    } catch {
+      return message + ": " + stringify(each);
+    }
+  }
+  return message;
+}
+
 function answered(question) {
   try {
     return stringify({ value: answer(question) });
   } catch (error) {
-    return stringify({ error: error.name === "RangeError" ? "RangeError" : "TypeError", message: String(error.message).slice(0, 1000) });
+    return stringify({ error: error.name === "RangeError" ? "RangeError" : "TypeError", message: wrong(question, String(error.message)).slice(0, 1000) });
   }
 }
 
@@ -117,13 +130,14 @@ const write = (text) => {
 for (const kind in METHODS) make(kind, ["de"], kind === "DisplayNames" ? { type: "region" } : {});
 write(answered(["Date", "toLocaleString", '[["de"],{},["n0"]]']).slice(0, 0));
 writeSync(3, "R");
+const start = process.cpuUsage(); // the start depends on other tenants, and is the engine's
 for (let rest = "", part = Buffer.alloc(65536), decoder = new TextDecoder(); ; ) {
   const count = readSync(0, part);
   if (count === 0) break;
   rest += decoder.decode(part.subarray(0, count), { stream: true });
   for (let end; (end = rest.indexOf("\n")) >= 0; rest = rest.slice(end + 1)) {
     const said = answered(parse(rest.slice(0, end)));
-    const { user, system } = process.cpuUsage();
+    const { user, system } = process.cpuUsage(start);
     write(user + system + " " + said + "\n");
   }
 }

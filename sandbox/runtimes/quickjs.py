@@ -72,6 +72,7 @@ class Runtime:
             self._rehearse(spare)
             spare.close()
         guest = self._ready = self.machine.instance(_OPEN_MEMORY)
+        guest.resolve_functions()
         for _ in range(REHEARSALS):
             self._warmed_up(guest)
         self._page_copies = guest.copy_calls(lambda: self._rehearse(guest))

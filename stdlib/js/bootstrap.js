@@ -116,15 +116,8 @@
 
   // -- the job --
 
-  function members() {
-    // The argument of the default export: a member is created when it is first read.
-    const object = {};
-    // By index: the script may have replaced the iterator of arrays.
-    const names = keys(factories);
-    for (let index = 0; index < names.length; index++) lazily(object, names[index], true);
-    return object;
-  }
-
+  // The argument of the default export, built before any job: a member is created when it is first read.
+  const members = {};
   const made = create(null);
   function lazily(object, name, enumerable) {
     const factory = factories[name];
@@ -245,7 +238,7 @@
     }
     if (startsWith(functionText(run), "class"))
       throw fault("the default export of " + job.entry + " is a class; export a function, which is called once per run", "TypeError");
-    return run(members());
+    return run(members);
   }
 
   let firstError = null;
@@ -336,6 +329,7 @@
   $.provide = (name, factory) => {
     factories[name] = factory;
     lazily(globalThis, name, false);
+    lazily(members, name, true);
   };
   $.provide("action", (all) => all.action);
   $.uncurry = uncurry;

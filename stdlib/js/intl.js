@@ -17,6 +17,7 @@ const toPrimitiveSymbol = Symbol.toPrimitive;
 const ERRORS = { __proto__: null, RangeError, TypeError };
 const MAX_LOCALES = 64;
 const MAX_TAG = 256; // characters of a locale
+const MAX_GIVEN = 65536; // characters of a question; the host refuses a longer one, and need not read all of it
 const MAX_ANSWERS = 2000; // kept for equal questions
 const MAX_KEPT = 1000; // characters of a kept question and its answer
 const MAX_KEYS = 2e6; // characters of texts and their keys that a collator keeps
@@ -32,7 +33,7 @@ function ask(kind, method, locales, options, values) {
   const question = kind + "." + method + given;
   let answer = mapGet(answers, question);
   if (answer === undefined) {
-    answer = callSync("intl.ask", { __proto__: null, kind, method, given });
+    answer = callSync("intl.ask", { __proto__: null, kind, method, given: p.slice(given, 0, MAX_GIVEN + 1) });
     if (question.length + answer.length <= MAX_KEPT) {
       if (sizeOf(answers) >= MAX_ANSWERS) clear(answers);
       mapSet(answers, question, answer);

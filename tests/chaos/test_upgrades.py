@@ -1,4 +1,5 @@
-"""A schema upgrade under running nodes: those of the release before and after it work on one ledger, and no slot is late or lost.
+"""A schema upgrade under running nodes: those of the release before and after it work on one ledger, and no slot is lost,
+nor waits for the end of a lease: that would not end within the test.
 
 The release before is the tree right before its newest migration was added, from the history; the release after is this tree with one
 more migration.
@@ -29,8 +30,6 @@ from lodger.engine.store.stores import addresses
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = "engine/store/migrations/versions"
-#: As in tests/chaos/test_restarts.py: a slot that waits for the end of a lease would be later.
-LATE_S = 45.0
 FURNISH = """
 import sys
 from lodger.engine.sync import Engine
@@ -45,9 +44,16 @@ import sys
 from lodger.engine.sync import Engine
 from tests.chaos import engine_process
 with Engine.open(sys.argv[1], settings=engine_process.SETTINGS) as engine:
+    engine.scripts.put("acme", "job", "export default () => 2", shadow=500)
     for number in range(4):
         engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
 """
+#: What of the tenant's definitions counts as storage.
+COUNTED = {
+    "lodger_script_versions": ("modules", "fields", "why"),
+    "lodger_script_shadows": ("modules", "why"),
+    "lodger_schedule_revisions": ("rules", "sentence", "steps", '"limits"', "params", "why"),
+}
 NEXT = '''"""Of the next release."""
 
 import sqlalchemy as sa
@@ -202,7 +208,11 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
             f"SELECT slot FROM lodger_actions WHERE schedule_id = '{schedule}' ORDER BY slot"
         )]  # fmt: skip
         assert [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
-    assert ledger.rows("SELECT max(started_us - due_at) FROM lodger_actions")[0][0] < LATE_S * 1_000_000
+    # What an older release began goes on in the newer one: the shadow is there, counted once, and promoted.
+    assert lodger(newer, "script", "promote", "acme", "job", "--db", url)["version"] == 2
+    sizes = [" + ".join(f"coalesce(length({each}), 0)" for each in columns) for columns in COUNTED.values()]
+    held = [ledger.rows(f"SELECT sum({size}) FROM {table}")[0][0] for table, size in zip(COUNTED, sizes, strict=True)]
+    assert ledger.rows("SELECT sum(kept_bytes) FROM lodger_storage") == [(sum(held),)]
     checked = lodger(newer, "db", "check", "--db", url)
     assert (checked["verdict"], checked["damages"], checked["broken"]) == ("current", [], [])
 

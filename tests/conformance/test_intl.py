@@ -112,9 +112,20 @@ def test_hostile_calls_end_in_errors_that_scripts_see() -> None:
     let poisoned;
     try {{ poisoned = String((7).toLocaleString("de")) }} catch (error) {{ poisoned = error.name }}
     delete Array.prototype.toJSON; delete String.prototype.toJSON;
-    return {{ seen, poisoned, after: (1.5).toLocaleString("de") }};"""
+    const said = (call) => {{ try {{ call(); }} catch (error) {{ return error.message }} }};
+    const messages = [
+      said(() => "x".repeat(3e5).toLocaleLowerCase("tr")), said(() => (9.5).toLocaleString("de", {{ currency: "x".repeat(1e5) }})),
+      said(() => (9.5).toLocaleString(["de", "en_US", "x"])), said(() => new Intl.Collator("\\n")), said(() => "x".toLocaleUpperCase("a-")),
+    ];
+    return {{ seen, poisoned, messages, after: (1.5).toLocaleString("de") }};"""
     found = result(source)
     assert [tuple(each) for each in found["seen"]] == list(HOSTILE.values())
+    size = "its locales, options and values have at most 65536 characters, as JSON"
+    locale = "Incorrect locale information provided: "
+    assert found["messages"] == [
+        f"toLocaleLowerCase of String: {size}", f"format of Intl.NumberFormat: {size}",
+        f'{locale}"en_US"', locale + r'"\n"', f'{locale}"a-"',
+    ]  # fmt: skip
     assert found["poisoned"] != "7", "a script that breaks JSON gets an error"
     assert found["after"] == "1,5"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from lodger.engine.store.stores.postgresql import connections as postgresql
 
-_SAID = f"idle_in_transaction_session_timeout = {postgresql.LOCK_TIMEOUT_MS}"
+_NAME = "idle_in_transaction_session_timeout"
 #: As long as a test may take.
 PATIENCE_MS = 300_000
 
@@ -17,10 +17,9 @@ PATIENCE_MS = 300_000
 @contextmanager
 def patient_server() -> Iterator[None]:
     """For the block, transactions of this process may pause for long."""
-    said = postgresql.SESSION
-    assert _SAID in said
-    postgresql.SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
+    before = postgresql.SESSION[_NAME]
+    postgresql.SESSION[_NAME] = PATIENCE_MS
     try:
         yield
     finally:
-        postgresql.SESSION = said
+        postgresql.SESSION[_NAME] = before

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.escape.commands import command
+from tests.node.test_bundles_with_maps import Segments, map_of
 
 from lodger.engine.cli import entry
 from lodger.engine.core.errors import Conflict, InputError, NotFound
@@ -134,8 +135,12 @@ def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
 
 def test_a_shadow_is_promoted_or_dropped_by_one_verb(stage: Stage) -> None:
     begin(stage, "verbs", LIVE + "// 2", slots=2, why="tidy")
+    ended: list[dict[str, Any]] = []
+    stage.engine.on_event(lambda event: event.kind == "shadow" and ended.append(event.details))
     assert ran(stage, "verbs").state == "running"
+    assert ended == []
     found = ran(stage, "verbs")
+    assert ended == [found.summary()]
     assert (found.state, found.agreed, found.differed, found.undecided, found.missed) == ("finished", 2, 0, 0, 0)
     assert len(ran(stage, "verbs").runs) == 2
     promoted = stage.engine.scripts.promote("acme", "verbs")
@@ -216,6 +221,43 @@ def test_what_cannot_be_a_shadow_is_refused(stage: Stage) -> None:
         put("acme", "nothing", LIVE, shadow=1)
     with pytest.raises(NotFound):
         stage.engine.scripts.shadow("acme", "wrong")
+
+
+def test_a_shadow_has_its_own_libraries_and_source_map(stage: Stage) -> None:
+    """What both import stays as it was stored, and a thrown error is one error, wherever the maps say that it is."""
+    put = stage.engine.scripts.put
+    put("acme", "money", {"index.js": "export const cents = (euro) => euro * 100;"})
+    put("acme", "helper", {"main.js": "export const two = () => 2;\nexport default () => 1"})
+    main = """import { cents } from "lib:money@1";
+import { two } from "../helper/main.js";
+export default ({ action }) => { if (action.input) throw new Error("wrong " + cents(two())); return cents(two()); };
+"""
+    places: list[Segments] = [[[], [], [(0, 1, line, 0)]] for line in (2, 40)]
+    live = {"main.js": main, "main.js.map": map_of(places[0])}
+    put("acme", "bundle", live)
+    put("acme", "money", {"index.js": "export const cents = (euro) => Math.round(euro * 100) + 1;"})
+    put("acme", "helper", {"main.js": "export const two = () => 3;\nexport default () => 1"})
+    # The library's new version, a new version of the helper, and the same ones with another map.
+    newer = {"main.js": main.replace("@1", "@2"), "main.js.map": map_of(places[1])}
+    moved = {"main.js": "// moved\n" + main.replace("../helper/main.js", "./two.js"), "two.js": "export const two = () => 2;",
+             "main.js.map": map_of([[], *places[1]])}  # fmt: skip
+    for source, params, verdict, words in (
+        (newer, None, "differs", "result was 200, is 301"),
+        (newer, 1, "differs", "error was Error: wrong 200, is Error: wrong 301"),
+        (moved, None, "agrees", ""),
+        (moved, 1, "agrees", ""),
+    ):
+        put("acme", "bundle", source, shadow=1)
+        stage.advance("3s")
+        run = ran(stage, "bundle", params).runs[0]
+        assert (run.verdict, run.difference) == (verdict, words)
+    promoted = stage.engine.scripts.promote("acme", "bundle")
+    assert (promoted.modules, promoted.uses) == (moved, {"lib:money@1": 1})
+    failed = stage.engine.run_in("acme", "bundle", 0, 1)
+    stage.settle()
+    error = stage.engine.actions.get("acme", failed.id).error
+    assert error is not None
+    assert (error.message, error.file, error.line) == ("wrong 200", "../src/main.ts", 41)
 
 
 def test_a_module_has_a_shadow_too(stage: Stage) -> None:

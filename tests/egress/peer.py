@@ -81,6 +81,18 @@ def answer(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
     return "\r\n".join(lines).encode("latin-1") + body
 
 
+def held_answer(raw: bytes, until: threading.Event) -> Handler:
+    """Return what answers once another thread has set an event."""
+
+    async def answers(_asked: Asked, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while not until.is_set():  # noqa: ASYNC110 - set in another thread
+            await asyncio.sleep(0.01)
+        writer.write(raw)
+        await writer.drain()
+
+    return answers
+
+
 def moved(to: str, status: str = "302 Found") -> bytes:
     return answer(b"", status, f"Location: {to}")
 

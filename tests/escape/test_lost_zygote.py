@@ -57,7 +57,7 @@ def test_no_descriptor_left_for_the_next_worker_costs_nobody_who_runs(room: int)
                 os.close(taken.pop())
             # Its worker is to be replaced; while it waits, it keeps its own descriptors.
             second = asyncio.create_task(pool.run(probe_job('ask(1, "hold", "[]"); hear(); done("2")'), signals))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await refused.wait()
         finally:
             for number in taken:
@@ -68,7 +68,7 @@ def test_no_descriptor_left_for_the_next_worker_costs_nobody_who_runs(room: int)
         assert (await running).result == "7"
         assert (await second).result == "2"
         assert (await pool.run(probe_job('done("3")'), Echo())).result == "3", "there is room again"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while len(pool.ready) < 1 or len(children_of(zygote_pid(pool))) > 1:  # noqa: ASYNC110 - there is no event for it
                 await asyncio.sleep(0.005)  # the worker with the closed socket has ended
         await pool.stop()

@@ -93,7 +93,7 @@ async def tried(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: 
             "engine": os.getpid(), "zygote": zygote, "sibling": pool.ready[-1], "path": canaries.path, "port": canaries.port,
             "secret": canaries.secret, "shm": 0x51077,
         }  # fmt: skip
-        verdict = reported(await pool.run(probe_job(owned_attacks.source(attack, ids), wall_ms=2000), Echo()))
+        verdict = reported(await pool.run(probe_job(owned_attacks.source(attack, ids), wall_ms=60_000), Echo()))
         next_run = await pool.run(probe_job("done('\"well\"')"), Echo())
         await settled(pool, 3)
         faults = canaries.changes()

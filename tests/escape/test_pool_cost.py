@@ -1,6 +1,6 @@
 """Cost of an attempt in page faults of a worker, which do not depend on the load of the machine.
 
-Each fault takes 1.5 µs of CPU time, half of an attempt's total. The bounds are a quarter above measured values; exceeding one means that
+Each fault takes 1.5 µs of CPU time, half of an attempt's total. The bounds are a tenth above measured values; exceeding one means that
 workers import, allocate or execute something new. ``lodger bench attempts`` and bench/pool.py show where.
 """
 
@@ -14,7 +14,7 @@ from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.workers import launcher as launching
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
-MAX_FAULTS = {"quickjs": 490, "quickjs-native": 560, "probe": 330}
+MAX_FAULTS = {"quickjs": 490, "quickjs-native": 550, "probe": 300}
 
 
 @pytest.mark.parametrize("runtime", MAX_FAULTS)

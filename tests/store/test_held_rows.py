@@ -8,7 +8,6 @@ from tests.store.abroad import Player, call, tenant
 from tests.store.bench import Bench
 from tests.unit.data.shop import count_on, customers, orders, platform
 
-from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
 from lodger.engine.node.executors.attempt import Attempt
@@ -66,12 +65,9 @@ def commit(
 def test_a_held_row_waits_and_its_neighbours_go_on(shop: Bench) -> None:
     batch = played(shop, update, neighbour)
     (mine, _), (other, _) = batch
-    clock = SystemClock()
     with shop.engine.context.database.engine.connect() as holder, holder.begin():
         holder.execute(sa.text("SELECT * FROM orders WHERE id = 1 FOR UPDATE"))
-        begun = clock.elapsed_s()
-        done = commit(shop, batch)
-        assert clock.elapsed_s() - begun < 20.0
+        done = commit(shop, batch)  # ends while the row is held
         assert done.waiting == (mine,)
         assert [each.action_id for each in done.settled] == [other.action_id]
         again = commit(shop, batch[:1], frozenset({mine.action_id}))

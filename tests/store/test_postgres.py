@@ -13,7 +13,8 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.lifecycle import leases
-from lodger.engine.store.migrations.revision import current, head, known
+from lodger.engine.store.migrations.revision import known
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.stores.features import StatementTimeout
 from lodger.engine.store.stores.postgresql import connections as module
 from lodger.engine.sync import Engine
@@ -66,7 +67,7 @@ def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server
 
 
 def test_a_lock_that_is_kept_too_long_is_given_up_and_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SESSION", "SET LOCAL lock_timeout = 50")
+    monkeypatch.setitem(module.SESSION, "lock_timeout", 50)
     database = Database(url)
     with database.write() as keeps:
         keeps.exec_driver_sql("LOCK TABLE lodger_kv IN EXCLUSIVE MODE")
@@ -76,13 +77,47 @@ def test_a_lock_that_is_kept_too_long_is_given_up_and_told(url: str, monkeypatch
     database.close()
 
 
-def test_nothing_of_a_session_outlives_its_transaction(url: str) -> None:
-    """So that a pooler may give every transaction another session."""
+STATE = "SELECT current_setting('lock_timeout'), current_setting('timezone'), current_setting('jit')"
+
+
+def test_a_session_of_the_server_keeps_its_settings_and_the_hot_statements(url: str) -> None:
+    database = Database(url)
+    for _ in range(3):
+        with database.write() as connection:
+            assert ready_queue.next_startable(connection, 1, ()) is None
+            assert connection.exec_driver_sql(STATE).one() == ("10s", "UTC", "off")
+    with database.read() as connection:
+        (hot,) = connection.exec_driver_sql("SELECT statement FROM pg_prepared_statements").scalars().all()
+        assert "lodger_turns" in hot
+    database.close()
+
+
+def test_a_prepared_statement_survives_an_upgrade_by_another_process(url: str) -> None:
+    database = Database(url)
+
+    def ask() -> None:
+        with database.write() as connection:
+            ready_queue.next_startable(connection, 1, ())
+
+    ask()
+    with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(), autocommit=True) as other:
+        other.execute("ALTER TABLE lodger_turns ALTER COLUMN startable_at TYPE numeric")
+    with pytest.raises(DBAPIError, match="cached plan must not change result type"):
+        ask()
+    ask()
+    database.close()
+
+
+def test_behind_a_pooler_nothing_of_a_session_outlives_its_transaction(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that it may give every transaction another session; tests/store/test_pooler.py runs a real one."""
+    monkeypatch.setattr(psycopg.ConnectionInfo, "backend_pid", 1)
     database = Database(url)
     for _ in range(10):
         with database.write() as connection:
-            assert current(connection) == head()
-            assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "10s"
+            assert ready_queue.next_startable(connection, 1, ()) is None
+            assert connection.exec_driver_sql(STATE).one() == ("10s", "UTC", "off")
     raw = database.engine.raw_connection()
     cursor = raw.cursor()
     left = [
@@ -90,9 +125,20 @@ def test_nothing_of_a_session_outlives_its_transaction(url: str) -> None:
         for view in ("pg_prepared_statements", "pg_cursors", "pg_locks WHERE locktype = 'advisory'")
     ]
     assert left == [0, 0, 0]
-    assert cursor.execute("SHOW lock_timeout").fetchone()[0] == "0"
-    assert cursor.execute("SHOW timezone").fetchone()[0] == "Asia/Kathmandu"
+    assert cursor.execute(STATE).fetchone() == ("0", "Asia/Kathmandu", "on")
     raw.close()
+    database.close()
+
+
+def test_connections_that_were_lost_while_idle_are_replaced(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IDLE_S", -1.0)
+    database = Database(url)
+    with database.write() as connection:
+        old = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(), autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 10000)", [old])
+    with database.write() as connection:
+        assert connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() != old
     database.close()
 
 

@@ -27,6 +27,7 @@ PARTS = {
         ("lodger_documents", "id", "body"),
         ("lodger_sealed", "docket", "own"),
         ("lodger_script_versions", "modules", "wasm", "fields", "why"),
+        ("lodger_script_shadows", "modules", "wasm", "why"),
         ("lodger_schedule_revisions", "rules", "sentence", "steps", "limits", "params", "why"),
     ],
     "history": [
@@ -109,6 +110,27 @@ def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
         connection.execute(delete(documents))
     assert stored(bench) == before
     assert stored(bench, "other") == StoredBytes(0, 0)
+
+
+def test_the_source_of_a_shadow_is_counted_while_it_is_there(bench: Bench) -> None:
+    engine = bench.engine
+    bench.tenant()
+    before, sizes = stored(bench).kept, []
+    for source in ("é" * 1000, "x" * 3000):
+        engine.scripts.put("acme", "job", f"export default () => '{source}'", force=True, shadow=5, why="ü")
+        assert stored(bench) == weighed(bench)
+        sizes.append(stored(bench).kept - before)
+    assert 2000 < sizes[0] < 3000 < sizes[1] < 4000
+    with engine.context.database.write() as connection:
+        downgrade(connection, "0134")
+        less = storage_usage.of_tenant(connection, "acme").kept
+        upgrade(connection)
+    assert (less, stored(bench)) == (before, weighed(bench))
+    engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).kept + 100})
+    with pytest.raises(Conflict, match="no storage left"):
+        engine.scripts.put("acme", "job", "export default () => '" + "y" * 5000 + "'", force=True, shadow=5)
+    engine.scripts.drop("acme", "job")
+    assert stored(bench).kept == before
 
 
 def _change(connection: Connection, which: int, tenant: str, key: str, value: str, base: dict[str, int]) -> None:

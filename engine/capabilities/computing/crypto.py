@@ -33,9 +33,7 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
     """Return the result of a computation in a thread, in the tenant's turn, and charge its CPU time."""
     turn = _turns.setdefault(session.tenant_id, asyncio.Lock())
     async with turn:
-        if session.computed_us >= session.limits.cpu_ms * 1000:
-            what = f"the cryptographic calls of a run take at most its CPU time, {session.limits.cpu_ms} ms"
-            raise CallRefused("budget_exceeded", what)
+        session.require_cpu()
 
         def timed() -> T:
             begun = time.thread_time_ns()

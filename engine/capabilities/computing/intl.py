@@ -35,7 +35,9 @@ async def ask(session: Session, given: dict[str, Any]) -> str:
     if session.intl is None:
         raise CallRefused("intl_missing", "Intl is not answered here")
     if len(given["given"]) > MAX_QUESTION:
-        raise _too_costly(f"a call of Intl has at most {MAX_QUESTION} characters of locales, options and values")
+        of = given["kind"] if given["kind"] in ("Intl", "Date", "String") else f"Intl.{given['kind']}"
+        what = f"its locales, options and values have at most {MAX_QUESTION} characters, as JSON"
+        raise _too_costly(f"{given['method']} of {of}: {what}")
     maximum_ms = session.limits.cpu_ms
     if session.computed_us > maximum_ms * 1000:
         raise _too_costly(f"the calls of Intl used the run's {maximum_ms} ms of CPU time")

@@ -8,7 +8,7 @@ from lodger.engine.cli.folder import schedules_file
 from lodger.engine.cli.folder.findings import Finding, nearest
 from lodger.engine.cli.folder.schedules_file import place_of, script_names
 from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
-from lodger.engine.core.access.grants import DEFAULT, parse
+from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.recurrence.rule import DstPolicy
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 #: Key of the file that an error of a schedule is about, by the beginning of its code; else the schedule's table.
 _KEYS = (("script", "script"), ("version", "version"), ("steps", "script"), ("rule", "rules"), ("params", "params"),
          ("fields", "params"), ("limit", "limits"), ("placement", "placement"))  # fmt: skip
-#: A request with a literal URL, and a literal name of a secret.
+#: A request with a literal URL, a literal name of a secret, and a call about later runs with a literal name of a script.
 _FETCH = re.compile(r"""\bfetch\s{0,20}\(\s{0,20}["'`](https?://[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)(?=["'`/?#])""")
 #: The place in an error's message, which a finding has beside it.
 _PLACE = re.compile(r"^[^:\n]{0,200}?, line \d+(, column \d+)?: ")
 _SECRET = re.compile(r"""\bsecrets\s{0,20}\.\s{0,20}(?!(?:basic|read)\b)([A-Za-z0-9_]{1,64})\b""")
+_RUN = re.compile(
+    r"""\bschedule\s{0,20}\.\s{0,20}(?:runAt|runIn|cancel)\s{0,20}\([^;]{0,500}?"""
+    r"""\bscript\s{0,20}:\s{0,20}(["'`])([^\s/\\*$"'`]{1,200})\1"""
+)
 
 
 def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script: FolderScript) -> list[Finding]:
@@ -114,33 +118,35 @@ def readable(fields: dict[str, Any]) -> bool:
 
 
 def missing_grants(folder: ScriptFolder) -> list[Finding]:
-    """Return a hint for each grant that a script seems to need, from the URLs and names in its text, and that [dev] does not give."""
+    """Return a hint for each grant that a script seems to need by the URLs and names in its text, and that [dev] does not give."""
     held = parse([*DEFAULT.split(), *folder.file.dev.grants])
     hints = []
     for script in folder.scripts.values():
         files = {None: script.source} if isinstance(script.source, str) else script.source
         for file, text in files.items() if isinstance(files, dict) else ():
-            for number, line in enumerate(text.split("\n"), 1):
-                for grant in _grants_of(line, held):
-                    message = f"the script seems to need the grant {grant}"
-                    fix = f'for development: grants = ["{grant}"] in [dev]; for a tenant: lodger grant give TENANT {grant}'
-                    hints.append(
-                        Finding("hint", script.shown(folder.path, file), number, None, "grant_hint", message, fix)
-                    )
+            for at, grant in _grants_of(text, script.name, held):
+                line = text.count("\n", 0, at) + 1
+                message = f"the script seems to need the grant {grant}"
+                fix = f'for development: grants = ["{grant}"] in [dev]; for a tenant: lodger grant give TENANT {grant}'
+                hints.append(Finding("hint", script.shown(folder.path, file), line, None, "grant_hint", message, fix))
     return hints
 
 
-def _grants_of(line: str, held: Any) -> Iterable[str]:  # noqa: ANN401 - Grants
-    for url in _FETCH.findall(line):
+def _grants_of(text: str, script: str, held: Grants) -> Iterable[tuple[int, str]]:
+    """Return the places in a text, and the grants that are needed there."""
+    for found in _FETCH.finditer(text):
         try:
-            origin = parse_origin(url)
+            origin = parse_origin(found[1])
         except InputError:
             continue
         if not held.of_fetch(origin):
-            yield f"fetch:{url.removeprefix('https://')}"
-    for name in _SECRET.findall(line):
-        if not held.of_secret(name):
-            yield f"secret:{name}"
+            yield found.start(), f"fetch:{found[1].removeprefix('https://')}"
+    for found in _SECRET.finditer(text):
+        if not held.of_secret(found[1]):
+            yield found.start(), f"secret:{found[1]}"
+    for found in _RUN.finditer(text):
+        if not held.of_run(found[2], own=found[2] == script):
+            yield found.start(), f"run:{found[2]}"
 
 
 def unused(folder: ScriptFolder) -> list[Finding]:

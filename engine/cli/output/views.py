@@ -36,8 +36,8 @@ def short(identity: str | None) -> str:
 
 
 def ended(each: Any) -> str:  # noqa: ANN401 - an action
-    """Return an action's state, with its outcome or reason if it has one."""
-    more = each.outcome or each.reason
+    """Return an action's state, with its outcome if that says more, or its reason."""
+    more = each.reason if each.outcome in (None, each.state) else each.outcome
     return each.state if more in (None, "ok") else f"{each.state}: {more}"
 
 

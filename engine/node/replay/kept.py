@@ -1,8 +1,9 @@
 """Which attempts a node records: those that fail, all or none of scripts that say so, and all of scripts with a shadow."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -13,14 +14,14 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.scripts import recorded, shadows
 
-#: How old its knowledge of the ledger may be, seconds.
+#: How old a node's knowledge of a tenant may be, seconds.
 FRESH_S = 2.0
 #: By tenant and script: which attempts are recorded; id and live version of the running shadow.
 _Known = tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[str, int]]]
 
 
 class KeptRecords:
-    """Scripts that are recorded in another way than by default; read anew every :data:`FRESH_S` while attempts begin.
+    """Scripts that are recorded in another way than by default; read for tenants with a beginning attempt, and known for FRESH_S.
 
     Args:
         read: runs a query on the ledger.
@@ -29,20 +30,21 @@ class KeptRecords:
     def __init__(self, read: Callable[[Callable[[Connection], Any]], Awaitable[Any]], clock: Clock) -> None:
         self._read = read
         self._clock = clock
-        self._read_s = -FRESH_S
-        self._known: _Known = {}, {}
+        #: By tenant: when it was read, seconds; None as knowledge: the ledger could not be read.
+        self._known: dict[str, tuple[float, _Known | None]] = {}
+        self._wanted: set[str] = set()
         self._lock = asyncio.Lock()
 
     async def recording(self, claim: Claim) -> Recording | None:
         """Return a recording of a claim's attempt; None if none is kept."""
-        async with self._lock:  # attempts that begin together know the same
-            now_s = self._clock.elapsed_s()
-            if now_s - self._read_s >= FRESH_S:
-                self._read_s = now_s
-                with suppress(Unavailable):  # a record never changes how an attempt ends
-                    self._known = await self._read(_load)
+        while not self._is_fresh(claim.tenant_id):
+            self._wanted.add(claim.tenant_id)
+            async with self._lock:  # attempts that begin meanwhile are read for together
+                if claim.tenant_id in self._wanted:
+                    await self._look()
+        known = self._known[claim.tenant_id][1]
         script = claim.tenant_id, claim.script_name
-        kept, shadow = self._known[0].get(script, "failed"), self._known[1].get(script)
+        kept, shadow = ("none", None) if known is None else (known[0].get(script, "failed"), known[1].get(script))
         if kept == "none":
             return None
         # Of each step the first attempt is compared: a run counts once.
@@ -50,6 +52,19 @@ class KeptRecords:
             return Recording(always=True, shadow=shadow[0])
         return Recording(always=kept == "all")
 
+    def _is_fresh(self, tenant_id: str) -> bool:
+        return self._clock.elapsed_s() - self._known.get(tenant_id, (-FRESH_S,))[0] < FRESH_S
 
-def _load(connection: Connection) -> _Known:
-    return recorded.load(connection), shadows.running(connection)
+    async def _look(self) -> None:
+        """Read for the tenants that are wanted. Where the ledger is away, what was known stays; of others nothing is recorded."""
+        tenants, self._wanted = sorted(self._wanted), set()
+        before = {each: self._known.get(each, (0.0, None))[1] for each in tenants}
+        self._known = {each: known for each, known in self._known.items() if self._is_fresh(each)}
+        with suppress(Unavailable):
+            before = dict.fromkeys(tenants, await self._read(partial(_load, tenant_ids=tenants)))
+        now_s = self._clock.elapsed_s()
+        self._known |= {each: (now_s, known) for each, known in before.items()}
+
+
+def _load(connection: Connection, tenant_ids: Collection[str]) -> _Known:
+    return recorded.load(connection, tenant_ids), shadows.running(connection, tenant_ids)

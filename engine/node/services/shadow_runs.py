@@ -1,6 +1,7 @@
 """Runs shadows dry beside the live versions: on the records of committed attempts, one at a time, while slots are free."""
 
 import asyncio
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ PATIENCE_S = 60.0
 LOOK_S = 0.25
 #: Seconds that a node which stops gives to what waits.
 DRAIN_S = 5.0
+_log = logging.getLogger("lodger.node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,15 @@ class ShadowRuns(Service):
             self._miss(one)
             raise
         run = made.of_run(claim.action_id, claim.step, from_us_or_none(claim.slot_us))
-        await context.db.write(
+        after = await context.db.write(
             lambda connection: shadows.add(context.store, connection, claim.tenant_id, one.shadow, run, made.cpu_ms)
         )
+        if after is not None and after.state != shadows.RUNNING:
+            details = after.summary()
+            _log.info("the shadow of a script of tenant %s has ended: %s", claim.tenant_id, details)
+            context.bus.publish(
+                context.event("shadow", (claim.tenant_id, claim.schedule_id, claim.action_id), **details)
+            )
 
     def _load(self, connection: Connection, tenant_id: str, shadow: str) -> tuple[Source | None, bool]:
         found = shadows.load(connection, tenant_id, shadow)

@@ -18,6 +18,7 @@ from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.notify import Hints
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
+from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
 from lodger.engine.store.stores import Driver, addresses, patience
 from lodger.engine.store.stores.addresses import mask_password
 from lodger.engine.store.stores.features import CommitWatcher, ServerWatcher
@@ -131,7 +132,7 @@ class Database:
 
     def server_watcher(self) -> ServerWatcher | None:
         """Return the commit watcher of a server, or None if there is no server. The caller closes it."""
-        return self.driver.server_watcher(self.url, self._patience_s)
+        return self.driver.server_watcher(self.url, self._patience_s, nodes, HEARTBEAT)
 
     def close(self) -> None:
         """Close every connection; one in use is closed when its thread returns it. Safe to call twice."""

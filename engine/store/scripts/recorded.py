@@ -1,5 +1,7 @@
 """Which attempts of a script are recorded, and the records."""
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection, select, update
 
 from lodger.engine.core.errors import InputError, NotFound
@@ -14,9 +16,10 @@ KEEP = ("failed", "all", "none")
 _unusual = select(scripts.c.tenant_id, scripts.c.name, scripts.c.record).where(scripts.c.record.is_not(None))
 
 
-def load(connection: Connection) -> dict[tuple[str, str], str]:
-    """Return how scripts (tenant, name) are recorded, of those that are not recorded as usual."""
-    return {(tenant, name): keep for tenant, name, keep in connection.execute(_unusual)}
+def load(connection: Connection, tenant_ids: Collection[str]) -> dict[tuple[str, str], str]:
+    """Return how scripts (tenant, name) of these tenants are recorded, of those that are not recorded as usual."""
+    mine = _unusual.where(scripts.c.tenant_id.in_(tenant_ids))
+    return {(tenant, name): keep for tenant, name, keep in connection.execute(mine)}
 
 
 def choice(connection: Connection, script: ScriptVersion) -> str:

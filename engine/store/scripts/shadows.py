@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from lodger.engine.core.params import read_fields
 from lodger.engine.store import audit
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.queue import ready_queue, webhook_events
 from lodger.engine.store.records import AnyRow, ScriptVersion
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
 from lodger.engine.store.schema.script_shadows import script_shadows
@@ -32,6 +32,8 @@ AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 RUNNING, FINISHED, PROMOTED = "running", "finished", "promoted"
 #: State of a shadow after another version became live; derived, not stored.
 OUTDATED = "outdated"
+#: The webhook event of its end, and the effect number of the message, below those of slow-downs.
+EVENT, PLACE = webhook_events.ENGINE_PREFIX + "script.shadow", -(1 << 30) - 1
 _t = script_shadows.c
 
 
@@ -89,6 +91,13 @@ class Shadow:
     created_by: str | None = None
     why: str | None = None
     runs: tuple[ShadowRun, ...] = ()
+
+    def summary(self) -> dict[str, str | int]:
+        """Return what its end is reported with."""
+        return {
+            "script": self.name, "version": self.version, "live_version": self.live_version, "state": self.state,
+            "agreed": self.agreed, "differed": self.differed, "undecided": self.undecided, "missed": self.missed,
+        }  # fmt: skip
 
 
 def put(
@@ -231,9 +240,10 @@ _running = (
 )
 
 
-def running(connection: Connection) -> dict[tuple[str, str], tuple[str, int]]:
-    """Return the id and live version of each running shadow, by tenant and script."""
-    return {(row.tenant_id, row.name): (row.id, row.live_version) for row in connection.execute(_running)}
+def running(connection: Connection, tenant_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, int]]:
+    """Return the id and live version of each running shadow of these tenants, by tenant and script."""
+    mine = _running.where(_t.tenant_id.in_(tenant_ids))
+    return {(row.tenant_id, row.name): (row.id, row.live_version) for row in connection.execute(mine)}
 
 
 def load(connection: Connection, tenant_id: str, shadow_id: str) -> dict[str, str] | bytes | None:
@@ -247,11 +257,13 @@ def load(connection: Connection, tenant_id: str, shadow_id: str) -> dict[str, st
 
 def add(
     context: StoreContext, connection: Connection, tenant_id: str, shadow_id: str, run: ShadowRun, cpu_ms: float
-) -> str | None:
+) -> Shadow | None:
     """Store a comparison, charge its CPU time to the tenant, and promote the shadow if that is due.
 
+    The comparison that ends it enqueues the event for webhooks.
+
     Returns:
-        The shadow's state; None if it does not run any more, or the run was compared before.
+        The shadow; None if it does not run any more, or the run was compared before.
     """
     ready_queue.lock(connection, [tenant_id])
     trials.charge(context, connection, tenant_id, cpu_ms)
@@ -268,25 +280,30 @@ def add(
     mine = (_t.tenant_id == tenant_id, _t.id == shadow_id)
     connection.execute(update(script_shadows).where(*mine).values(runs=json.dumps(runs), state=state))
     if state == FINISHED and row.automatic and all(each["verdict"] == AGREES for each in runs):
-        return _promote_agreed(context, connection, tenant_id, row.name, len(runs))
-    return state
+        _promote_agreed(context, connection, tenant_id, row.name, len(runs))
+    found = get(connection, scripts.get(connection, tenant_id, row.name, row.live_version))
+    if found.state != RUNNING:
+        place = (run.action_id, run.step, PLACE)
+        webhook_events.enqueue(
+            connection, tenant_id, EVENT, {"tenant": tenant_id, **found.summary()}, place, context.clock.now_us()
+        )
+    return found
 
 
-def _promote_agreed(context: StoreContext, connection: Connection, tenant_id: str, name: str, agreed: int) -> str:
+def _promote_agreed(context: StoreContext, connection: Connection, tenant_id: str, name: str, agreed: int) -> None:
     """Promote a shadow without a person; one that cannot be stays finished."""
     if storage_usage.excess(context, connection, tenant_id).kept:
-        return FINISHED
+        return
     now_us, why = context.clock.now_us(), f"all {agreed} runs of the shadow agreed"
     by, live = AuditContext("engine", "node", why), scripts.get(connection, tenant_id, name)
     try:
         with savepoint(connection):
             made = promote(context, connection, live, now_us, by)
     except (Conflict, InputError):
-        return FINISHED
+        return
     before, after = ({"version": each.version, "digest": each.digest} for each in (live, made))
     doing = audit.AuditSubject("scripts.promote", tenant_id, live.script_id, name)
     audit.write(context, connection, by, doing, before, after, now_us)
-    return PROMOTED
 
 
 def miss(connection: Connection, missed: Iterable[tuple[str, str, int]]) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.selectable import Select
 
-from lodger.engine.store.stores import Driver, PerDriver
+from lodger.engine.store.stores import Driver, PerDriver, driver_of
 
 Values = Mapping[str, Any]
 #: Number of ``statements`` that this process has sent past SQLAlchemy, for measurements.
@@ -101,7 +101,7 @@ def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:
     raw: Any = connection.connection.dbapi_connection
     cursor = raw.cursor()
     try:
-        cursor.execute(statement, values)
+        cursor.execute(statement, values, **driver_of(connection).hot_options)
         rows: Sequence[Any] = [] if cursor.description is None else cursor.fetchall()
     except Exception as error:
         raise _explained(connection, statement, values, error) from error

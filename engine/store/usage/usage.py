@@ -3,6 +3,7 @@
 Attempts that failed through a fault of the engine are not charged.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from operator import attrgetter
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.events import Event, EventBus
 from lodger.engine.policy.budget_table import BY_NAME, NAMES, Allowance, crossed, limits_of_day
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
@@ -28,6 +30,7 @@ _FIRST = date(1970, 1, 1)
 Key = tuple[str, int]
 Charges = dict[Key, Counter[str]]
 _c = usage_days.c
+_journal = logging.getLogger("lodger.node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,15 @@ class Warned:
     budget: str
     limit: int
     used: int
+
+    def report(self, events: EventBus, now_us: int) -> None:
+        """Write a line to the log, and publish an event for people."""
+        _journal.warning(
+            "tenant %s has used %d of %d of today's budget %s", self.tenant_id, self.used, self.limit, self.budget,
+            extra={"tenant_id": self.tenant_id},
+        )  # fmt: skip
+        details = {"budget": self.budget, "per": "day", "limit": self.limit, "used": self.used}
+        events.publish(Event("budget", now_us, self.tenant_id, details=details))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: The guest that this adapter was tested with: quickjs-rs 0.2.6, quickjs-ng 0.15.
 GUEST_SHA256 = "647ab11ae29cc6d39a6d17d3aa1e7a6a0b5fb9c44b4864475a18bc644f926050"
 
+#: Export of a baked guest's function table.
+TABLE = "table"
+
 _MASK = 0xFFFFFFFF
 
 _EXPORTS = (
@@ -124,6 +127,13 @@ class Guest:
             raise WasmFault(f"the guest has no export {name}")
         address: ctypes.Array[ctypes.c_uint64] = item.of
         return address
+
+    def resolve_functions(self) -> None:
+        """Read the whole function table of a baked guest: libwasmtime fills in each entry at its first use."""
+        get, table, value = self.machine.lib.at["wasmtime_table_get"], self._export(TABLE), (ctypes.c_uint64 * 8)()
+        index = 0
+        while get(self._context, table, index, value):
+            index += 1
 
     def close(self) -> None:
         """Release the instance's memory."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from lodger.engine.node.executors.sandbox_executor import finished
+from lodger.engine.recurrence.calendar.zones import zone_names
 from lodger.escape.cases.tenants.world import TenantHost
 from lodger.sandbox.job import Report, Usage
 from lodger.sandbox.limits import Limits
@@ -51,3 +52,11 @@ def test_the_engines_cpu_time_is_charged_to_the_run() -> None:
     assert usage.cpu_ms >= 51.0
     other = asyncio.run(TenantHost(Limits(cpu_ms=50)).call("crypto.derive", json.dumps(given)))
     assert other.ok
+
+    async def zones() -> list[str]:
+        host = TenantHost(Limits(cpu_ms=10))
+        asked = [{"name": name, "far": far} for name in sorted(zone_names()) for far in (True, False)]
+        return [reply.json for each in asked if not (reply := await host.call("time.zone", json.dumps(each))).ok]
+
+    refused = asyncio.run(zones())
+    assert "CPU time, 10 ms" in refused[0], "zones beyond those that the engine keeps"

@@ -1,15 +1,19 @@
 """Connections to PostgreSQL: session settings, timeouts, and the meaning of server errors.
 
-Works behind a transaction pooler: settings are made at the beginning of each transaction and end with it, there are no
-prepared statements, and no lock outlives its transaction.
+A session of the server itself is given its settings once, and keeps the statements of the hot path prepared. Behind a transaction
+pooler, which may give each transaction another session, settings are made at the beginning of each transaction and end
+with it, and nothing is prepared. No lock outlives its transaction.
 """
 
+import sys
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
+from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.stores import addresses
 from lodger.engine.store.stores.patience import PATIENCE_S
@@ -30,19 +34,23 @@ _CONNECT: dict[str, Any] = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
-    # A pooler may give the next transaction another session without this one's prepared statements.
-    "prepare_threshold": None,
 }
-SESSION = "; ".join((
+SESSION: dict[str, Any] = {
     # A lock held for that long means a stuck transaction: roll back and try again later.
-    f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}",
+    "lock_timeout": LOCK_TIMEOUT_MS,
     # Limits how long a process that is stopped within a transaction keeps its tenants' locks.
-    f"SET LOCAL idle_in_transaction_session_timeout = {LOCK_TIMEOUT_MS}",
+    "idle_in_transaction_session_timeout": LOCK_TIMEOUT_MS,
     # Compiling a statement of one millisecond would take a hundred.
-    "SET LOCAL jit = off",
+    "jit": "off",
+    # Without statistics, as of a new ledger, whole tables would be read, and by a prepared statement still when they have grown.
+    "enable_seqscan": "off",
     # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not support.
-    "SET LOCAL timezone = 'UTC'",
-))  # fmt: skip
+    "timezone": "'UTC'",
+}
+#: Connections that were idle for longer are tested before they are used, seconds: the server may have been restarted.
+IDLE_S = 1.0
+_clock = SystemClock()
+_RETURNED = "lodger_returned_s"
 #: Advisory lock key: the bytes "lodger", which no other program uses.
 _UPGRADE_LOCK = int.from_bytes(b"lodger")
 
@@ -55,10 +63,21 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
         options: execution options of every connection.
     """
     given = {name: value for name, value in _CONNECT.items() if name not in url.query}
-    # pool_pre_ping replaces connections that were lost while idle, for instance after a restart of the server.
-    engine = create_engine(url, connect_args=given, pool_size=8, max_overflow=24, pool_pre_ping=True,
+    # Last in, first out: few connections are used, and these have their statements prepared.
+    engine = create_engine(url, connect_args=given, pool_size=8, max_overflow=24, pool_use_lifo=True,
                            isolation_level="READ COMMITTED", execution_options=options or {})  # fmt: skip
     event.listen(engine, "begin", _begin)
+    event.listen(engine, "checkin", _returned)
+
+    def taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:  # noqa: ANN401 - the DBAPI's
+        if _clock.elapsed_s() - entry.info.get(_RETURNED, float("-inf")) <= IDLE_S:
+            return
+        try:
+            engine.dialect.do_ping(raw)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise DisconnectionError from error  # the pool connects anew
+
+    event.listen(engine, "checkout", taken)
 
     def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - the DBAPI's
         return _connect(patience_s, *args, **given)
@@ -72,6 +91,15 @@ def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN40
 
     connection = WatchedConnection.connect(*args, **given)
     connection.patience_s = patience_s
+    autocommit, connection.autocommit = connection.autocommit, True
+    # A pooler makes up the number by which a client cancels its queries.
+    connection.pooled = connection.execute("SELECT pg_backend_pid()").fetchall() != [(connection.info.backend_pid,)]
+    if connection.pooled:
+        connection.prepare_threshold = None
+    else:
+        connection.prepare_threshold = sys.maxsize  # only what asks for it
+        connection.execute("; ".join(f"SET {name} = {value}" for name, value in SESSION.items()))
+    connection.autocommit = autocommit
     return connection
 
 
@@ -83,7 +111,13 @@ def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(SESSION)
+    raw: Any = connection.connection.driver_connection
+    if raw.pooled:
+        connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {value}" for name, value in SESSION.items()))
+
+
+def _returned(_raw: object, entry: ConnectionPoolEntry) -> None:
+    entry.info[_RETURNED] = _clock.elapsed_s()
 
 
 def prepare_upgrade(connection: Connection) -> None:

@@ -8,7 +8,7 @@ list, which cost more than the server's work.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, Text, TypeDecorator, bindparam, cast, column, func
+from sqlalchemy import ARRAY, Connection, Text, TypeDecorator, bindparam, cast, column, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.store.stores.prepared import CompiledOnce
@@ -46,7 +46,10 @@ class Array(TypeDecorator[list[Any]]):
 
 def unnested(types: Mapping[str, ColumnElement[Any]]) -> Any:  # noqa: ANN401 - a table-valued alias
     """Return a table expression over one array for each name, in the format of :func:`columns`."""
-    arrays = [cast(bindparam(name, type_=Text), ARRAY(each.type)) for name, each in types.items()]
+    # In a subquery, so that the estimated number of rows does not depend on the values: a prepared statement is then planned once.
+    arrays = [
+        select(cast(bindparam(name, type_=Text), ARRAY(each.type))).scalar_subquery() for name, each in types.items()
+    ]
     made = [column(name, each.type) for name, each in types.items()]
     return func.unnest(*arrays).table_valued(*made, name="given").render_derived()
 

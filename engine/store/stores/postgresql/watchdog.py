@@ -17,9 +17,11 @@ class WatchedConnection(psycopg.Connection[Any]):
     Attributes:
         patience_s: maximum time to wait for an answer; a thread's own limit
             (:class:`lodger.engine.store.stores.patience.Patience`) takes precedence.
+        pooled: each transaction may be given another session of the server.
     """
 
     patience_s = patience.PATIENCE_S
+    pooled = True
     _clock = SystemClock()
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
