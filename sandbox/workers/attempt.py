@@ -80,14 +80,12 @@ class AttemptWatch:
 
     def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
         """Start both deadlines; ``cpu_limit_ms`` counts from now."""
-        end = self._loop.time() + wall_ms / 1000
-        self._look(end, cpu_limit_ms, on_wall, on_cpu)
+        self._look(self._loop.time() + wall_ms / 1000, cpu_limit_ms, on_wall, on_cpu)
 
     def stop(self) -> None:
         """Cancel both deadlines; safe to call twice."""
         if self._next is not None:
             self._next.cancel()
-        self._next = None
 
     def used_ms(self) -> float:
         """Return the CPU time since the job was sent, 0 if the worker ended."""
