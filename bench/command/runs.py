@@ -1,7 +1,7 @@
 """Cost of whole runs: schedules due, claimed, executed as real scripts in the sandbox and committed, through a ledger and a node.
 
-Three loads: a *burst* (every slot at one instant), which saturates; *half* (slots at half of the rate that the burst reached); and a given rate
-at which runs come alone. The schedules are stored before the node starts.
+Three loads: a *burst* (every slot at one instant), which saturates; *half* (slots at half of the rate that the burst reached); and a
+given rate at which runs come alone. The schedules are stored before the node starts.
 The saturated pool without a ledger (:mod:`lodger.bench.attempts`) and other programs (:mod:`lodger.bench.peers`) are
 measured in the same run.
 """
