@@ -101,7 +101,9 @@ class Measured:
         for promised, (name, delay_ms) in zip(MAX_START_RATIOS, delays, strict=True):
             if delay_ms > promised * self.pool.answer_p50_ms:
                 ratio = delay_ms / self.pool.answer_p50_ms
-                found.append(f"starts are {ratio:.1f} times the pool's answer time late ({name}), promised {promised:g}")
+                found.append(
+                    f"starts are {ratio:.1f} times the pool's answer time late ({name}), promised {promised:g}"
+                )
         return found
 
 
