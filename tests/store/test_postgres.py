@@ -86,6 +86,7 @@ def test_a_session_of_the_server_keeps_its_settings_and_the_hot_statements(url: 
         with database.write() as connection:
             assert ready_queue.next_startable(connection, 1, ()) is None
             assert connection.exec_driver_sql(STATE).one() == ("10s", "UTC", "off")
+            database.driver.check_constraints(connection)  # after the effects of each attempt
     with database.read() as connection:
         (hot,) = connection.exec_driver_sql("SELECT statement FROM pg_prepared_statements").scalars().all()
         assert "lodger_turns" in hot

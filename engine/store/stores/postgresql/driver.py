@@ -99,8 +99,9 @@ _SESSIONS = text(
 )
 _LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
 _LIMITS = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
-#: Rolled back afterwards, so that constraints are deferred again as their tables declare.
-_CHECK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"
+#: Rolled back afterwards, so that constraints are deferred again as their tables declare; not by ROLLBACK, after which psycopg
+#: deallocates every prepared statement.
+_CHECK_NOW = "DO $$ BEGIN SET CONSTRAINTS ALL IMMEDIATE; RAISE SQLSTATE 'LODGR'; EXCEPTION WHEN SQLSTATE 'LODGR' THEN END $$"
 _SEQUENCE = text(
     "SELECT pg_get_serial_sequence(:table, :column), attidentity FROM pg_attribute "
     "WHERE attrelid = to_regclass(:table) AND attname = :column"
@@ -401,7 +402,7 @@ class PostgresDriver(Driver):
         connection.execute(_LIMITS, {"lock": before[0], "statement": before[1]})
 
     def check_constraints(self, connection: Connection) -> None:
-        """Check them inside a savepoint."""
+        """Check them inside a block that is rolled back."""
         connection.exec_driver_sql(_CHECK_NOW)
 
     def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
