@@ -10,7 +10,7 @@ from lodger.sandbox.runtimes.js.guest import Guest, Host
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.realm import QuickRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
-from lodger.sandbox.walls.libc import Call, make_calls
+from lodger.sandbox.runtimes.written import WrittenPages
 
 _OPEN_MEMORY = 16 << 20  # memory limit until the header arrives
 
@@ -53,7 +53,7 @@ class Runtime:
         self._metered: Guest | None = None
         self.numbers: dict[str, int] = {}
         self._ready: Guest | None = None
-        self._page_copies: tuple[Call, ...] = ()
+        self._written: WrittenPages | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Map the baked realm and create an instance. Settings: ``library``, ``artefact``, ``numbers``, ``fuel_artefact`` if metered."""
@@ -75,7 +75,8 @@ class Runtime:
         guest.resolve_functions()
         for _ in range(REHEARSALS):
             self._warmed_up(guest)
-        self._page_copies = guest.copy_calls(lambda: self._rehearse(guest))
+        self._written = guest.written_pages(lambda: self._rehearse(guest))
+        self._written.copy()
 
     def fresh(self) -> "QuickRealm":
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
@@ -86,7 +87,8 @@ class Runtime:
 
     def _warmed_up(self, guest: Guest) -> "QuickRealm":
         realm = QuickRealm(self.numbers, guest, self._metered)
-        make_calls(self._page_copies)
+        if self._written is not None:
+            self._written.copy()
         realm.reseed()
         self._touch(guest)
         self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
