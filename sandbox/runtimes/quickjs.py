@@ -16,17 +16,15 @@ _OPEN_MEMORY = 16 << 20  # memory limit until the header arrives
 
 
 class _RehearsalGuest:
-    """Replacement of a guest for rehearsals: makes the calls of a first job to the realm and runs no code."""
+    """Stand-in for a guest in rehearsals: makes the calls of a first job to the realm and runs no code in the guest."""
 
     host = Host()
     maximum = 0
 
-    def size(self) -> int:
-        """Return 0."""
-        return 0
-
-    def limit(self, memory_bytes: int) -> None:
-        """Do nothing."""
+    def __init__(self, guest: Guest) -> None:
+        self.size = guest.size
+        self.limit = guest.limit
+        self.poke = guest.poke
 
     def jobs(self) -> int:
         """Return 0: there are no jobs."""
@@ -89,9 +87,9 @@ class Runtime:
         realm = QuickRealm(self.numbers, guest, self._metered)
         if self._written is not None:
             self._written.copy()
+        self._rehearse(_RehearsalGuest(guest))  # type: ignore[arg-type]  # it has the methods that a realm uses here
         realm.reseed()
         self._touch(guest)
-        self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
         return realm
 
     def _rehearse(self, spare: Guest) -> None:

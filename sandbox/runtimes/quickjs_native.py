@@ -28,11 +28,14 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt(3)
 
 
 class _RehearsalGuest:
-    """Replacement of a guest for rehearsals: makes the calls of a first job to the realm and runs no code."""
+    """Stand-in for a guest in rehearsals: makes the calls of a first job to the realm and runs no script."""
 
     host = NativeHost()
     entries = dict.fromkeys(ENTRIES)
     maximum = 0
+
+    def __init__(self, guest: NativeGuest) -> None:
+        self.seed = guest.seed
 
     def size(self) -> int:
         """Return 0."""
@@ -104,10 +107,10 @@ class Runtime:
         realm = NativeRealm(guest)
         if self._written is not None:
             self._written.copy()
+        self._rehearse(_RehearsalGuest(guest))  # type: ignore[arg-type]  # it has the methods that a realm uses here
         realm.reseed()
         guest.apply(guest.entries["touch"], b"", 0, 0)
         guest.jobs()
-        self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
         return realm
 
     def _rehearse(self, guest: NativeGuest) -> None:
