@@ -91,7 +91,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench(place: Path | str) -> AsyncIterator[Bench]:
-    """Give it a folder for its ledger, or the address of one."""
+    """Open a store in a folder, or the one of a database's address."""
     place = str(place / "ledger.db") if isinstance(place, Path) else place
     async with Engine.open(place, settings=SETTINGS) as engine:
         await engine.tenants.create("acme", limits={"concurrent_runs": 8})
