@@ -84,25 +84,23 @@ _set_reason = (
 )
 
 
-_lease_state = Prepared(
-    lambda _driver: (
-        select(nodes.c.epoch, nodes.c.state, nodes.c.paused_us)
-        .where(nodes.c.id == bindparam("node"))
-        .with_for_update(read=True)
+#: The node, locked, if it still has this lease; actions claimed under a lost lease would never be rescued.
+_leased = (
+    select(nodes.c.id)
+    .where(nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("epoch"), nodes.c.state == "alive")
+    .with_for_update(read=True)
+)
+_held_lease = Prepared(lambda _driver: _leased)
+_first_look = Prepared(
+    lambda _driver: ready_queue.sets_in_use.add_columns(
+        _leased.where(nodes.c.paused_us.is_(None)).scalar_subquery().label("may_claim")
     )
 )
 
 
 def holds_lease(connection: Connection, lease: Lease) -> bool:
-    """Whether the node still has this lease; actions claimed under a lost lease would never be rescued."""
-    row = _lease_state.first(connection, {"node": lease.node_id})
-    return row is not None and row.epoch == lease.epoch and row.state == "alive"
-
-
-def _may_claim(connection: Connection, lease: Lease) -> bool:
-    """Whether the node still has this lease and is not paused."""
-    row = _lease_state.first(connection, {"node": lease.node_id})
-    return row is not None and row.epoch == lease.epoch and row.state == "alive" and row.paused_us is None
+    """Whether the node still has this lease."""
+    return _held_lease.first(connection, {"node": lease.node_id, "epoch": lease.epoch}) is not None
 
 
 def claim(
@@ -122,9 +120,13 @@ def claim(
         room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
         spent: receives the exhausted budget of each tenant that has used up its day.
     """
-    if free <= 0 or not _may_claim(connection, lease):
+    if free <= 0:
         return []
-    sets = ready_queue.label_sets(connection, lease.labels, now_us)
+    values = {"after": "", "now": now_us, "node": lease.node_id, "epoch": lease.epoch}
+    (first,) = _first_look.rows(connection, values)
+    if first.may_claim is None:
+        return []
+    sets = ready_queue.label_sets(connection, lease.labels, first)
     if sets.expiring:
         expire(connection, now_us)
     room = room or unbounded(free)

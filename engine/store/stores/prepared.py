@@ -6,6 +6,7 @@ of them in the processor's caches, and pays for their number rather than for the
 
 from collections import Counter, namedtuple
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Dialect
@@ -67,7 +68,7 @@ class CompiledOnce:
         """Return all rows as named tuples; none of a statement that returns none."""
         if not self._text:
             self._compile(connection)
-        bound = self._constants | dict(values)
+        bound = {**self._constants, **values}
         for name, process in self._processors.items():
             bound[name] = process(bound[name])
         given = bound if self._names is None else tuple([bound[name] for name in self._names])
@@ -82,8 +83,8 @@ def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any
     kind: Any = namedtuple("Row", [str(each.key) for each in columns], rename=True)  # type: ignore[misc]  # noqa: PYI024 - the query's names
     processors = [each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns]
     if not any(processors):
-        made: Callable[[Sequence[Any]], Any] = kind._make
-        return made
+        # What ``_make`` does, without a call of Python and a check of the length.
+        return partial(tuple.__new__, kind)
     return lambda row: kind._make(
         [value if process is None else process(value) for value, process in zip(row, processors, strict=True)]
     )
@@ -97,7 +98,8 @@ def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:
         result = connection.exec_driver_sql(statement, values)
         return result.all() if result.returns_rows else []
     counted["statements"] += 1
-    cursor = connection.connection.cursor()
+    raw: Any = connection.connection.dbapi_connection
+    cursor = raw.cursor()
     try:
         cursor.execute(statement, values, **driver_of(connection).hot_options)
         rows: Sequence[Any] = [] if cursor.description is None else cursor.fetchall()
@@ -115,7 +117,8 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
         connection.exec_driver_sql(statement, list(rows))
         return
     counted["statements"] += 1
-    cursor = connection.connection.cursor()
+    raw: Any = connection.connection.dbapi_connection
+    cursor = raw.cursor()
     try:
         cursor.executemany(statement, rows)
     except Exception as error:
