@@ -30,7 +30,7 @@ class WrittenPages:
         self._places = tuple(PAGE * number for number in _written_pages(rehearse, start, end))
 
     def copy(self) -> None:
-        """Give this process copies of its own: write a byte of each page back."""
+        """Make copies for this process: write a byte of each page back."""
         memory = self._memory
         for place in self._places:
             memory[place] = memory[place]
