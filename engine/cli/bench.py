@@ -163,7 +163,9 @@ def attempts(
 def runs(
     runs: Annotated[int, typer.Option("--runs", min=10, max=1_000_000, help="Number of slots of each load.")] = 1000,
     tenants: Annotated[int, typer.Option(min=1, max=100_000, help="Number of tenants.")] = 20,
-    rate: Annotated[float, typer.Option(min=0.1, max=100_000, help="Slots per second of the spread load.")] = 50.0,
+    rate: Annotated[
+        float, typer.Option(min=0.1, max=100_000, help="Slots per second of the load in which runs come alone.")
+    ] = 50.0,
     database: Annotated[
         str | None, typer.Option(metavar="URL", help="URL of an empty database. Default: a new SQLite file.")
     ] = None,
