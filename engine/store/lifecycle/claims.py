@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, bindparam, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, null, select, update
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.budget_table import Used, exhausted
@@ -63,8 +63,9 @@ _queue = (
 )  # fmt: skip
 # Not by the index on startable_at: SQLite, with misleading statistics, would read and sort all waiting rows. The index
 # in the order of service reads only as many rows as it returns.
+# What ends while this waits for a lock is seen by the next statement only: there the running actions are counted apart.
 _queues = Prepared(
-    lambda driver: _queue.where(
+    lambda driver: _queue.add_columns((null() if driver.has_row_locks else ready_queue.running).label("running")).where(
         driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
         driver.unindexed(turns.c.startable_at) <= bindparam("now", type_=BigInteger),
@@ -160,7 +161,8 @@ def _remaining(
     spent: dict[str, str] | None,
 ) -> dict[str, int]:
     """Return how many actions of each tenant may start; the waiting actions of a tenant with an exhausted budget end here."""
-    running_counts = running(connection, tenant_rows)
+    running_counts = {tenant: row.running for tenant, row in tenant_rows.items() if row.running is not None}
+    running_counts |= running(connection, tenant_rows.keys() - running_counts.keys())
     remaining: dict[str, int] = {}
     for tenant, row in tenant_rows.items():
         allowed, used = context.content_cache.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)

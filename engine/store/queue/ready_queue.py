@@ -50,7 +50,8 @@ FOREVER_US = 2**62
 #: An action is overdue if it has been due for longer than this, microseconds.
 GRACE_US = 10_000_000
 
-_running = (
+#: Number of running actions of a row's tenant.
+running = (
     select(func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)
 ).scalar_subquery()
 
@@ -77,7 +78,7 @@ def _first(rank: int) -> Select[Any]:
 _firsts = union_all(*(_first(int(rank)) for rank in Priority)).subquery()
 _earliest = select(func.min(_firsts.c.due_at)).scalar_subquery()
 _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
-_derived = case((and_(_active, _running < turns.c.cap), _earliest), else_=None)
+_derived = case((and_(_active, running < turns.c.cap), _earliest), else_=None)
 
 _set = {"startable_at": _derived}
 #: Derives a tenant's rows in one statement; unchanged rows are not written.

@@ -48,12 +48,14 @@ class CompiledOnce:
         self._statement = statement
         self._text = ""
         self._names: list[str] | None = None
+        self._options: Mapping[str, Any] = {}
         self._constants: dict[str, Any] = {}
         self._processors: dict[str, Callable[[Any], Any]] = {}
         self._make: Callable[[Sequence[Any]], Any] = tuple
 
     def _compile(self, connection: Connection) -> None:
         dialect = connection.dialect
+        self._options = driver_of(connection).hot_options
         compiled: Any = self._statement.compile(dialect=dialect)
         for name, bound in compiled.binds.items():
             processor = bound.type.dialect_impl(dialect).bind_processor(dialect)
@@ -72,7 +74,7 @@ class CompiledOnce:
         for name, process in self._processors.items():
             bound[name] = process(bound[name])
         given = bound if self._names is None else tuple([bound[name] for name in self._names])
-        return [*map(self._make, fetch(connection, self._text, given))]
+        return [*map(self._make, fetch(connection, self._text, given, **self._options))]
 
 
 def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:  # noqa: ANN401 - any statement
@@ -82,16 +84,17 @@ def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any
     columns = list(statement.selected_columns)
     kind: Any = namedtuple("Row", [str(each.key) for each in columns], rename=True)  # type: ignore[misc]  # noqa: PYI024 - the query's names
     processors = [each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns]
+    # What ``_make`` does, without a call of Python and a check of the length.
+    make = partial(tuple.__new__, kind)
     if not any(processors):
-        # What ``_make`` does, without a call of Python and a check of the length.
-        return partial(tuple.__new__, kind)
-    return lambda row: kind._make(
+        return make
+    return lambda row: make(
         [value if process is None else process(value) for value, process in zip(row, processors, strict=True)]
     )
 
 
-def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:  # noqa: ANN401 - the DBAPI's parameters
-    """Return all rows of a statement in the DBAPI's own parameter style, as tuples."""
+def fetch(connection: Connection, statement: str, values: Any, **options: Any) -> Sequence[Any]:  # noqa: ANN401 - the DBAPI's parameters
+    """Return all rows of a statement in the DBAPI's own parameter style, as tuples; ``options`` are its cursor's."""
     listeners = connection.engine.dispatch
     if listeners.before_cursor_execute or listeners.after_cursor_execute:
         # A listener may replace statements: then SQLAlchemy sends them.
@@ -101,7 +104,7 @@ def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:
     raw: Any = connection.connection.dbapi_connection
     cursor = raw.cursor()
     try:
-        cursor.execute(statement, values, **driver_of(connection).hot_options)
+        cursor.execute(statement, values, **options)
         rows: Sequence[Any] = [] if cursor.description is None else cursor.fetchall()
     except Exception as error:
         raise _explained(connection, statement, values, error) from error

@@ -205,6 +205,6 @@ def of_tenant(connection: Connection, tenant_id: str, since: date | None, until:
     ]
 
 
-def chargeable(spent: Mapping[str, int], *, applied: bool) -> Counter[str]:
+def chargeable(spent: Mapping[str, int], *, applied: bool) -> dict[str, int]:
     """Return the chargeable amounts of an attempt: effects count only if they were applied."""
-    return Counter({name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)})
+    return {name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)}
