@@ -101,7 +101,9 @@ _LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('
 _LIMITS = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
 #: Rolled back afterwards, so that constraints are deferred again as their tables declare; not by ROLLBACK, after which psycopg
 #: deallocates every prepared statement.
-_CHECK_NOW = "DO $$ BEGIN SET CONSTRAINTS ALL IMMEDIATE; RAISE SQLSTATE 'LODGR'; EXCEPTION WHEN SQLSTATE 'LODGR' THEN END $$"
+_CHECK_NOW = (
+    "DO $$ BEGIN SET CONSTRAINTS ALL IMMEDIATE; RAISE SQLSTATE 'LODGR'; EXCEPTION WHEN SQLSTATE 'LODGR' THEN END $$"
+)
 _SEQUENCE = text(
     "SELECT pg_get_serial_sequence(:table, :column), attidentity FROM pg_attribute "
     "WHERE attrelid = to_regclass(:table) AND attname = :column"
