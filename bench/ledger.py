@@ -3,7 +3,8 @@
 Two figures: *burn-down* (ready actions claimed, run by a real node, committed with outcome, attempt and usage), and
 *whole* (clocks ticked, then the same). Run: ``python bench/ledger.py [ACTIONS] [BATCH] [sqlite|postgresql|URL]``; wants a
 quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsync=off``), or on with LODGER_BENCH_FSYNC=1;
-a URL names an empty database of yours.
+a URL names an empty database of yours. ``--peers FOLDER`` (:mod:`lodger.bench.peers`) measures graphile-worker and procrastinate on
+the same server in the same run, and ``--check`` exits with 1 unless whole actions are so many times graphile-worker's jobs as promised.
 
 ``python bench/ledger.py --nodes 1 2 4 [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]`` runs so many node
 processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then until
@@ -30,6 +31,7 @@ from typing import Any
 from scale import cpu_s, tree
 from sqlalchemy import text
 
+from lodger.bench import peers
 from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import current_audit_context
 from lodger.engine.core.clock import from_us
@@ -44,7 +46,11 @@ from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # tests.databases
+
 TENANTS = 10
+#: Whole actions for each no-op job of graphile-worker.
+PROMISED = {"SQLite": 2.5, "PostgreSQL": 1.6}
 DONE = Finished(Outcome.OK, result="null")
 
 
@@ -160,7 +166,6 @@ def places(wanted: str, folder: Path) -> Iterator[tuple[str, str, bool, str]]:
     if "://" in wanted:
         yield "PostgreSQL", "FULL", False, wanted
     if wanted in {"all", "postgresql"}:
-        sys.path.append(str(Path(__file__).resolve().parent.parent))
         from tests.databases import server
 
         if os.environ.get("LODGER_BENCH_FSYNC"):
@@ -346,6 +351,8 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument(
         "--as-node", action="store_true", help="be one of the node processes, on the URL, until SIGTERM"
     )
+    parser.add_argument("--peers", type=Path, help="folder in which the other programs are installed")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a promised ratio is missed")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args(given)
@@ -355,14 +362,37 @@ def main(given: list[str] | None = None) -> None:
     if arguments.nodes:
         nodes_main(arguments)
         return
+    whole: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, synchronous, ticking, place in places(arguments.database, Path(folder)):
-            count = arguments.actions // 4 if ticking else arguments.actions
+            count = arguments.actions
             took = asyncio.run(measure(place, count, arguments.batch, synchronous, ticking))
             what = "tick, claim, commit" if ticking else "claim, commit      "
             print(
                 f"{name:13} {what} {count:7} actions, batches of {arguments.batch}: {count / took:8.0f}/s", flush=True
             )
+            if ticking:
+                whole[name] = count / took
+        if arguments.peers:
+            broken = beside_peers(arguments.peers, whole)
+            sys.exit(broken if arguments.check else 0)
+
+
+def beside_peers(folder: Path, whole: dict[str, float]) -> int:
+    """Print the rates of other programs, and ours as multiples of graphile-worker's; return 1 if one breaks its promise."""
+    from tests.databases import server
+
+    database = server.shared().url(server.shared().database(empty=True))
+    found = peers.measure(folder, database)
+    for name, figures in found.items():
+        print(f"{name}: " + ", ".join(f"{figure:.1f} {unit}" for unit, figure in figures.items()))
+    jobs = found["graphile-worker"]["per_s"]
+    broken = 0
+    for name, rate in whole.items():
+        promised = PROMISED[name.split()[0]]
+        broken |= rate < promised * jobs
+        print(f"{name}: {rate / jobs:.2f} x graphile-worker's jobs, promised {promised}")
+    return broken
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from lodger.engine.cli.output.failure import Usage, require_matplotlib
 from lodger.engine.cli.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
+    from lodger.bench.attempts import Row
     from lodger.bench.walls import Figure
 
 app = typer.Typer(name="bench", help="Run benchmarks on this host.", no_args_is_help=True)
@@ -95,13 +96,33 @@ def attempts(
         list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all.")
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Duration of each measurement in seconds.")] = 3.0,
-    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the bounds for two idle cores hold.")] = False,
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            envvar="LODGER_BENCH_PEERS",
+            help="Folder with node_modules of isolated-vm, to compare with.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit 1 unless the bounds hold, which are multiples of isolated-vm's figures."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the pool: latency, attempts per second, CPU and page faults of a trivial script in all walls."""
-    from lodger.bench.attempts import PROMISES, Row, broken, measure, peers
+    from lodger.bench import attempts as bench
+    from lodger.bench import peers as others
 
-    def show(row: Row) -> None:
+    isolate = others.measure(peers, None).get("isolated-vm")
+    if check and isolate is None:
+        raise Usage(
+            "peer_missing",
+            "--check compares with isolated-vm, which was not found",
+            fix="npm install isolated-vm in a folder, and name it with --peers",
+        )
+
+    def show(row: "Row") -> None:
         if not as_json:
             say(
                 f"{row.runtime:15} {row.row:28} {row.per_s:6.0f}/s  answer {row.answer_p50_ms:6.2f} {row.answer_p99_ms:7.2f} ms"
@@ -111,16 +132,27 @@ def attempts(
 
     rows: list[Row] = []
     lines: list[str] = []
+    compared: dict[str, dict[str, float]] = {}
     for each in runtime or list(Runtime):
-        measured = measure(each.value, seconds, show)
+        measured = bench.measure(each.value, seconds, show)
         rows += measured
-        lines += broken(measured)
-    beside = peers()
+        if isolate is not None and each != Runtime.WASM:
+            compared[each.value] = bench.ratios(measured, isolate)
+            lines += bench.broken(each.value, compared[each.value])
+    beside = bench.processes()
     if as_json:
         body: dict[str, Any] = {"rows": [row.as_dict() for row in rows], "beside_ms": beside, "holds": not lines}
-        write_json(body | {"broken": lines, "promised": PROMISES})
+        write_json(body | {"broken": lines, "isolated_vm": isolate, "ratios": compared})
     else:
         say("for comparison: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
+        if isolate is not None:
+            say(
+                f"isolated-vm: {isolate['p50_ms']:.2f} ms, {isolate['cpu_ms']:.2f} ms of CPU for a new isolate and a script"
+            )
+        for name, ratio in compared.items():
+            say(
+                f"{name}: {ratio['answer']:.2f} times its time in the open loop, {ratio['cpu']:.2f} times its CPU when saturated"
+            )
         for line in lines:
             say(f"bound exceeded: {line}")
     if check and lines:
@@ -131,7 +163,9 @@ def attempts(
 def runs(
     runs: Annotated[int, typer.Option("--runs", min=10, max=1_000_000, help="Number of slots of each load.")] = 1000,
     tenants: Annotated[int, typer.Option(min=1, max=100_000, help="Number of tenants.")] = 20,
-    rate: Annotated[float, typer.Option(min=0.1, max=100_000, help="Slots per second of the spread load.")] = 50.0,
+    rate: Annotated[
+        float, typer.Option(min=0.1, max=100_000, help="Slots per second of the load in which runs come alone.")
+    ] = 50.0,
     database: Annotated[
         str | None, typer.Option(metavar="URL", help="URL of an empty database. Default: a new SQLite file.")
     ] = None,

@@ -129,6 +129,8 @@ class BudgetChecks:
 
 def effects_of(finished: Finished) -> dict[str, int]:
     """Return the amounts that the effects of an attempt use, by budget."""
+    if not finished.spent and not finished.effects:
+        return {}
     spent = finished.spent or budget_table.of_effects(finished.effects)
     return {name: spent[name] for name in _EFFECTS if spent.get(name)}
 

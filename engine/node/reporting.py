@@ -1,7 +1,6 @@
 """Turns what the services of a node publish into events for people, metrics and log lines."""
 
 import logging
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import Unavailable
@@ -84,8 +83,12 @@ class Reporter:
 
     def _ticked(self, event: Ticked) -> None:
         ticked, count = event.schedules, self._meters.count
-        count("lodger_slots_total", "run", by=sum(len(each.runs) for each in ticked))
-        count("lodger_slots_total", "skipped", by=sum(len(each.skipped) for each in ticked))
+        for kind, number in (
+            ("run", sum([len(each.runs) for each in ticked])),
+            ("skipped", sum([len(each.skipped) for each in ticked])),
+        ):
+            if number:
+                count("lodger_slots_total", kind, by=number)
         if not self._has_subscribers:
             return
         for each in ticked:
@@ -132,11 +135,12 @@ class Reporter:
     def _committed(self, event: BatchCommitted) -> None:
         batch, committed, process_metrics = event.batch, event.committed, self._meters
         process_metrics.observe("lodger_attempt_seconds", [finished.usage.wall_ms / 1000 for _claim, finished in batch])
-        for outcome, number in Counter(each.outcome for each in committed.settled).items():
-            process_metrics.count("lodger_attempts_total", outcome.value, by=number)
+        for each in committed.settled:
+            process_metrics.count("lodger_attempts_total", each.outcome.value)
         if committed.lost:
             process_metrics.count("lodger_lost_commits_total", by=len(committed.lost))
-        self._warned(BudgetsWarned(committed.warned))
+        if committed.warned:
+            self._warned(BudgetsWarned(committed.warned))
         if not self._has_subscribers:
             return
         for claim, finished in batch:

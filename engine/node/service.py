@@ -1,6 +1,7 @@
 """The one start/stop contract of everything that runs in a node."""
 
 import asyncio
+import math
 from collections.abc import Awaitable
 from typing import Any, ClassVar
 
@@ -80,8 +81,11 @@ class Service:
                 await asyncio.sleep(0)
 
     async def wait(self, seconds: float) -> None:
-        """Wait that long on the clock, or until woken."""
+        """Wait that long on the clock, or until woken; infinity for the latter alone."""
         if self._woken_up.is_set():
+            return
+        if seconds == math.inf:
+            await self._woken_up.wait()
             return
         alarm = self.clock.call_later(seconds, self._woken_up.set)
         try:

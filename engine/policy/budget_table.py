@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from lodger.engine.core.errors import InputError
@@ -239,6 +240,13 @@ class Used:
 
     runs: int = 0
     cpu_us: int = 0
+
+
+@lru_cache(maxsize=1024)
+def limits_of_day(allowance: Allowance) -> tuple[tuple[str, int], ...]:
+    """Return the budgets with a daily limit, each with it."""
+    limits = ((name, allowance.of_day(name)) for name in NAMES)
+    return tuple((name, limit) for name, limit in limits if limit is not None)
 
 
 def exhausted(allowance: Allowance, used: Used) -> str | None:

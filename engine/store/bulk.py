@@ -94,8 +94,12 @@ def insert_many(connection: Connection, table: Table, rows: Sequence[Row], *, ab
         return
     # A column that is None in every row is left to its default: most actions have neither params nor steps nor a
     # reason.
-    first = rows[0]
-    names = tuple(name for name in first if first[name] is not None or any(row[name] is not None for row in rows))
+    first, others = rows[0], rows[1:]
+    names = tuple([
+        name
+        for name, value in first.items()
+        if value is not None or (others and any(row[name] is not None for row in others))
+    ])  # fmt: skip
     _insertion(driver_of(connection), table, names, absent).run(connection, rows)
 
 

@@ -112,8 +112,9 @@ class ContentCache:
             else:
                 self._versions.move_to_end(key)
                 found[key] = kept
-        for key, source in _read(connection, absent).items():
-            found[key] = self._keep(key, source)
+        if absent:
+            for key, source in _read(connection, absent).items():
+                found[key] = self._keep(key, source)
         return found
 
     def forget(self, tenant: str) -> None:

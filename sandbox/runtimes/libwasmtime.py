@@ -59,6 +59,7 @@ _TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasmtime_store_limiter": (None, (_P, c_int64, c_int64, c_int64, c_int64, c_int64)),
     "wasmtime_context_set_fuel": (_P, (_P, c_uint64)),
     "wasmtime_func_call_unchecked": (_P, (_P, _P, _P, c_size_t, _P)),
+    "wasmtime_table_get": (c_bool, (_P, _P, c_uint64, _P)),
     "wasmtime_memory_data": (_P, (_P, _P)),
     "wasmtime_memory_data_size": (c_size_t, (_P, _P)),
     "wasmtime_global_get": (None, (_P, _P, _P)),

@@ -10,23 +10,21 @@ from lodger.sandbox.runtimes.js.guest import Guest, Host
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.realm import QuickRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
-from lodger.sandbox.walls.libc import Call, make_calls
+from lodger.sandbox.runtimes.written import WrittenPages
 
 _OPEN_MEMORY = 16 << 20  # memory limit until the header arrives
 
 
 class _RehearsalGuest:
-    """Replacement of a guest for rehearsals: makes the calls of a first job to the realm and runs no code."""
+    """Stand-in for a guest in rehearsals: makes the calls of a first job to the realm and runs no code in the guest."""
 
     host = Host()
     maximum = 0
 
-    def size(self) -> int:
-        """Return 0."""
-        return 0
-
-    def limit(self, memory_bytes: int) -> None:
-        """Do nothing."""
+    def __init__(self, guest: Guest) -> None:
+        self.size = guest.size
+        self.limit = guest.limit
+        self.poke = guest.poke
 
     def jobs(self) -> int:
         """Return 0: there are no jobs."""
@@ -53,7 +51,7 @@ class Runtime:
         self._metered: Guest | None = None
         self.numbers: dict[str, int] = {}
         self._ready: Guest | None = None
-        self._page_copies: tuple[Call, ...] = ()
+        self._written: WrittenPages | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Map the baked realm and create an instance. Settings: ``library``, ``artefact``, ``numbers``, ``fuel_artefact`` if metered."""
@@ -72,9 +70,11 @@ class Runtime:
             self._rehearse(spare)
             spare.close()
         guest = self._ready = self.machine.instance(_OPEN_MEMORY)
+        guest.resolve_functions()
         for _ in range(REHEARSALS):
             self._warmed_up(guest)
-        self._page_copies = guest.copy_calls(lambda: self._rehearse(guest))
+        self._written = guest.written_pages(lambda: self._rehearse(guest))
+        self._written.copy()
 
     def fresh(self) -> "QuickRealm":
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
@@ -85,10 +85,11 @@ class Runtime:
 
     def _warmed_up(self, guest: Guest) -> "QuickRealm":
         realm = QuickRealm(self.numbers, guest, self._metered)
-        make_calls(self._page_copies)
+        if self._written is not None:
+            self._written.copy()
+        self._rehearse(_RehearsalGuest(guest))  # type: ignore[arg-type]  # it has the methods that a realm uses here
         realm.reseed()
         self._touch(guest)
-        self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
         return realm
 
     def _rehearse(self, spare: Guest) -> None:

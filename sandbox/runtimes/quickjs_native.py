@@ -13,12 +13,11 @@ import time
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import ExtensionFileLoader
 
-from lodger.sandbox.runtimes import written
 from lodger.sandbox.runtimes.answer import Answered
 from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native.realm import NativeRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
-from lodger.sandbox.walls.libc import Call, make_calls
+from lodger.sandbox.runtimes.written import WrittenPages, region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +28,14 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt(3)
 
 
 class _RehearsalGuest:
-    """Replacement of a guest for rehearsals: makes the calls of a first job to the realm and runs no code."""
+    """Stand-in for a guest in rehearsals: makes the calls of a first job to the realm and runs no script."""
 
     host = NativeHost()
     entries = dict.fromkeys(ENTRIES)
     maximum = 0
+
+    def __init__(self, guest: NativeGuest) -> None:
+        self.seed = guest.seed
 
     def size(self) -> int:
         """Return 0."""
@@ -72,7 +74,7 @@ class Runtime:
     def __init__(self) -> None:
         self._make: tuple[ModuleType, list[str], int, int] | None = None
         self._ready: NativeGuest | None = None
-        self._page_copies: tuple[Call, ...] = ()
+        self._written: WrittenPages | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Load the engine and evaluate the library. Settings: ``binding`` (path of the extension), ``library`` (paths, one per line)."""
@@ -84,14 +86,15 @@ class Runtime:
                 sources.append(file.read())
         # The engine measures from the stack pointer at its creation: a quarter leaves room for Python and for C code between checks.
         stack_bytes = min(_STACK_BYTES, *(size for size in resource.getrlimit(resource.RLIMIT_STACK) if size > 0)) // 4
-        self._make = (_binding(settings["binding"]), sources, stack_bytes, written.region("[stack]")[1])
+        self._make = (_binding(settings["binding"]), sources, stack_bytes, region("[stack]")[1])
         self._rehearse(NativeGuest(*self._make))
         guest = self._ready = NativeGuest(*self._make)
         _warm(guest)
         _tidy_heap()
         for _ in range(REHEARSALS):  # the interpreter specialises code after eight runs, and again where that failed
             self._warmed_up(guest)
-        self._page_copies = written.copy_calls(lambda: self._rehearse(guest), *written.region("[heap]"))
+        self._written = WrittenPages(lambda: self._rehearse(guest), *region("[heap]"))
+        self._written.copy()
 
     def fresh(self) -> NativeRealm:
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
@@ -102,11 +105,12 @@ class Runtime:
 
     def _warmed_up(self, guest: NativeGuest) -> NativeRealm:
         realm = NativeRealm(guest)
-        make_calls(self._page_copies)
+        if self._written is not None:
+            self._written.copy()
+        self._rehearse(_RehearsalGuest(guest))  # type: ignore[arg-type]  # it has the methods that a realm uses here
         realm.reseed()
         guest.apply(guest.entries["touch"], b"", 0, 0)
         guest.jobs()
-        self._rehearse(_RehearsalGuest())  # type: ignore[arg-type]  # it has the methods that a realm uses here
         return realm
 
     def _rehearse(self, guest: NativeGuest) -> None:

@@ -9,7 +9,7 @@ LIMITS = dict.fromkeys(HEADER_FIELDS, 1 << 20) | {
     "fuel": 0,
     "now_us": 1,
     "replays": 0,
-    **dict.fromkeys(SEED_FIELDS, 0),
+    **dict.fromkeys(SEED_FIELDS, 1),
 }
 _TEXT = b"""export default async ({ action }) => {
   console.log("rehearsal", { action });

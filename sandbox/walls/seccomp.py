@@ -17,7 +17,7 @@ _SET_MODE_FILTER = 1
 _WORD = 0xFFFFFFFF
 _FUTEX_COMMAND = 0xFF  # with the flag PRIVATE, without CLOCK_REALTIME
 _FUTEX_WAIT_AND_WAKE = (0x80, 0x81, 0x89, 0x8A)  # WAIT, WAKE, WAIT_BITSET, WAKE_BITSET, each PRIVATE
-_ADVICE = (4, 8, 23)  # DONTNEED, FREE, POPULATE_WRITE
+_ADVICE = (4, 8)  # DONTNEED, FREE
 _OWN_CLOCKS = 0xF
 #: SHARED and GROWSDOWN: memory that RLIMIT_DATA does not count; HUGETLB: pages reserved for other uses.
 _UNCOUNTED = 0x1 | 0x100 | 0x40000
@@ -33,7 +33,7 @@ REASONS: "dict[str, str]" = {
     "poll": "waits for an answer or for a timer of the script; aarch64 has ppoll instead",
     "ppoll": "the same on aarch64, and in the C library where it prefers it",
     "futex": "uncontended locks of the interpreter and of libwasmtime; waits and wakes within the process only",
-    "madvise": "the allocators return pages, and a worker gets private copies of the guest's pages; nothing else",
+    "madvise": "the allocators return pages; nothing else",
     "munmap": "the allocators",
     "brk": "the C library's heap, bounded by RLIMIT_DATA",
     "mremap": "the allocators grow large blocks; the mapping keeps its protection",

@@ -75,34 +75,34 @@ class AttemptWatch:
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int) -> None:
         self._loop = loop
         self._pid = pid
-        self._wall: asyncio.TimerHandle | None = None
-        self._cpu: asyncio.TimerHandle | None = None
+        self._next: asyncio.TimerHandle | None = None
         self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact, because the worker is waiting
 
     def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
         """Start both deadlines; ``cpu_limit_ms`` counts from now."""
-        self._wall = self._loop.call_later(wall_ms / 1000, on_wall)
-        if cpu_limit_ms < wall_ms:
-            self._cpu = self._loop.call_later(cpu_limit_ms / 1000, self._look, cpu_limit_ms, on_cpu)
+        self._look(self._loop.time() + wall_ms / 1000, cpu_limit_ms, on_wall, on_cpu)
 
     def stop(self) -> None:
         """Cancel both deadlines; safe to call twice."""
-        for handle in (self._wall, self._cpu):
-            if handle is not None:
-                handle.cancel()
-        self._wall = self._cpu = None
+        if self._next is not None:
+            self._next.cancel()
 
     def used_ms(self) -> float:
         """Return the CPU time since the job was sent, 0 if the worker ended."""
         now = cpu_ms(self._pid)
         return max(0.0, now - self.cpu_before_ms)
 
-    def _look(self, limit_ms: int, on_cpu: Callable[[], None]) -> None:
-        left = limit_ms - self.used_ms()
-        if left <= 0:
+    def _look(self, end: float, limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
+        """Call back if a limit is reached; otherwise look again when the first can be."""
+        now = self._loop.time()
+        left_ms = limit_ms - self.used_ms()
+        if left_ms <= 0:
             on_cpu()
+        elif now >= end:
+            on_wall()
         else:
-            self._cpu = self._loop.call_later(max(left / 1000, _SHORTEST_S), self._look, limit_ms, on_cpu)
+            when = min(end, now + max(left_ms / 1000, _SHORTEST_S))
+            self._next = self._loop.call_at(when, self._look, end, limit_ms, on_wall, on_cpu)
 
 
 class NeverArmed(Exception):

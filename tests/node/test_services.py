@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import pytest
 from sqlalchemy import update
+from tests.databases.fixtures import name, server
+from tests.databases.fixtures import server_url as url
 from tests.node.harness import OK, SETTINGS
 from tests.traces import TABLE, Traces, seen
 
@@ -35,14 +37,16 @@ from lodger.engine.node.services.committer import CancelledUsage, Committer
 from lodger.engine.node.services.dispatcher import Dispatcher, Reconciler, RunningAttempts
 from lodger.engine.node.services.lease_keeper import LeaseKeeper, LeaseWatchdog
 from lodger.engine.node.services.recovery import Recovery
-from lodger.engine.node.services.ticker import Ticker
+from lodger.engine.node.services.ticker import PASSED_BY_S, Ticker
 from lodger.engine.policy.placement import unbounded
 from lodger.engine.store.lifecycle import claims, leases
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.nodes import nodes
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
+__all__ = ["name", "server", "url"]
 E = TypeVar("E")
 
 
@@ -86,8 +90,9 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(folder: Path) -> AsyncIterator[Bench]:
-    place = str(folder / "ledger.db")
+async def bench(place: Path | str) -> AsyncIterator[Bench]:
+    """Open a store in a folder, or the one of a database's address."""
+    place = str(place / "ledger.db") if isinstance(place, Path) else place
     async with Engine.open(place, settings=SETTINGS) as engine:
         await engine.tenants.create("acme", limits={"concurrent_runs": 8})
         await engine.scripts.put("acme", "job", "export default () => 1")
@@ -113,6 +118,26 @@ def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
             assert len(ticked[0].schedules) == 1
             assert not behind, "one batch took all that was due"
             assert [each.state for each in await alone.engine.actions.list("acme")] == ["ready"]
+
+    asyncio.run(scenario())
+
+
+def test_the_ticker_comes_back_soon_for_a_clock_of_a_locked_tenant(url: str) -> None:
+    async def scenario() -> None:
+        async with bench(url) as alone:
+            ticked, engine = alone.heard(Ticked), alone.engine
+            await engine.tenants.create("busy")
+            await engine.scripts.put("busy", "job", "export default () => 1")
+            owed = from_us(alone.context.clock.now_us() - 900_000_000)
+            for tenant in ("acme", "busy"):
+                await engine.schedules.create(tenant, "s", script="job", rules="every 900s", first_after=owed)
+            ticker = Ticker(alone.context)
+            with engine.context.database.write() as connection:
+                ready_queue.lock(connection, ["busy"])
+                assert await ticker.round() == PASSED_BY_S
+                assert [each.tenant_id for each in ticked[0].schedules] == ["acme"]
+            assert await ticker.round() > PASSED_BY_S
+            assert [each.tenant_id for each in ticked[1].schedules] == ["busy"]
 
     asyncio.run(scenario())
 

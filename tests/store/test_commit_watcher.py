@@ -11,6 +11,8 @@ from tests.store.bench import Bench
 
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.lifecycle import leases
+from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
 from lodger.engine.store.stores.postgresql.commits import ServerWatcher, Snapshot
 from lodger.engine.store.stores.sqlite.connections import FileWatcher
 
@@ -104,6 +106,32 @@ def test_what_is_to_be_overlooked_is_alone(bench: Bench, kind: str) -> None:
     watcher.close()
 
 
+def test_heartbeats_of_other_nodes_are_overlooked(bench: Bench, kind: str) -> None:
+    """Otherwise each of many idle nodes would look at the ledger after each heartbeat of each other."""
+    if kind == "sqlite":
+        pytest.skip("a file has no more than a number")
+    leases_of = [bench.lease(name) for name in ("n1", "n2", "n3")]
+    engine = bench.engine
+    watcher = watcher_of(engine.context.database)
+    assert isinstance(watcher, ServerWatcher)
+
+    def beat(*, pausing: bool = False) -> bool:
+        """Whether the watcher says that there is nothing new."""
+        before = watcher.version()
+        for lease in leases_of:
+            with engine.context.database.write() as connection:
+                assert leases.renew(engine.context, connection, lease, bench.clock.us)
+        if pausing:
+            engine.nodes.pause("n2")
+        return watcher.version() == before
+
+    for _ in range(3):
+        once(beat)
+        assert not beat(pausing=True)
+        engine.nodes.resume("n2")
+    watcher.close()
+
+
 def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) -> None:
     if kind == "sqlite":
         pytest.skip("a file is always there")
@@ -122,19 +150,19 @@ def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) ->
 
 def test_a_replica_that_takes_over_is_another_server_whatever_its_numbers() -> None:
     """It was two transactions behind, and two others have ended there since: its snapshot looks as if nothing had happened."""
-    answers = [("100:100:", "Monday"), ("100:100:", "Monday"), ("100:100:", "Tuesday"), ("100:100:", "Tuesday")]
+    answers = [("100:100:", day, []) for day in ("Monday", "Monday", "Tuesday", "Tuesday")]
 
     class Connection:
         def execute(self, _question: str) -> "Connection":
             return self
 
-        def fetchone(self) -> tuple[str, str]:
+        def fetchone(self) -> tuple[str, str, list[list[str]]]:
             return answers.pop(0)
 
         def close(self) -> None:
             pass
 
-    watcher = ServerWatcher(Connection)
+    watcher = ServerWatcher(Connection, nodes, HEARTBEAT)
     assert [watcher.version() for _ in range(4)] == [1, 1, 2, 2]
 
 

@@ -86,9 +86,26 @@ def test_a_session_of_the_server_keeps_its_settings_and_the_hot_statements(url: 
         with database.write() as connection:
             assert ready_queue.next_startable(connection, 1, ()) is None
             assert connection.exec_driver_sql(STATE).one() == ("10s", "UTC", "off")
+            database.driver.check_constraints(connection)  # after the effects of each attempt
     with database.read() as connection:
         (hot,) = connection.exec_driver_sql("SELECT statement FROM pg_prepared_statements").scalars().all()
         assert "lodger_turns" in hot
+    database.close()
+
+
+def test_a_prepared_statement_survives_an_upgrade_by_another_process(url: str) -> None:
+    database = Database(url)
+
+    def ask() -> None:
+        with database.write() as connection:
+            ready_queue.next_startable(connection, 1, ())
+
+    ask()
+    with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(), autocommit=True) as other:
+        other.execute("ALTER TABLE lodger_turns ALTER COLUMN startable_at TYPE numeric")
+    with pytest.raises(DBAPIError, match="cached plan must not change result type"):
+        ask()
+    ask()
     database.close()
 
 

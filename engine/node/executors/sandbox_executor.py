@@ -14,6 +14,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.host import Host
+from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, Usage
 from lodger.sandbox.outcome import Outcome
@@ -78,14 +79,14 @@ class SandboxExecutor:
             raise Stopped(finished(claim, attempt, cancelled.report)) from None
         finally:
             attempt.close()
-        ended = finished(claim, attempt, report)
         recording = attempt.recording
+        ended = finished(claim, attempt, report, recording)
         if recording is None:
             return ended
         recording.close(claim, job, report, ended, attempt.redactor, "wasm" if claim.wasm else self.pool.runtime)
         if recording.always or ended.outcome is not Outcome.OK:
             await recording.pack()
-        return replace(ended, recording=recording)
+        return ended
 
 
 def script_bundle(runnable: Mapping[str, str], context: str) -> Bundle:
@@ -111,11 +112,17 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
 
 def whole_usage(attempt: Attempt, report: Report) -> Usage:
     """Return the usage of an attempt: of its worker, with the CPU time that the engine computed for it."""
+    if not attempt.session.computed_us:
+        return report.usage
     return replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.computed_us / 1000)
 
 
-def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
-    """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it."""
+def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recording | None = None) -> Finished:
+    """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it.
+
+    Args:
+        recording: what the caller closes with this end.
+    """
     attempt.fetch_state.count_abandoned()
     outcome = attempt.verdict(report.outcome, report.error)
     error = report.error
@@ -142,6 +149,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         spent=attempt.counters.spent(),
         has_reservation=attempt.has_reservation,
         nearly=tuple(attempt.nearly),
+        recording=recording,
     )
 
 

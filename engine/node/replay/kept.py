@@ -13,11 +13,14 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.scripts import recorded, shadows
+from lodger.engine.store.stores.prepared import Prepared
 
 #: How old a node's knowledge of a tenant may be, seconds.
 FRESH_S = 2.0
 #: By tenant and script: which attempts are recorded; id and live version of the running shadow.
 _Known = tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[str, int]]]
+_USUAL: _Known = {}, {}
+_any = Prepared(lambda _driver: recorded.unusual.exists().select().add_columns(shadows.any_running.exists()))
 
 
 class KeptRecords:
@@ -32,6 +35,8 @@ class KeptRecords:
         self._clock = clock
         #: By tenant: when it was read, seconds; None as knowledge: the ledger could not be read.
         self._known: dict[str, tuple[float, _Known | None]] = {}
+        #: When no script of any tenant was found to be recorded in another way, seconds: mostly none is.
+        self._usual_s = -FRESH_S
         self._wanted: set[str] = set()
         self._lock = asyncio.Lock()
 
@@ -42,7 +47,7 @@ class KeptRecords:
             async with self._lock:  # attempts that begin meanwhile are read for together
                 if claim.tenant_id in self._wanted:
                     await self._look()
-        known = self._known[claim.tenant_id][1]
+        known = self._known.get(claim.tenant_id, (0.0, _USUAL))[1]
         script = claim.tenant_id, claim.script_name
         kept, shadow = ("none", None) if known is None else (known[0].get(script, "failed"), known[1].get(script))
         if kept == "none":
@@ -53,7 +58,8 @@ class KeptRecords:
         return Recording(always=kept == "all")
 
     def _is_fresh(self, tenant_id: str) -> bool:
-        return self._clock.elapsed_s() - self._known.get(tenant_id, (-FRESH_S,))[0] < FRESH_S
+        read_s = max(self._usual_s, self._known.get(tenant_id, (-FRESH_S,))[0])
+        return self._clock.elapsed_s() - read_s < FRESH_S
 
     async def _look(self) -> None:
         """Read for the tenants that are wanted. Where the ledger is away, what was known stays; of others nothing is recorded."""
@@ -61,10 +67,18 @@ class KeptRecords:
         before = {each: self._known.get(each, (0.0, None))[1] for each in tenants}
         self._known = {each: known for each, known in self._known.items() if self._is_fresh(each)}
         with suppress(Unavailable):
-            before = dict.fromkeys(tenants, await self._read(partial(_load, tenant_ids=tenants)))
+            found = await self._read(partial(_load, tenant_ids=tenants))
+            if found is _USUAL:
+                self._usual_s = self._clock.elapsed_s()
+                self._known = {}
+                return
+            before = dict.fromkeys(tenants, found)
         now_s = self._clock.elapsed_s()
         self._known |= {each: (now_s, known) for each, known in before.items()}
 
 
 def _load(connection: Connection, tenant_ids: Collection[str]) -> _Known:
+    """Return what is known of these tenants; ``_USUAL`` if no tenant has anything."""
+    if _any.first(connection, {}) == (False, False):
+        return _USUAL
     return recorded.load(connection, tenant_ids), shadows.running(connection, tenant_ids)

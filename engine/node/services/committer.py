@@ -1,6 +1,7 @@
 """Batched commits: whatever has ended while the last transaction was written goes into the next one."""
 
 import logging
+import math
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -56,8 +57,9 @@ class Committer(Service):
             await self.flush()
         if self._ready():
             return 0.0
-        now = self.clock.elapsed_s()
-        return max(0.0, min((look for _since, look in self._held_up.values()), default=now + 3600.0) - now)
+        if not self._held_up:
+            return math.inf
+        return max(0.0, min(look for _since, look in self._held_up.values()) - self.clock.elapsed_s())
 
     def _ready(self) -> list[tuple[Claim, Finished]]:
         if not self._held_up:
@@ -178,7 +180,7 @@ class CancelledUsage(Service):
         """Write what waits."""
         if self._waiting:
             await self.flush()
-        return 3600.0
+        return math.inf
 
     async def flush(self) -> None:
         """Write what waits, in one transaction."""

@@ -236,7 +236,7 @@ class Dispatcher(Service):
         then(done)
         if ready:
             self._begin(lease, self._claimed(claiming))
-        self.wake()
+        self._look_on()
 
     @contextmanager
     def _claiming(self) -> Iterator[None]:
@@ -293,7 +293,12 @@ class Dispatcher(Service):
     def _release(self, claim: Claim) -> None:
         self.attempts.remove(claim)
         self.context.bus.publish(AttemptReleased(claim))
-        self.wake()
+        self._look_on()
+
+    def _look_on(self) -> None:
+        """Look at once if there is anything to look for."""
+        if self._stale or self._startable_us is not None:
+            self.wake()
 
     def _gives_way(self) -> bool:
         """Whether the ticker is in the midst of more slots than it could name at once."""

@@ -86,7 +86,7 @@ class Ticker(Service):
         #: What was read stands from one instant to another.
         self._read_us = self._again_us = 0
         self._version: object | None = None
-        self._woken = False
+        self._woken = self._passed_by = False
         self.behind_s: float | None = None
 
     def wake(self) -> None:
@@ -110,8 +110,7 @@ class Ticker(Service):
             if full:
                 horizon.more(now)
                 return 0.0
-            if context.store.database.driver.has_row_locks:
-                # Clocks of tenants that another transaction holds were passed by: see soon whether any is left.
+            if self._passed_by:
                 self._again_us = 0
                 return PASSED_BY_S
         upcoming, now = horizon.next, self.clock.now_us()
@@ -121,9 +120,12 @@ class Ticker(Service):
     async def tick(self, now_us: int) -> list[tick.Ticked]:
         """Turn one batch of due clocks into actions, and publish what was written."""
         written: list[tick.Ticked] = []
+        row_locks = self.context.store.database.driver.has_row_locks
 
         def work(connection: Connection) -> tuple[list[tick.Ticked], bool]:
             ticked = tick.tick(self.context.store, connection, now_us)
+            # Clocks of tenants that another transaction holds.
+            self._passed_by = row_locks and bool(tick.due_instants(connection, now_us, maximum=1))
             return ticked, any(each.runs for each in ticked)
 
         def then(ticked: list[tick.Ticked]) -> None:

@@ -18,6 +18,7 @@ from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.notify import Hints
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
+from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
 from lodger.engine.store.stores import Driver, addresses, patience
 from lodger.engine.store.stores.addresses import mask_password
 from lodger.engine.store.stores.features import CommitWatcher, ServerWatcher
@@ -108,8 +109,11 @@ class Database:
             counted: whether :attr:`written` counts it.
         """
         try:
-            with _explained(self.driver, self.url), self._begin() as connection:
+            with self._begin() as connection:
                 yield connection
+        except (UnicodeEncodeError, DBAPIError) as error:
+            _explain(error, self.driver, self.url)
+            raise
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.
             if counted:
@@ -120,10 +124,14 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """Open a consistent read-only snapshot; it never waits for a writer."""
         engine = self._replica if self._replica is not None and _from_replica.get() else self.engine
-        with _explained(self.driver, engine.url), engine.connect() as connection:
-            connection = connection.execution_options(**self.driver.read_options)
-            with connection.begin():
-                yield connection
+        try:
+            with engine.connect() as connection:
+                connection = connection.execution_options(**self.driver.read_options)
+                with connection.begin():
+                    yield connection
+        except (UnicodeEncodeError, DBAPIError) as error:
+            _explain(error, self.driver, engine.url)
+            raise
 
     def file_watcher(self) -> CommitWatcher | None:
         """Return a commit watcher that reads a file, or None for a server. The caller closes it."""
@@ -131,7 +139,7 @@ class Database:
 
     def server_watcher(self) -> ServerWatcher | None:
         """Return the commit watcher of a server, or None if there is no server. The caller closes it."""
-        return self.driver.server_watcher(self.url, self._patience_s)
+        return self.driver.server_watcher(self.url, self._patience_s, nodes, HEARTBEAT)
 
     def close(self) -> None:
         """Close every connection; one in use is closed when its thread returns it. Safe to call twice."""
@@ -146,19 +154,14 @@ class Database:
             entry.close()
 
 
-@contextmanager
-def _explained(driver: Driver, url: URL) -> Iterator[None]:
-    """Convert database errors that concern the host into errors with a fix."""
-    try:
-        yield
-    except UnicodeEncodeError as error:
+def _explain(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL) -> None:
+    """Convert a database error that concerns the host into an error with a fix; return if it does not."""
+    if isinstance(error, UnicodeEncodeError):
         raise _unstorable("half of a surrogate pair") from error
-    except DBAPIError as error:
-        if "NUL (0x00)" in str(error.orig):
-            raise _unstorable("a NUL character") from error
-        explained = driver.explain(error, str(url.database))
-        if explained is None:
-            raise
+    if "NUL (0x00)" in str(error.orig):
+        raise _unstorable("a NUL character") from error
+    explained = driver.explain(error, str(url.database))
+    if explained is not None:
         raise explained from error
 
 

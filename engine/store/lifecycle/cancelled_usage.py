@@ -72,7 +72,9 @@ def write(
                            "n": claim.attempt, "lines": lines})  # fmt: skip
             stored[claim.tenant_id] += storage_usage.size(lines)
         charged[claim.tenant_id, now_us // usage.DAY_US].update({"runs": 1, "cpu_us": used["cpu"]})
-        charged[claim.tenant_id, claim.started_us // usage.DAY_US] += usage.chargeable(finished.spent, applied=False)
+        charged[claim.tenant_id, claim.started_us // usage.DAY_US].update(
+            usage.chargeable(finished.spent, applied=False)
+        )
     insert_absent(connection, attempt_logs, logged)
     nearly = usage.charge(context, connection, charged)
     if warned is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, bindparam, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, null, select, update
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.budget_table import Used, exhausted
@@ -63,8 +63,9 @@ _queue = (
 )  # fmt: skip
 # Not by the index on startable_at: SQLite, with misleading statistics, would read and sort all waiting rows. The index
 # in the order of service reads only as many rows as it returns.
+# What ends while this waits for a lock is seen by the next statement only: there the running actions are counted apart.
 _queues = Prepared(
-    lambda driver: _queue.where(
+    lambda driver: _queue.add_columns((null() if driver.has_row_locks else ready_queue.running).label("running")).where(
         driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
         driver.unindexed(turns.c.startable_at) <= bindparam("now", type_=BigInteger),
@@ -84,25 +85,23 @@ _set_reason = (
 )
 
 
-_lease_state = Prepared(
-    lambda _driver: (
-        select(nodes.c.epoch, nodes.c.state, nodes.c.paused_us)
-        .where(nodes.c.id == bindparam("node"))
-        .with_for_update(read=True)
+#: The node, locked, if it still has this lease; actions claimed under a lost lease would never be rescued.
+_leased = (
+    select(nodes.c.id)
+    .where(nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("epoch"), nodes.c.state == "alive")
+    .with_for_update(read=True)
+)
+_held_lease = Prepared(lambda _driver: _leased)
+_first_look = Prepared(
+    lambda _driver: ready_queue.sets_in_use.add_columns(
+        _leased.where(nodes.c.paused_us.is_(None)).scalar_subquery().label("may_claim")
     )
 )
 
 
 def holds_lease(connection: Connection, lease: Lease) -> bool:
-    """Whether the node still has this lease; actions claimed under a lost lease would never be rescued."""
-    row = _lease_state.first(connection, {"node": lease.node_id})
-    return row is not None and row.epoch == lease.epoch and row.state == "alive"
-
-
-def _may_claim(connection: Connection, lease: Lease) -> bool:
-    """Whether the node still has this lease and is not paused."""
-    row = _lease_state.first(connection, {"node": lease.node_id})
-    return row is not None and row.epoch == lease.epoch and row.state == "alive" and row.paused_us is None
+    """Whether the node still has this lease."""
+    return _held_lease.first(connection, {"node": lease.node_id, "epoch": lease.epoch}) is not None
 
 
 def claim(
@@ -122,9 +121,13 @@ def claim(
         room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
         spent: receives the exhausted budget of each tenant that has used up its day.
     """
-    if free <= 0 or not _may_claim(connection, lease):
+    if free <= 0:
         return []
-    sets = ready_queue.label_sets(connection, lease.labels, now_us)
+    values = {"after": "", "now": now_us, "node": lease.node_id, "epoch": lease.epoch}
+    (first,) = _first_look.rows(connection, values)
+    if first.may_claim is None:
+        return []
+    sets = ready_queue.label_sets(connection, lease.labels, first)
     if sets.expiring:
         expire(connection, now_us)
     room = room or unbounded(free)
@@ -158,7 +161,8 @@ def _remaining(
     spent: dict[str, str] | None,
 ) -> dict[str, int]:
     """Return how many actions of each tenant may start; the waiting actions of a tenant with an exhausted budget end here."""
-    running_counts = running(connection, tenant_rows)
+    running_counts = {tenant: row.running for tenant, row in tenant_rows.items() if row.running is not None}
+    running_counts |= running(connection, tenant_rows.keys() - running_counts.keys())
     remaining: dict[str, int] = {}
     for tenant, row in tenant_rows.items():
         allowed, used = context.content_cache.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)

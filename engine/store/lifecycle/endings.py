@@ -291,7 +291,9 @@ def _charge(used: usage.Charges, ending: Ending, now_us: int) -> None:
     ok = outcome is Outcome.OK
     spent = ending.spent or (budget_table.of_effects(ending.effects) if ok else {})
     start_day, today = row.started_us // usage.DAY_US, now_us // usage.DAY_US
-    used[row.tenant_id, today].update({"runs": 1, "cpu_us": int(ending.usage.cpu_ms * 1000)})
+    counts = used[row.tenant_id, today]
+    counts["runs"] += 1
+    counts["cpu_us"] += int(ending.usage.cpu_ms * 1000)
     for name, amount in usage.chargeable(spent, applied=ok).items():
         end_day = today if ending.day is None else ending.day
         used[row.tenant_id, end_day if budget_table.BY_NAME[name].effect else start_day][name] += amount

@@ -126,7 +126,8 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
     revisions = context.revision_cache.revisions(
         connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
     )
-    unfinished_by_key = schedule_concurrency.unfinished(connection, [row.schedule_id for row in rows])
+    busy = [row.schedule_id for row in rows if getattr(row, "may_be_busy", True)]
+    unfinished_by_key = schedule_concurrency.unfinished(connection, busy)
     limits = {row.tenant_id: row.tenant_limits for row in rows}
     exhausted = day_budgets.exhausted_tenants(context, connection, limits, now_us)
     living = (

@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import schedule_clock, schedules, scripts, tenants, turns
+from lodger.engine.store.schema.scheduling import actions, is_open, schedule_clock, schedules, scripts, tenants, turns
 from lodger.engine.store.stores.prepared import Prepared
 
 _clock = schedule_clock.c
@@ -42,7 +42,7 @@ clocks = (
 def _joined(when: ColumnElement[int]) -> Select[Any]:
     """Return the query for databases that join tables by key whatever their statistics are."""
     return (
-        clocks.add_columns(tenants.c.generation)
+        clocks.add_columns(tenants.c.generation, _has_open.label("may_be_busy"))
         .where(when <= bindparam("now"), tenants.c.state == "active")
         .order_by(when)
         .limit(bindparam("most"))
@@ -87,6 +87,8 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
             script.c.script_version,
             tenant.c.tenant_limits,
             tenant.c.generation,
+            # What ends while this waits for a lock is seen by the next statement only.
+            literal_column("1").label("may_be_busy"),
         )
         .select_from(schedule_clock.join(tenant, true()).join(home, true()).join(schedule, true()).join(script, true()))
         .where(when <= bindparam("now"))
@@ -96,6 +98,9 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
     )
 
 
+_has_open = (
+    select(actions.c.id).where(actions.c.schedule_id == _clock.schedule_id, is_open).correlate(schedule_clock).exists()
+)
 #: Whether any pause has ended; read together with the due clocks.
 _any_pause_ended = (
     select(_clock.wake_at).where(_clock.wake_at <= bindparam("now")).correlate(None).exists().label("any_awake")
@@ -107,7 +112,10 @@ _ended_pauses = Prepared(lambda driver: (_fenced if driver.has_lateral else _joi
 
 
 def due_clocks(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
-    """Return up to ``maximum`` clocks with a due slot, oldest first; ``any_awake`` says whether the pause of any clock has ended."""
+    """Return up to ``maximum`` clocks with a due slot, oldest first.
+
+    ``any_awake`` says whether the pause of any clock has ended, ``may_be_busy`` whether a schedule may have unfinished actions.
+    """
     return _due.rows(connection, {"now": now_us, "most": maximum})
 
 

@@ -30,6 +30,7 @@ from sqlalchemy import (
 from lodger.engine.core.access.labels import carries
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import WriteMany
+from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import (
     actions,
     is_expiring,
@@ -49,7 +50,8 @@ FOREVER_US = 2**62
 #: An action is overdue if it has been due for longer than this, microseconds.
 GRACE_US = 10_000_000
 
-_running = (
+#: Number of running actions of a row's tenant.
+running = (
     select(func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)
 ).scalar_subquery()
 
@@ -76,7 +78,7 @@ def _first(rank: int) -> Select[Any]:
 _firsts = union_all(*(_first(int(rank)) for rank in Priority)).subquery()
 _earliest = select(func.min(_firsts.c.due_at)).scalar_subquery()
 _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
-_derived = case((and_(_active, _running < turns.c.cap), _earliest), else_=None)
+_derived = case((and_(_active, running < turns.c.cap), _earliest), else_=None)
 
 _set = {"startable_at": _derived}
 #: Derives a tenant's rows in one statement; unchanged rows are not written.
@@ -170,9 +172,12 @@ class LabelSets:
     startable_us: int | None
 
 
-def label_sets(connection: Connection, labels: Collection[str], now_us: int = 0) -> LabelSets:
-    """Return the sets of labels that a node with these labels may serve: one query, and one more for each set."""
-    (first,) = _first_sets.rows(connection, {"after": "", "now": now_us})
+def label_sets(connection: Connection, labels: Collection[str], first: AnyRow) -> LabelSets:
+    """Return the sets of labels that a node with these labels may serve: one query for each set after the first.
+
+    Args:
+        first: the row of :data:`sets_in_use`.
+    """
     required = ["", *(each for each in _sets(connection, _next_required, first.required) if carries(labels, each))]
     bound = ["", *(each for each in _sets(connection, _next_bound, first.bound) if carries(labels, each))]
     return LabelSets(required, bound, bool(first.expiring), first.startable)
@@ -193,7 +198,8 @@ _next_required = select(func.min(turns.c.requires)).where(
 # A literal: SQLite compares a bound value with the index's condition, and then plans the statement anew each time.
 _EMPTY: ColumnElement[str] = literal_column("''")
 _next_bound = select(func.min(turns.c.bound)).where(turns.c.bound > bindparam("after"), turns.c.bound != _EMPTY)
-_sets_in_use = select(
+#: The first sets of labels in use, and whether any action has expired; bound values are ``after``, which is "", and ``now``.
+sets_in_use = select(
     _next_required.scalar_subquery().label("required"),
     _next_bound.scalar_subquery().label("bound"),
     select(actions.c.id)
@@ -208,12 +214,12 @@ _sets_in_use = select(
     .scalar_subquery()
     .label("startable"),
 )
-_first_sets = Prepared(lambda _driver: _sets_in_use)
+_first_sets = Prepared(lambda _driver: sets_in_use)
 
 
 def next_startable(connection: Connection, until_us: int, labels: Collection[str] = ()) -> int | None:
     """Return the earliest instant up to ``until_us`` at which a node with these labels may start an action, or None."""
-    sets = label_sets(connection, labels)
+    sets = label_sets(connection, labels, _first_sets.rows(connection, {"after": "", "now": 0})[0])
     if len(sets.required) == len(sets.bound) == 1:
         return sets.startable_us if sets.startable_us is not None and sets.startable_us <= until_us else None
     found = [

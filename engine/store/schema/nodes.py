@@ -40,6 +40,9 @@ nodes = Table(
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
 )
 
+#: Columns that the renewal of a lease writes.
+HEARTBEAT = ("lease_until_us", "seen_us")
+
 #: Metrics of the nodes of each process as Prometheus text, shown by the API of any process.
 node_figures = Table(
     "lodger_node_figures",

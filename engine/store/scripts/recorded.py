@@ -13,12 +13,13 @@ from lodger.engine.store.scripts.scripts import content, get
 
 KEEP = ("failed", "all", "none")
 
-_unusual = select(scripts.c.tenant_id, scripts.c.name, scripts.c.record).where(scripts.c.record.is_not(None))
+#: Scripts that are not recorded as usual.
+unusual = select(scripts.c.tenant_id, scripts.c.name, scripts.c.record).where(scripts.c.record.is_not(None))
 
 
 def load(connection: Connection, tenant_ids: Collection[str]) -> dict[tuple[str, str], str]:
     """Return how scripts (tenant, name) of these tenants are recorded, of those that are not recorded as usual."""
-    mine = _unusual.where(scripts.c.tenant_id.in_(tenant_ids))
+    mine = unusual.where(scripts.c.tenant_id.in_(tenant_ids))
     return {(tenant, name): keep for tenant, name, keep in connection.execute(mine)}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, literal_column, select, update
 
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us
@@ -233,6 +233,8 @@ def promote(
     return made
 
 
+#: Running shadows; a literal, see ready_queue.
+any_running = select(_t.id).where(_t.state == literal_column(f"'{RUNNING}'"))
 _running = (
     select(_t.tenant_id, scripts_table.c.name, _t.id, _t.live_version)
     .join(scripts_table, (scripts_table.c.tenant_id == _t.tenant_id) & (scripts_table.c.id == _t.script_id))

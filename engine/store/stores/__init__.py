@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -129,8 +129,16 @@ class Driver(ABC):
         """Return a commit watcher that reads a file, or None for a server. The caller closes it."""
         return None
 
-    def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:
-        """Return a commit watcher that queries a server, or None if there is no server. The caller closes it."""
+    def server_watcher(
+        self, url: URL, patience_s: float, nodes: Table, heartbeat: Collection[str]
+    ) -> ServerWatcher | None:
+        """Return a commit watcher that queries a server, or None if there is no server. The caller closes it.
+
+        Args:
+            patience_s: maximum time to wait for an answer of the server.
+            nodes: the table of nodes.
+            heartbeat: columns of it that a heartbeat writes; a transaction that changed nothing else is overlooked.
+        """
         return None
 
     def notify(self, connection: Connection, channel: str) -> None:

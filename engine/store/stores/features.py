@@ -88,7 +88,7 @@ class ServerWatcher(Protocol):
     """Detects commits on a server by querying it. Not thread-safe."""
 
     def version(self) -> int | None:
-        """Return a number that changes after each commit; None if the server does not answer."""
+        """Return a number that changes after each commit other than a heartbeat; None if the server does not answer."""
         ...
 
     def overlook(self, connection: Connection) -> None:

@@ -6,6 +6,7 @@ of them in the processor's caches, and pays for their number rather than for the
 
 from collections import Counter, namedtuple
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Dialect
@@ -47,12 +48,14 @@ class CompiledOnce:
         self._statement = statement
         self._text = ""
         self._names: list[str] | None = None
+        self._options: Mapping[str, Any] = {}
         self._constants: dict[str, Any] = {}
         self._processors: dict[str, Callable[[Any], Any]] = {}
         self._make: Callable[[Sequence[Any]], Any] = tuple
 
     def _compile(self, connection: Connection) -> None:
         dialect = connection.dialect
+        self._options = driver_of(connection).hot_options
         compiled: Any = self._statement.compile(dialect=dialect)
         for name, bound in compiled.binds.items():
             processor = bound.type.dialect_impl(dialect).bind_processor(dialect)
@@ -67,11 +70,11 @@ class CompiledOnce:
         """Return all rows as named tuples; none of a statement that returns none."""
         if not self._text:
             self._compile(connection)
-        bound = self._constants | dict(values)
+        bound = {**self._constants, **values}
         for name, process in self._processors.items():
             bound[name] = process(bound[name])
         given = bound if self._names is None else tuple([bound[name] for name in self._names])
-        return [*map(self._make, fetch(connection, self._text, given))]
+        return [*map(self._make, fetch(connection, self._text, given, **self._options))]
 
 
 def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:  # noqa: ANN401 - any statement
@@ -81,25 +84,27 @@ def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any
     columns = list(statement.selected_columns)
     kind: Any = namedtuple("Row", [str(each.key) for each in columns], rename=True)  # type: ignore[misc]  # noqa: PYI024 - the query's names
     processors = [each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns]
+    # What ``_make`` does, without a call of Python and a check of the length.
+    make = partial(tuple.__new__, kind)
     if not any(processors):
-        made: Callable[[Sequence[Any]], Any] = kind._make
-        return made
-    return lambda row: kind._make(
+        return make
+    return lambda row: make(
         [value if process is None else process(value) for value, process in zip(row, processors, strict=True)]
     )
 
 
-def fetch(connection: Connection, statement: str, values: Any) -> Sequence[Any]:  # noqa: ANN401 - the DBAPI's parameters
-    """Return all rows of a statement in the DBAPI's own parameter style, as tuples."""
+def fetch(connection: Connection, statement: str, values: Any, **options: Any) -> Sequence[Any]:  # noqa: ANN401 - the DBAPI's parameters
+    """Return all rows of a statement in the DBAPI's own parameter style, as tuples; ``options`` are its cursor's."""
     listeners = connection.engine.dispatch
     if listeners.before_cursor_execute or listeners.after_cursor_execute:
         # A listener may replace statements: then SQLAlchemy sends them.
         result = connection.exec_driver_sql(statement, values)
         return result.all() if result.returns_rows else []
     counted["statements"] += 1
-    cursor = connection.connection.cursor()
+    raw: Any = connection.connection.dbapi_connection
+    cursor = raw.cursor()
     try:
-        cursor.execute(statement, values, **driver_of(connection).hot_options)
+        cursor.execute(statement, values, **options)
         rows: Sequence[Any] = [] if cursor.description is None else cursor.fetchall()
     except Exception as error:
         raise _explained(connection, statement, values, error) from error
@@ -115,7 +120,8 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
         connection.exec_driver_sql(statement, list(rows))
         return
     counted["statements"] += 1
-    cursor = connection.connection.cursor()
+    raw: Any = connection.connection.dbapi_connection
+    cursor = raw.cursor()
     try:
         cursor.executemany(statement, rows)
     except Exception as error:

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from operator import attrgetter
 
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
-from lodger.engine.policy.budget_table import BY_NAME, NAMES, Allowance, crossed
+from lodger.engine.policy.budget_table import BY_NAME, NAMES, Allowance, crossed, limits_of_day
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import AnyRow
@@ -22,6 +23,8 @@ from lodger.engine.store.schema.scheduling import tenants, usage_days
 DAY_US = 86_400_000_000
 #: Counted columns.
 COLUMNS = ("runs", "cpu_us", *NAMES)
+_amounts = attrgetter(*COLUMNS)
+_NOTHING = dict.fromkeys(COLUMNS, 0)
 _FIRST = date(1970, 1, 1)
 #: Tenant and day, in days since 1970.
 Key = tuple[str, int]
@@ -97,8 +100,7 @@ class DayUsage:
     @property
     def limited(self) -> dict[str, tuple[int, int]]:
         """Limit and use of each budget with a limit a day."""
-        limits = ((name, self.allowed.of_day(name)) for name in NAMES)
-        return {name: (limit, self.used[name]) for name, limit in limits if limit is not None}
+        return {name: (limit, self.used[name]) for name, limit in limits_of_day(self.allowed)}
 
 
 _today = (
@@ -118,7 +120,8 @@ def usages_of_day(
 
 def day_usage(context: StoreContext, row: AnyRow) -> DayUsage:
     """Return a tenant's allowance and usage from a row with its limits and the usage columns, which may be None."""
-    return DayUsage(context.content_cache.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
+    used = {name: amount or 0 for name, amount in zip(COLUMNS, _amounts(row), strict=True)}
+    return DayUsage(context.content_cache.allowance(row.limits), used)
 
 
 def charge(
@@ -132,7 +135,7 @@ def charge(
         limits: the tenants' limits as they are stored, where the caller has read them.
     """
     rows = [
-        {"tenant_id": tenant, "day": day} | {name: counts[name] for name in COLUMNS}
+        {"tenant_id": tenant, "day": day, **_NOTHING, **counts}
         for (tenant, day), counts in sorted(used.items())
         if any(counts.values())
     ]
@@ -167,7 +170,7 @@ def _warned(connection: Connection, used: Charges, allowed: Mapping[str, Allowan
 
 def _limited_budgets(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
     """Return the charged budgets with a limit: column, limit, and column units in one unit of the limit."""
-    drawn = ((name, *_scaled(allowed, name)) for name in COLUMNS if counts[name] > 0)
+    drawn = ((name, *_scaled(allowed, name)) for name, amount in counts.items() if amount > 0)
     return [(name, limit, scale) for name, limit, scale in drawn if limit is not None]
 
 
@@ -202,6 +205,6 @@ def of_tenant(connection: Connection, tenant_id: str, since: date | None, until:
     ]
 
 
-def chargeable(spent: Mapping[str, int], *, applied: bool) -> Counter[str]:
+def chargeable(spent: Mapping[str, int], *, applied: bool) -> dict[str, int]:
     """Return the chargeable amounts of an attempt: effects count only if they were applied."""
-    return Counter({name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)})
+    return {name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)}

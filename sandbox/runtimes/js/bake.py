@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, Guest, Host
+from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, TABLE, Guest, Host
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.rejections import Tracker, leb, sections
 
@@ -19,7 +19,8 @@ _PAGE = 4096
 _WASM_PAGE = 65536
 _MAX_GAP, _GAP_STEP = 16384, 8  # bytes
 _BOOT_BYTES = 64 << 20
-_CUSTOM, _MEMORY, _GLOBAL, _DATA, _DATA_COUNT = 0, 5, 6, 11, 12
+_CUSTOM, _MEMORY, _GLOBAL, _EXPORT, _DATA, _DATA_COUNT = 0, 5, 6, 7, 11, 12
+_TABLE_KIND = 1  # of an export
 
 
 class _BootHost(Host):
@@ -101,7 +102,7 @@ def _segments(image: bytes) -> list[bytes]:
 
 
 def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
-    """Return the module with the memory image as its data and the stack pointer as the initial value of its only global."""
+    """Return the module with the memory image as its data, the stack pointer as the first value of its only global, its table exported."""
     tracker = Tracker(wasm)
     segments = _segments(tracker.set_in(image))
     out = bytearray(wasm[:8])
@@ -117,6 +118,11 @@ def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
             if body[:4] != b"\x01\x7f\x01\x41":
                 raise RuntimeError("the guest has globals other than its stack pointer")
             new = b"\x01\x7f\x01\x41" + leb(stack_pointer, signed=True) + b"\x0b"
+        elif kind == _EXPORT:
+            if body[0] >= 0x7F:
+                raise RuntimeError("the guest has more exports than expected")
+            name = TABLE.encode()
+            new = bytes((body[0] + 1,)) + body[1:] + leb(len(name)) + name + bytes((_TABLE_KIND, 0))
         elif kind == _DATA_COUNT:
             new = leb(len(segments))
         elif kind == _DATA:

@@ -7,18 +7,20 @@ guest are untrusted: they are masked and checked against the memory's size.
 import ctypes
 from ctypes import byref, c_void_p
 
-from lodger.sandbox.runtimes import written
 from lodger.sandbox.runtimes.libwasmtime import Extern, WasmFault
+from lodger.sandbox.runtimes.written import WrittenPages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lodger.sandbox.runtimes.js.machine import Machine
-    from lodger.sandbox.walls.libc import Call
 
 #: The guest that this adapter was tested with: quickjs-rs 0.2.6, quickjs-ng 0.15.
 GUEST_SHA256 = "647ab11ae29cc6d39a6d17d3aa1e7a6a0b5fb9c44b4864475a18bc644f926050"
+
+#: Export of a baked guest's function table.
+TABLE = "table"
 
 _MASK = 0xFFFFFFFF
 
@@ -125,6 +127,13 @@ class Guest:
         address: ctypes.Array[ctypes.c_uint64] = item.of
         return address
 
+    def resolve_functions(self) -> None:
+        """Read the whole function table of a baked guest: libwasmtime fills in each entry at its first use."""
+        get, table, value = self.machine.lib.at["wasmtime_table_get"], self._export(TABLE), (ctypes.c_uint64 * 8)()
+        index = 0
+        while get(self._context, table, index, value):
+            index += 1
+
     def close(self) -> None:
         """Release the instance's memory."""
         if self._store:
@@ -160,9 +169,9 @@ class Guest:
             raise WasmFault("the guest passed an address outside its memory")
         self._bytes[address:end] = data
 
-    def copy_calls(self, rehearse: "Callable[[], None]") -> "tuple[Call, ...]":
-        """Return the system calls by which a fork copies the pages of this memory that a rehearsal writes."""
-        return written.copy_calls(rehearse, self._base, self._base + self.size())
+    def written_pages(self, rehearse: "Callable[[], None]") -> WrittenPages:
+        """Return the pages of this memory that a rehearsal writes."""
+        return WrittenPages(rehearse, self._base, self._base + self.size())
 
     def stack_pointer(self) -> int:
         """Return the guest's only mutable global, which the baker copies."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +22,24 @@ class Snapshot:
         _minimum, end, under_way = text.split(":")
         return cls(int(end), frozenset(map(int, filter(None, under_way.split(",")))))
 
-    def sees_beyond(self, before: "Snapshot", own: Collection[int]) -> bool:
-        """Whether a transaction is visible here that was not visible before, other than ``own``."""
-        if self.end < before.end or self.end - before.end > len(own) + len(self.under_way):
+    def sees_beyond(self, before: "Snapshot", own: Collection[int], beats: Collection[int] = ()) -> bool:
+        """Whether a transaction is visible here that was not visible before, other than ``own`` and, modulo 2**32, ``beats``."""
+        if self.end < before.end or self.end - before.end > len(own) + len(beats) + len(self.under_way):
             return True
         fresh = {*range(before.end, self.end), *before.under_way} - self.under_way
-        return not fresh <= set(own)
+        return any(number % 2**32 not in beats for number in fresh - set(own))
 
     def sees(self, number: int) -> bool:
         """Whether the effects of this transaction are visible."""
         return number < self.end and number not in self.under_way
 
 
-#: Behind a pooler the same connection may lead to another server; the start time identifies the server.
-_LOOK = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()"
+#: Behind a pooler the same connection may lead to another server; the start time identifies the server. A node's heartbeat is the
+#: transaction that wrote the present version of its row (``xmin``) and changed nothing else in it.
+_LOOK = """
+SELECT pg_current_snapshot()::text, pg_postmaster_start_time(),
+    ARRAY(SELECT ARRAY[xmin::text, id::text, concat_ws(' ', {columns})] FROM {table} WHERE state = 'alive')
+"""
 #: Number of the present transaction.
 _NUMBER = "SELECT pg_current_xact_id()::text"
 
@@ -47,12 +51,19 @@ class ServerWatcher:
     snapshots see the same data. Works behind a transaction pooler, because each query is a transaction. Numbers of
     different servers, such as a promoted replica, are not comparable.
 
+    Heartbeats of other nodes are overlooked: otherwise each idle node would look at the ledger after each heartbeat of each other.
+
     Args:
         connect: returns a connection in autocommit mode.
+        nodes: the table of nodes.
+        heartbeat: columns of it that a heartbeat writes.
     """
 
-    def __init__(self, connect: Callable[[], Any]) -> None:
+    def __init__(self, connect: Callable[[], Any], nodes: Table, heartbeat: Collection[str]) -> None:
         self._connect = connect
+        columns = ", ".join(column.name for column in nodes.columns if column.name not in heartbeat)
+        self._look = _LOOK.format(columns=columns, table=nodes.name)
+        self._nodes: dict[str, str] = {}
         self._connection: Any = None
         self._server: object = None
         self._before: Snapshot | None = None
@@ -71,13 +82,15 @@ class ServerWatcher:
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            text, server = self._connection.execute(_LOOK).fetchone()
+            text, server, rows = self._connection.execute(self._look).fetchone()
         except Exception:  # noqa: BLE001 - without a version callers query the tables themselves
             self.close()
             return None
         now = Snapshot.of(text)
+        beats = {int(number) for number, node, values in rows if self._nodes.get(node) == values}
+        self._nodes = {node: values for _number, node, values in rows}
         with self._noting:
-            if self._before is None or server != self._server or now.sees_beyond(self._before, self._own):
+            if self._before is None or server != self._server or now.sees_beyond(self._before, self._own, beats):
                 self._number += 1
             self._before, self._server = now, server
             self._own = {number for number in self._own if not now.sees(number)}

@@ -51,7 +51,7 @@ from lodger.engine.store.stores.postgresql.row_security import NAMES, PostgresRo
 from lodger.engine.store.stores.postgresql.rows import Array, Over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sqlalchemy import Column
@@ -99,8 +99,11 @@ _SESSIONS = text(
 )
 _LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
 _LIMITS = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
-#: Rolled back afterwards, so that constraints are deferred again as their tables declare.
-_CHECK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"
+#: Rolled back afterwards, so that constraints are deferred again as their tables declare; not by ROLLBACK, after which psycopg
+#: deallocates every prepared statement.
+_CHECK_NOW = (
+    "DO $$ BEGIN SET CONSTRAINTS ALL IMMEDIATE; RAISE SQLSTATE 'LODGR'; EXCEPTION WHEN SQLSTATE 'LODGR' THEN END $$"
+)
 _SEQUENCE = text(
     "SELECT pg_get_serial_sequence(:table, :column), attidentity FROM pg_attribute "
     "WHERE attrelid = to_regclass(:table) AND attname = :column"
@@ -185,9 +188,11 @@ class PostgresDriver(Driver):
         """Return False: an error of PostgreSQL never ends the transaction silently."""
         return False
 
-    def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:
+    def server_watcher(
+        self, url: URL, patience_s: float, nodes: Table, heartbeat: Collection[str]
+    ) -> ServerWatcher | None:
         """Return a watcher of the server's snapshots."""
-        return commits.ServerWatcher(partial(connections.connect, url, patience_s))
+        return commits.ServerWatcher(partial(connections.connect, url, patience_s), nodes, heartbeat)
 
     def notify(self, connection: Connection, channel: str) -> None:
         """Send NOTIFY with the transaction."""
@@ -399,7 +404,7 @@ class PostgresDriver(Driver):
         connection.execute(_LIMITS, {"lock": before[0], "statement": before[1]})
 
     def check_constraints(self, connection: Connection) -> None:
-        """Check them inside a savepoint."""
+        """Check them inside a block that is rolled back."""
         connection.exec_driver_sql(_CHECK_NOW)
 
     def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:

@@ -48,34 +48,29 @@ class EachRow:
         self._each = each
         self._over = over
         self._text = ""
-        self._names: list[str] = []
         self._fixed: dict[str, Any] = {}
         self._whole: Over | None = None
+        self._values: Callable[[GivenRow], Any] = tuple
 
     def _prepare(self, row: GivenRow) -> "Over":
         compiled = self._each().compile(dialect=_DIALECT)
-        self._names = list(compiled.positiontup or ())
+        names = list(compiled.positiontup or ())
         # The statement's own bound values, such as a fixed state, are mixed with those of the rows.
-        self._fixed = {name: compiled.params[name] for name in self._names if name not in row}
+        self._fixed = {name: compiled.params[name] for name in names if name not in row}
         self._text = str(compiled)
-        self._whole = Over(tuple(name for name in self._names if name not in self._fixed), self._over)
+        self._values = itemgetter(*names) if len(names) > 1 else lambda values: (values[names[0]],)
+        self._whole = Over(tuple(name for name in names if name not in self._fixed), self._over)
         return self._whole
-
-    def _tuples(self, rows: Sequence[GivenRow]) -> list[tuple[Any, ...]]:
-        names, fixed = self._names, self._fixed
-        if len(names) == 1:
-            return [(row[names[0]],) for row in rows]
-        values = itemgetter(*names)
-        return [values({**fixed, **row}) for row in rows] if fixed else list(map(values, rows))
 
     def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
         """Run the statement for each of these rows."""
-        whole, done = self._whole or self._prepare(rows[0]), 0
-        while len(rows) - done >= TOGETHER:
-            whole.run(connection, rows[done : done + TOGETHER])
-            done += TOGETHER
-        if done < len(rows):
-            run_each(connection, self._text, self._tuples(rows[done:]))
+        whole, rest = self._whole or self._prepare(rows[0]), rows
+        while len(rest) >= TOGETHER:
+            whole.run(connection, rest[:TOGETHER])
+            rest = rest[TOGETHER:]
+        if rest:
+            values, fixed = self._values, self._fixed
+            run_each(connection, self._text, [values({**fixed, **row}) for row in rest])
 
 
 class Over:
