@@ -3,18 +3,23 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
-from tests.store.bench import Bench
+from tests.store.bench import OK, Bench
 
+from lodger.engine.core.execution import Finished
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
 from lodger.engine.store.stores.postgresql.commits import ServerWatcher, Snapshot
 from lodger.engine.store.stores.sqlite.connections import OneWriter
+from lodger.engine.vault.keyring import Keyring
+from lodger.sandbox.outcome import Outcome
 
 MARK = "UPDATE lodger_tenants SET name = name || '!'"
 
@@ -82,6 +87,7 @@ def test_what_is_begun_before_a_look_and_ends_after_it_is_seen(bench: Bench, kin
     bench.tenant()
     database = bench.engine.context.database
     watcher = watcher_of(database)
+    assert isinstance(watcher, ServerWatcher)
 
     def two() -> bool:
         with database.write() as first, database.write() as second:
@@ -214,13 +220,15 @@ def test_what_a_node_need_not_look_for_changes_its_own_version_alone(bench: Benc
         pytest.skip("a server tells of every commit")
     database = bench.engine.context.database
 
+    def note(plain: bool, connection: Connection) -> bool:
+        connection.execute(text(MARK))
+        return plain
+
     async def scenario() -> None:
         one, two = DbExecutor(database), DbExecutor(database)
         seen = one.version(), two.version()
         for plain in (True, False):
-            await one.write(
-                lambda connection: connection.execute(text(MARK)).rowcount, is_plain=lambda _rows, is_=plain: is_
-            )
+            await one.write(partial(note, plain), is_plain=bool)
             now = one.version(), two.version()
             assert (now[0] == seen[0]) is plain
             assert now[1] != seen[1]
@@ -303,3 +311,32 @@ def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypat
         db.close()
 
     asyncio.run(scenario())
+
+
+def test_what_is_plain_is_one_run_without_effects(bench: Bench, kind: str) -> None:
+    """After anything else the services of a node have something to look at."""
+    if kind == "postgresql":
+        pytest.skip("a server tells of every commit")
+    bench.tenant()
+    bench.schedule(overlap="cancel_running")
+    failed = replace(OK, outcome=Outcome.SCRIPT_ERROR)
+    shown = replace(OK, effects=({"effect": "emit"},))
+
+    def ticked() -> list[bool]:
+        bench.clock.advance(60)
+        return [each.is_plain for each in bench.tick()]
+
+    def ended(finished: Finished) -> bool:
+        return bench.commit(*bench.claim(), finished=finished).is_plain
+
+    assert (ticked(), ended(OK)) == ([True], True)
+    assert (ticked(), ended(shown)) == ([True], False)
+    assert (ticked(), ended(failed)) == ([True], False)
+    assert (ticked(), len(bench.claim())) == ([True], 1)
+    assert (ticked(), ended(OK)) == ([False], True), "the run that it has ended must be stopped"
+    bench.clock.advance(180)
+    assert [each.is_plain for each in bench.tick()] == [False], "some slots were missed"
+    ended(OK)
+    Keyring(bench.engine.context.settings.secret_keys).add()
+    bench.engine.webhooks.put("acme", "hook", "https://example.com/in")
+    assert (ticked(), ended(OK)) == ([True], False), "the webhook waits to be sent"
