@@ -146,7 +146,7 @@ class SqliteDriver(Driver):
         return raw is not None and not raw.in_transaction
 
     def file_watcher(self, writer: connections.OneWriter) -> CommitWatcher | None:
-        """Return the writer, whose connection sees the file's version change."""
+        """Return the writer: its connection sees the file's version change."""
         return writer
 
     def check_settings(self, connection: Connection) -> list[Check]:
