@@ -71,13 +71,18 @@ if TYPE_CHECKING:
 
 #: SQLSTATEs (PostgreSQL's manual, appendix A).
 _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
+#: Statements on the platform's tables are planned as the platform has set it: they do not outlive the size of their tables, as
+#: prepared ones do, and an index that gives only the order costs far more than a whole table.
+_PLANNED_NOW = "SET LOCAL enable_seqscan TO DEFAULT"
 #: Time-outs of a statement, and of a transaction between two statements.
-_TIME_LIMIT = "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}"
+_TIME_LIMIT = (
+    "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}; " + _PLANNED_NOW
+)
 #: Collations in which only identical texts are equal.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 #: Limits of a transaction on the platform's database: wait for a row lock, and duration of a statement.
-_PLATFORM_WRITE = "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
-_PLATFORM_READ = "SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
+_PLATFORM_READ = f"SET LOCAL timezone = 'UTC'; SET LOCAL jit = off; {_PLANNED_NOW}"
+_PLATFORM_WRITE = f"SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; {_PLATFORM_READ}"
 #: Time of the statement, not of the transaction, which may have begun long before it got its locks.
 _NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _XMIN: Any = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
