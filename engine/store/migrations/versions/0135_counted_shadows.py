@@ -42,7 +42,7 @@ def upgrade() -> None:
                 f"TRIGGER {TRIGGER} AFTER INSERT OR DELETE ON {TABLE} FOR EACH ROW EXECUTE FUNCTION {TRIGGER}()"]  # fmt: skip
     for each in made:
         op.execute(f"CREATE {each}")
-    # Behind the trigger, whose lock waits for writers and holds them up: no row is counted twice or not at all.
+    # After the trigger, because its lock keeps writers out: each row is counted once.
     op.execute(_change_by_all("+"))
 
 
