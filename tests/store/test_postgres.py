@@ -78,6 +78,21 @@ def test_a_lock_that_is_kept_too_long_is_given_up_and_told(url: str, monkeypatch
     database.close()
 
 
+def test_a_session_that_cannot_be_set_up_is_closed(
+    url: str, name: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the server stops in between; a pooler connects a client even then."""
+    monkeypatch.setitem(module.SESSION, "lock_timeout", "'none'")
+    with pytest.raises(DBAPIError) as _kept:  # its frames hold the connection
+        Database(url)
+    with psycopg.connect(server.conninfo("postgres"), autocommit=True) as other:
+        for _ in range(100):
+            if not other.execute("SELECT 1 FROM pg_stat_activity WHERE datname = %s", [name]).fetchone():
+                return
+            other.execute("SELECT pg_sleep(0.05)")
+    raise AssertionError("it is still open")
+
+
 STATE = "SELECT current_setting('lock_timeout'), current_setting('timezone'), current_setting('jit')"
 
 
