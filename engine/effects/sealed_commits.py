@@ -65,11 +65,12 @@ def seal(
         WriteBlocked: another sealed attempt holds one of its rows.
     """
     own, away = write_set.part(foreign=False), write_set.part(foreign=True)
-    trial = connection.begin_nested()
-    try:
-        commit.apply(connection, own, now_us=now_us)
-    finally:
-        trial.rollback()
+    if own:
+        trial = connection.begin_nested()
+        try:
+            commit.apply(connection, own, now_us=now_us)
+        finally:
+            trial.rollback()
     holds.take(connection, own)
     made = SealedAttempt(claim.tenant_id, claim.action_id, row.step, row.attempt, write_set_codec.encode(away))
     connection.execute(

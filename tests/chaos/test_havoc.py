@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.havoc import Havoc, durable
-from tests.chaos.reckoning import Reckoning
 from tests.databases.fixtures import absent
 from tests.databases.server import Server
 
@@ -33,18 +32,16 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: Server, tmp_path: Pat
         havoc = Havoc(server, tmp_path, schedules=3000, seconds=60 * MINUTES, pause_s=1.0, spread=10)
     else:
         havoc = Havoc(server, tmp_path, schedules=30, seconds=5.0, pause_s=0.5, node_count=3)
-    found = unbroken(havoc)
-    if found.traces <= 20:  # a busy machine runs few actions in a short time
+    if not proves(havoc):  # a busy machine runs few actions, and kills little, in a short time
         (tmp_path / "again").mkdir()
         havoc = Havoc(server, tmp_path / "again", schedules=40, seconds=60.0, pause_s=2.0)
-        found = unbroken(havoc)
-    assert found.traces > 20, "a chaos in which nothing is done proves nothing"
+        assert proves(havoc), "a chaos in which nothing is done proves nothing"
 
 
-def unbroken(havoc: Havoc) -> Reckoning:
+def proves(havoc: Havoc) -> bool:
+    """Whether enough was done, and killed, in a chaos that has broken nothing."""
     found = havoc.run()
     assert not found.lost, str(found)
     assert not found.doubled, str(found)
-    assert havoc.deeds["worker"] + havoc.deeds["node"] >= 3, havoc.deeds
     assert found.slots == found.run + found.in_gaps
-    return found
+    return found.traces > 20 and havoc.deeds["worker"] + havoc.deeds["node"] >= 3

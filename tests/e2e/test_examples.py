@@ -155,7 +155,7 @@ def _python(*arguments: str, cwd: Path) -> str:
         text=True,
         cwd=cwd,
         env=_env(),
-        timeout=60,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, done.stderr

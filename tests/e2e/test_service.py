@@ -6,21 +6,19 @@ import resource
 import select
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, Queue
-from typing import Any
+from typing import Any, TextIO
 
 import httpx2
 import pytest
 import trustme
 from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.command import ROOT
-from tests.e2e.ready import lodger
+from tests.e2e.ready import CLI, Ready, lodger
 
 from lodger.engine.cli.up import MAX_DESCRIPTORS
 
@@ -28,16 +26,16 @@ from lodger.engine.cli.up import MAX_DESCRIPTORS
 class Up:
     """A running service, its lines as they come."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: Ready, out: TextIO) -> None:
         self.process = process
+        self.out = out
         self.lines: Queue[dict[str, Any] | None] = Queue()
         self.seen: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in self.out:
             if line.startswith("{"):
                 self.lines.put(json.loads(line))
         self.lines.put(None)
@@ -66,16 +64,20 @@ class Up:
 
 @contextmanager
 def up(folder: Path, *arguments: str, **environment: str) -> Iterator[Up]:
-    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--db", str(folder / "ledger.db"), "--json", *arguments]
+    command = ["up", "--db", str(folder / "ledger.db"), "--json", *arguments]
     env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev"), "LODGER_API_PORT": "0", **environment}
-    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as process:
-        running = Up(process)
+    out, said = os.pipe()
+    with os.fdopen(out, encoding="utf-8") as lines, open(os.devnull) as nothing:
         try:
-            yield running
+            begun = Ready(CLI, command, (nothing.fileno(), said, 2), env, folder)
         finally:
-            if process.poll() is None:
+            os.close(said)
+        with begun:
+            running = Up(begun, lines)
+            try:
+                yield running
+            finally:
                 running.end()
-            process.kill()
 
 
 def of_api(folder: Path) -> list[int]:
@@ -167,8 +169,8 @@ def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Pat
         assert service.kind("api_ended")["code"] == -9
         service.kind("listening")
         (second,) = of_api(tmp_path)
-        service.process.kill()
-        service.process.wait(120)
+        service.process.send_signal(signal.SIGKILL)
+        assert service.process.wait(120) == -signal.SIGKILL
         gone = os.pidfd_open(second)
         try:
             assert select.select([gone], [], [], 30)[0], "the API outlived its parent"

@@ -10,6 +10,7 @@ from tests.databases.server import Server
 from tests.store.bench import node_id
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.lifecycle import leases
@@ -86,6 +87,7 @@ def test_a_session_of_the_server_keeps_its_settings_and_the_hot_statements(url: 
         with database.write() as connection:
             assert ready_queue.next_startable(connection, 1, ()) is None
             assert connection.exec_driver_sql(STATE).one() == ("10s", "UTC", "off")
+            database.driver.check_constraints(connection)  # after the effects of each attempt
     with database.read() as connection:
         (hot,) = connection.exec_driver_sql("SELECT statement FROM pg_prepared_statements").scalars().all()
         assert "lodger_turns" in hot
@@ -130,15 +132,37 @@ def test_behind_a_pooler_nothing_of_a_session_outlives_its_transaction(
     database.close()
 
 
-def test_connections_that_were_lost_while_idle_are_replaced(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "IDLE_S", -1.0)
+@pytest.mark.parametrize("idle_s", [60.0, -1.0])
+def test_connections_that_the_server_has_ended_are_replaced(
+    url: str, monkeypatch: pytest.MonkeyPatch, idle_s: float
+) -> None:
+    """At once: a server that restarts, or takes over, answers again after a tenth of a second."""
+    monkeypatch.setattr(module, "IDLE_S", idle_s)
     database = Database(url)
-    with database.write() as connection:
-        old = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    with database.write() as first, database.read() as second:
+        old = {each.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() for each in (first, second)}
     with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(), autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s, 10000)", [old])
-    with database.write() as connection:
-        assert connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() != old
+        other.execute("SELECT pg_terminate_backend(pid, 10000) FROM unnest(%s) AS pid", [list(old)])
+    with database.write() as first, database.read() as second:
+        assert ready_queue.next_startable(first, 1, ()) is None
+        new = {each.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() for each in (first, second)}
+    assert not old & new
+    database.close()
+
+
+def test_only_statements_of_the_hot_path_never_read_whole_tables(url: str) -> None:
+    """An index of the platform's table that gives only the order of 100 rows would be read with a million of them."""
+    asked, found = "SHOW enable_seqscan", []
+    database, platform = Database(url), ForeignDatabase(url, elapsed_s=lambda: 0.0)
+    with database.read() as connection:
+        found.append(connection.exec_driver_sql(asked).scalar())
+        with database.driver.time_limit(connection, 5.0, lambda: 0.0):
+            found.append(connection.exec_driver_sql(asked).scalar())
+    for begun in (platform.read, platform.write, database.read):
+        with begun() as connection:
+            found.append(connection.exec_driver_sql(asked).scalar())
+    assert found == ["off", "on", "on", "on", "off"]
+    platform.close()
     database.close()
 
 

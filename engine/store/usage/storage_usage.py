@@ -1,7 +1,7 @@
 """Bytes that each tenant uses: stored data (counted by triggers), and history.
 
 Triggers count stored data, whatever program writes it: documents and keyed values, the write sets of sealed attempts,
-script versions and schedule revisions; also messages, which are history, and separately the audit log. The rest of
+script versions, shadows and schedule revisions; also messages, which are history, and separately the audit log. The rest of
 history (params of requests, results, errors, effects, logs and records of attempts) is added when it is stored and subtracted
 when retention deletes it.
 """

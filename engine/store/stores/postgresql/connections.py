@@ -5,6 +5,8 @@ pooler, which may give each transaction another session, settings are made at th
 with it, and nothing is prepared. No lock outlives its transaction.
 """
 
+import math
+import select
 import sys
 from typing import Any
 
@@ -47,7 +49,7 @@ SESSION: dict[str, Any] = {
     # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not support.
     "timezone": "'UTC'",
 }
-#: Connections that were idle for longer are tested before they are used, seconds: the server may have been restarted.
+#: Connections that were idle for longer are tested before they are used, seconds: a lost server or network ends none.
 IDLE_S = 1.0
 _clock = SystemClock()
 _RETURNED = "lodger_returned_s"
@@ -70,10 +72,10 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     event.listen(engine, "checkin", _returned)
 
     def taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:  # noqa: ANN401 - the DBAPI's
-        if _clock.elapsed_s() - entry.info.get(_RETURNED, float("-inf")) <= IDLE_S:
-            return
+        idle_s = _clock.elapsed_s() - entry.info.get(_RETURNED, math.inf)  # a new one was never returned
         try:
-            engine.dialect.do_ping(raw)
+            if idle_s > IDLE_S or _has_data(raw):
+                engine.dialect.do_ping(raw)
         except engine.dialect.loaded_dbapi.Error as error:
             raise DisconnectionError from error  # the pool connects anew
 
@@ -84,6 +86,13 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
 
     event.listen(engine, "do_connect", connected)
     return engine
+
+
+def _has_data(raw: Any) -> bool:  # noqa: ANN401 - psycopg's connection
+    """Whether the server has said something unasked: mostly that it ends the connection."""
+    waiting = select.poll()
+    waiting.register(raw.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection

@@ -71,13 +71,18 @@ if TYPE_CHECKING:
 
 #: SQLSTATEs (PostgreSQL's manual, appendix A).
 _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
+#: Statements on the platform's tables are planned as the platform has set it: they do not outlive the size of their tables, as
+#: prepared ones do, and an index that gives only the order costs far more than a whole table.
+_PLANNED_NOW = "SET LOCAL enable_seqscan TO DEFAULT"
 #: Time-outs of a statement, and of a transaction between two statements.
-_TIME_LIMIT = "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}"
+_TIME_LIMIT = (
+    "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}; " + _PLANNED_NOW
+)
 #: Collations in which only identical texts are equal.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 #: Limits of a transaction on the platform's database: wait for a row lock, and duration of a statement.
-_PLATFORM_WRITE = "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
-_PLATFORM_READ = "SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
+_PLATFORM_READ = f"SET LOCAL timezone = 'UTC'; SET LOCAL jit = off; {_PLANNED_NOW}"
+_PLATFORM_WRITE = f"SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; {_PLATFORM_READ}"
 #: Time of the statement, not of the transaction, which may have begun long before it got its locks.
 _NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _XMIN: Any = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
@@ -99,8 +104,11 @@ _SESSIONS = text(
 )
 _LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
 _LIMITS = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
-#: Rolled back afterwards, so that constraints are deferred again as their tables declare.
-_CHECK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"
+#: Rolled back afterwards, so that constraints are deferred again as their tables declare; not by ROLLBACK, after which psycopg
+#: deallocates every prepared statement.
+_CHECK_NOW = (
+    "DO $$ BEGIN SET CONSTRAINTS ALL IMMEDIATE; RAISE SQLSTATE 'LODGR'; EXCEPTION WHEN SQLSTATE 'LODGR' THEN END $$"
+)
 _SEQUENCE = text(
     "SELECT pg_get_serial_sequence(:table, :column), attidentity FROM pg_attribute "
     "WHERE attrelid = to_regclass(:table) AND attname = :column"
@@ -401,7 +409,7 @@ class PostgresDriver(Driver):
         connection.execute(_LIMITS, {"lock": before[0], "statement": before[1]})
 
     def check_constraints(self, connection: Connection) -> None:
-        """Check them inside a savepoint."""
+        """Check them inside a block that is rolled back."""
         connection.exec_driver_sql(_CHECK_NOW)
 
     def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
