@@ -26,23 +26,24 @@ def _change(sign: str, row: str) -> str:
 
 
 def _change_by_all(sign: str) -> str:
-    total = f"(SELECT coalesce(sum({_size('t')}), 0) FROM {TABLE} AS t WHERE t.tenant_id = lodger_storage.tenant_id)"
-    return f"UPDATE lodger_storage SET kept_bytes = kept_bytes {sign} {total}"
+    total = f"(SELECT sum({_size('t')}) FROM {TABLE} AS t WHERE t.tenant_id = lodger_storage.tenant_id)"
+    return f"UPDATE lodger_storage SET kept_bytes = kept_bytes {sign} {total} WHERE tenant_id IN (SELECT tenant_id FROM {TABLE})"
 
 
 def upgrade() -> None:
     """Upgrade the schema."""
-    op.execute(_change_by_all("+"))
     more, less = _change("+", "NEW"), _change("-", "OLD")
     if op.get_bind().dialect.name == "sqlite":
-        op.execute(f"CREATE TRIGGER {TRIGGER}_more AFTER INSERT ON {TABLE} BEGIN {more} END")
-        op.execute(f"CREATE TRIGGER {TRIGGER}_less AFTER DELETE ON {TABLE} BEGIN {less} END")
-        return
-    body = f"BEGIN IF TG_OP = 'INSERT' THEN {more} ELSE {less} END IF; RETURN NULL; END"
-    op.execute(
-        f"CREATE FUNCTION {TRIGGER}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ {body} $$"
-    )
-    op.execute(f"CREATE TRIGGER {TRIGGER} AFTER INSERT OR DELETE ON {TABLE} FOR EACH ROW EXECUTE FUNCTION {TRIGGER}()")
+        made = [f"TRIGGER {TRIGGER}_more AFTER INSERT ON {TABLE} BEGIN {more} END",
+                f"TRIGGER {TRIGGER}_less AFTER DELETE ON {TABLE} BEGIN {less} END"]  # fmt: skip
+    else:
+        body = f"BEGIN IF TG_OP = 'INSERT' THEN {more} ELSE {less} END IF; RETURN NULL; END"
+        made = [f"FUNCTION {TRIGGER}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ {body} $$",
+                f"TRIGGER {TRIGGER} AFTER INSERT OR DELETE ON {TABLE} FOR EACH ROW EXECUTE FUNCTION {TRIGGER}()"]  # fmt: skip
+    for each in made:
+        op.execute(f"CREATE {each}")
+    # After the trigger, because its lock keeps writers out: each row is counted once.
+    op.execute(_change_by_all("+"))
 
 
 def downgrade() -> None:
