@@ -11,6 +11,7 @@ from tests.store.bench import node_id
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.store.connection import laws
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.lifecycle import leases
@@ -173,10 +174,13 @@ def test_only_statements_of_the_hot_path_never_read_whole_tables(url: str) -> No
         found.append(connection.exec_driver_sql(asked).scalar())
         with database.driver.time_limit(connection, 5.0, lambda: 0.0):
             found.append(connection.exec_driver_sql(asked).scalar())
+    with database.read() as connection:
+        laws.broken(connection)
+        found.append(connection.exec_driver_sql(asked).scalar())
     for begun in (platform.read, platform.write, database.read):
         with begun() as connection:
             found.append(connection.exec_driver_sql(asked).scalar())
-    assert found == ["off", "on", "on", "on", "off"]
+    assert found == ["off", "on", "on", "on", "on", "off"]
     platform.close()
     database.close()
 

@@ -103,8 +103,7 @@ def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN40
     autocommit, connection.autocommit = connection.autocommit, True
     try:
         # A pooler makes up the number by which a client cancels its queries.
-        (pid,) = connection.execute("SELECT pg_backend_pid()").fetchone()
-        connection.pooled = pid != connection.info.backend_pid
+        connection.pooled = connection.execute("SELECT pg_backend_pid()").fetchall() != [(connection.info.backend_pid,)]
         # Otherwise only what asks for it is prepared.
         connection.prepare_threshold = None if connection.pooled else sys.maxsize
         if not connection.pooled:
