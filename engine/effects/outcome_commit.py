@@ -43,6 +43,7 @@ class Committed:
         sealed: attempts that must be finished in a platform's database.
         waiting: claims that could not be committed yet, because rows are locked; they still run.
         warned: tenants that reached the warning level of a budget of the day.
+        is_plain: nothing was written but the ends of runs without effects, and no webhook hears of them.
     """
 
     settled: tuple[Settled, ...]
@@ -50,6 +51,7 @@ class Committed:
     sealed: tuple[SealedAttempt, ...] = ()
     waiting: tuple[Claim, ...] = ()
     warned: tuple[Warned, ...] = ()
+    is_plain: bool = False
 
 
 _mine = Prepared(
@@ -115,7 +117,14 @@ def commit(
     fetches.delete_kept(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
     )
-    return Committed(tuple(settled), tuple(lost_claims), tuple(sealed_attempts), tuple(waiting), tuple(warned))
+    is_plain = len(settled) == len(batch) and not warned and all(map(_is_plain, endings, settled))
+    return Committed(
+        tuple(settled), tuple(lost_claims), tuple(sealed_attempts), tuple(waiting), tuple(warned), is_plain
+    )
+
+
+def _is_plain(ending: Ending, settled: Settled) -> bool:
+    return settled.state == "done" and not (ending.effects or ending.row.has_webhooks)
 
 
 def _follow_up(

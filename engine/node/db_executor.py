@@ -31,21 +31,29 @@ class DbExecutor:
         self._poller = ThreadPoolExecutor(1, thread_name_prefix="lodger-commits", initializer=self.timeouts.adopt)
         self._polling: asyncio.Future[int | None] | None = None
         self._seen: int | None = None
+        #: Number of this node's transactions that its services need not look for.
+        self._quiet = 0
         self._invalidations = 0
         self._cached: dict[object, tuple[object, object, Callable[[Connection], object]]] = {}
 
-    async def write(self, work: Callable[[Connection], T], *, quiet: bool = False) -> T:
+    async def write(
+        self, work: Callable[[Connection], T], *, quiet: bool = False, is_plain: Callable[[T], bool] | None = None
+    ) -> T:
         """Do the work in one transaction of the writer thread. Cancelling the wait does not undo the work.
 
         Args:
             quiet: nothing of :meth:`cached_read` depends on it, and :meth:`version` need not tell of it.
+            is_plain: says the same of what was done. A server's version tells of it nevertheless: to ask for the number of
+                each of these transactions would cost more than a look now and then.
         """
 
         def transaction() -> T:
-            with self._database.write(counted=not quiet) as connection:
+            with self._database.write() as connection:
                 done = work(connection)
                 if quiet and self._server_watcher is not None:
                     self._server_watcher.overlook(connection)
+                # Before the commit is counted: a version that was seen in between is never seen again.
+                self._quiet += quiet or (is_plain is not None and is_plain(done))
                 return done
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, transaction)
@@ -89,9 +97,10 @@ class DbExecutor:
 
     def version(self) -> object | None:
         """Return a value that changes with every commit, another process's at the next poll; None while it is unknown."""
+        own = self._database.written - self._quiet
         if self._watcher is not None:
-            return self._watcher.version()
-        return None if self._seen is None else (self._seen, self._database.written, self._invalidations)
+            return (self._watcher.version(), own)
+        return None if self._seen is None else (self._seen, own, self._invalidations)
 
     async def cached_read(self, key: object, work: Callable[[Connection], T]) -> T:
         """Read what only a commit can change: asked anew after one, or while the version is unknown.
@@ -120,8 +129,6 @@ class DbExecutor:
 
     def close(self) -> None:
         """End its threads after what they hold; safe to call twice."""
-        if self._watcher is not None:
-            self._watcher.close()
         self._poller.shutdown()
         if self._server_watcher is not None:
             self._server_watcher.close()

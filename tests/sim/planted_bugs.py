@@ -122,8 +122,8 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "a claim ignores running actions",
-        r"(count\(\*\) AS number \nFROM lodger_actions .*'running') GROUP",
-        r"\1 AND 0 GROUP",
+        r"'running'\) AS running",
+        r"'running' AND 0) AS running",
         2,
         "no tenant",
         first=2,

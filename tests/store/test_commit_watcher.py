@@ -3,18 +3,23 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
-from tests.store.bench import Bench
+from sqlalchemy import Connection, create_engine, text
+from tests.store.bench import OK, Bench
 
+from lodger.engine.core.execution import Finished
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
 from lodger.engine.store.stores.postgresql.commits import ServerWatcher, Snapshot
-from lodger.engine.store.stores.sqlite.connections import FileWatcher
+from lodger.engine.store.stores.sqlite.connections import OneWriter
+from lodger.engine.vault.keyring import Keyring
+from lodger.sandbox.outcome import Outcome
 
 MARK = "UPDATE lodger_tenants SET name = name || '!'"
 
@@ -29,13 +34,13 @@ def once(tried: Callable[[], bool]) -> None:
     assert any(tried() for _ in range(20))
 
 
-def watcher_of(database: Database) -> FileWatcher | ServerWatcher:
+def watcher_of(database: Database) -> OneWriter | ServerWatcher:
     watcher = database.file_watcher() or database.server_watcher()
-    assert isinstance(watcher, FileWatcher | ServerWatcher)
+    assert isinstance(watcher, OneWriter | ServerWatcher)
     return watcher
 
 
-def test_every_commit_is_seen_and_nothing_else(bench: Bench, url: str) -> None:
+def test_every_commit_is_seen_and_nothing_else(bench: Bench, url: str, kind: str) -> None:
     bench.tenant()
     database = bench.engine.context.database
     watcher = watcher_of(database)
@@ -48,15 +53,32 @@ def test_every_commit_is_seen_and_nothing_else(bench: Bench, url: str) -> None:
 
     once(read)
     seen = [watcher.version()]
-    marked(database)
-    seen.append(watcher.version())
+    if kind == "postgresql":
+        marked(database)
+        seen.append(watcher.version())
     other = Database(url)
-    marked(other)
+    for _ in range(2):
+        marked(other)
+        seen.append(watcher.version())
+    if isinstance(watcher, OneWriter):
+        marked(database)
+        assert watcher.version() == seen[-1], "what it writes itself is counted apart"
+        with database.write():
+            assert watcher.version() == seen[-1]
+        with pytest.raises(ZeroDivisionError), database.write():
+            raise ZeroDivisionError
+        # Its connection is another one now: what was committed in between cannot be told.
+        seen.append(watcher.version())
+        marked(other)
+        with database.write():
+            seen.append(watcher.version())
+            assert seen.pop() == seen[-1], "it does not wait for the transaction"
+        with database.write():
+            pass
+        assert watcher.version() != seen[-1], "a look that was put off is made up for"
+    assert len(set(seen)) == len(seen)
     other.close()
-    seen.append(watcher.version())
-    assert len(set(seen)) == 3
-    watcher.close()
-    watcher.close()
+    watcher.close() if isinstance(watcher, ServerWatcher) else database.close()
 
 
 def test_what_is_begun_before_a_look_and_ends_after_it_is_seen(bench: Bench, kind: str) -> None:
@@ -65,6 +87,7 @@ def test_what_is_begun_before_a_look_and_ends_after_it_is_seen(bench: Bench, kin
     bench.tenant()
     database = bench.engine.context.database
     watcher = watcher_of(database)
+    assert isinstance(watcher, ServerWatcher)
 
     def two() -> bool:
         with database.write() as first, database.write() as second:
@@ -188,9 +211,35 @@ def test_a_snapshot_sees_what_another_does_not(before: str, after: str, own: tup
 def test_a_file_that_cannot_be_read_looks_changed_every_time(tmp_path: Path) -> None:
     place = tmp_path / "no.db"
     place.write_bytes(b"this is no database" * 100)
-    watcher = FileWatcher(str(place))
+    watcher = OneWriter(create_engine(f"sqlite:///{place}"))
     assert watcher.version() != watcher.version()
-    watcher.close()
+
+
+def test_what_a_node_need_not_look_for_changes_its_own_version_alone(bench: Bench, kind: str) -> None:
+    if kind == "postgresql":
+        pytest.skip("a server tells of every commit")
+    database = bench.engine.context.database
+
+    def note(plain: bool, connection: Connection) -> bool:
+        connection.execute(text(MARK))
+        return plain
+
+    async def scenario() -> None:
+        one, two = DbExecutor(database), DbExecutor(database)
+        seen = one.version(), two.version()
+        for plain in (True, False):
+            await one.write(partial(note, plain), is_plain=bool)
+            now = one.version(), two.version()
+            assert (now[0] == seen[0]) is plain
+            assert now[1] != seen[1]
+            seen = now
+        with pytest.raises(ZeroDivisionError):
+            await one.write(lambda _connection: 1 // 0, is_plain=lambda _rows: True)
+        assert one.version() != seen[0], "nobody can tell what a transaction did that failed"
+        one.close()
+        two.close()
+
+    asyncio.run(scenario())
 
 
 def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
@@ -262,3 +311,32 @@ def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypat
         db.close()
 
     asyncio.run(scenario())
+
+
+def test_what_is_plain_is_one_run_without_effects(bench: Bench, kind: str) -> None:
+    """After anything else the services of a node have something to look at."""
+    if kind == "postgresql":
+        pytest.skip("a server tells of every commit")
+    bench.tenant()
+    bench.schedule(overlap="cancel_running")
+    failed = replace(OK, outcome=Outcome.SCRIPT_ERROR)
+    shown = replace(OK, effects=({"effect": "emit"},))
+
+    def ticked() -> list[bool]:
+        bench.clock.advance(60)
+        return [each.is_plain for each in bench.tick()]
+
+    def ended(finished: Finished) -> bool:
+        return bench.commit(*bench.claim(), finished=finished).is_plain
+
+    assert (ticked(), ended(OK)) == ([True], True)
+    assert (ticked(), ended(shown)) == ([True], False)
+    assert (ticked(), ended(failed)) == ([True], False)
+    assert (ticked(), len(bench.claim())) == ([True], 1)
+    assert (ticked(), ended(OK)) == ([False], True), "the run that it has ended must be stopped"
+    bench.clock.advance(180)
+    assert [each.is_plain for each in bench.tick()] == [False], "some slots were missed"
+    ended(OK)
+    Keyring(bench.engine.context.settings.secret_keys).add()
+    bench.engine.webhooks.put("acme", "hook", "https://example.com/in")
+    assert (ticked(), ended(OK)) == ([True], False), "the webhook waits to be sent"

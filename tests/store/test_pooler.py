@@ -23,6 +23,7 @@ from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
 from lodger.engine.sync import Engine as SyncEngine
 
@@ -41,7 +42,8 @@ def pooler(server: Server) -> Iterator[Path]:
     users.write_text('"postgres" ""\n')
     settings = folder / "pgbouncer.ini"
     settings.write_text(
-        f"[databases]\n* = host={server.folder}\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
+        f"[databases]\n* = host={server.folder}\nnarrow = host={server.folder} dbname=postgres pool_mode=statement\n"
+        "[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
         f"unix_socket_dir = {folder}\nauth_type = trust\nadmin_users = postgres\nauth_file = {users}\npool_mode = transaction\n"
         f"default_pool_size = {SESSIONS}\nmax_client_conn = 200\nlogfile = {folder}/log\nserver_reset_query =\n"
         "ignore_startup_parameters = extra_float_digits\n"
@@ -88,6 +90,13 @@ def test_transactions_share_sessions(url: str) -> None:
     with ThreadPoolExecutor(10) as threads:
         assert len(set(threads.map(pid, range(60)))) <= SESSIONS
     database.close()
+
+
+def test_a_pooler_without_transactions_is_refused_with_its_reason(pooler: Path) -> None:
+    with pytest.raises(Unavailable, match="the pooler refused") as error:
+        Database(f"postgresql://postgres@/narrow?host={pooler}&port=6432")
+    assert "statement pooling" in error.value.why
+    assert "pool_mode" in error.value.fix
 
 
 def test_the_schema_goes_up_and_a_ledger_is_kept_through_it(url: str) -> None:

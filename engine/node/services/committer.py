@@ -85,7 +85,9 @@ class Committer(Service):
                 committed = await self.context.db.read(partial(self._answered, committed=committed, batch=batch))
         else:
             try:
-                committed, startable_us = await self.context.db.write(partial(self._commit, lease=lease, batch=batch))
+                committed, startable_us = await self.context.db.write(
+                    partial(self._commit, lease=lease, batch=batch), is_plain=_is_plain
+                )
             except Unavailable:
                 self._doubted.update(_key(claim) for claim, _finished in batch)
                 raise
@@ -194,6 +196,12 @@ class CancelledUsage(Service):
             context.bus.publish(BudgetsWarned(tuple(warned)))
             context.bus.publish(CancelledWritten(tuple(each for each in batch if _key(each[0]) in written)))
         del self._waiting[: len(batch)]
+
+
+def _is_plain(written: tuple[Committed, int | None]) -> bool:
+    """Whether no service has anything to look at."""
+    committed, startable_us = written
+    return committed.is_plain and startable_us is None
 
 
 def _key(claim: Claim) -> tuple[str, int]:

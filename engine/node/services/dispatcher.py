@@ -205,13 +205,19 @@ class Dispatcher(Service):
         self.context.bus.publish(Claimed(tuple(claiming.claims), claiming.now_us, claiming.spent))
         return claiming.claims
 
-    async def write_and_claim(self, work: Callable[[Connection], tuple[T, bool]], then: Callable[[T], None]) -> None:
+    async def write_and_claim(
+        self,
+        work: Callable[[Connection], tuple[T, bool]],
+        then: Callable[[T], None],
+        is_plain: Callable[[T], bool],
+    ) -> None:
         """Do some work in one transaction, and claim in the same one if the work says that actions are ready.
 
         Not on databases with row locks: a claim may wait there, and would keep what the work has locked.
 
         Args:
             then: called with what the work returned, before what was claimed starts.
+            is_plain: whether no service has anything to look at after that, unless an action can start.
         """
         context, lease = self.context, self.context.identity.lease
         busy = self.attempts.claiming or len(self.attempts) >= self.slots or self._gives_way()
@@ -231,7 +237,9 @@ class Dispatcher(Service):
 
         self._apart = True
         with self._claiming():
-            done, ready = await context.db.write(both)
+            done, ready = await context.db.write(
+                both, is_plain=lambda written: claiming.startable_us is None and is_plain(written[0])
+            )
         self._apart = False
         then(done)
         if ready:

@@ -22,7 +22,8 @@ AHEAD_S, LOOK_S = 10.0, 2.5
 #: A tick's work, which also says whether actions are ready; and what writes it.
 Work = Callable[[Connection], tuple[list[tick.Ticked], bool]]
 Then = Callable[[list[tick.Ticked]], None]
-Write = Callable[[Work, Then], Awaitable[None]]
+IsPlain = Callable[[list[tick.Ticked]], bool]
+Write = Callable[[Work, Then, IsPlain], Awaitable[None]]
 #: Revisions that the prefetcher reads at once, and its rest after that, seconds: no other reader waits for long.
 BATCH, REST_S = 50, 0.01
 
@@ -133,10 +134,10 @@ class Ticker(Service):
             self._keeps_up(full=len(ticked) >= self.context.settings.tick_batch)
             self.context.bus.publish(Ticked(tuple(ticked)))
 
-        await self._write(work, then)
+        await self._write(work, then, _is_plain)
         return written
 
-    async def _write_alone(self, work: Work, then: Then) -> None:
+    async def _write_alone(self, work: Work, then: Then, _is_plain: IsPlain) -> None:
         ticked, ready = await self.context.db.write(work)
         then(ticked)
         if ready:
@@ -165,6 +166,10 @@ class Ticker(Service):
         self._read_us, self._version = now, version
         # Where commits are not seen there may have been one.
         self._again_us = now + poll_us if version is None else max(now + poll_us, until - 2 * poll_us)
+
+
+def _is_plain(ticked: list[tick.Ticked]) -> bool:
+    return bool(ticked) and all(each.is_plain for each in ticked)
 
 
 class Prefetcher(Service):

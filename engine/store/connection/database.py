@@ -75,7 +75,7 @@ class Database:
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
-        self._begin = self.driver.writer(self.engine)
+        self._writer = self.driver.writer(self.engine)
         self._replica: Engine | None = None
         if replica is not None:
             driver, url_of_replica = addresses.ledger_url(replica)
@@ -102,23 +102,18 @@ class Database:
             upgrade(connection, progress, now_us=now_us)
 
     @contextmanager
-    def write(self, *, counted: bool = True) -> Iterator[Connection]:
-        """Open a write transaction; it commits at the end and rolls back on any exception.
-
-        Args:
-            counted: whether :attr:`written` counts it.
-        """
+    def write(self) -> Iterator[Connection]:
+        """Open a write transaction; it commits at the end and rolls back on any exception."""
         try:
-            with self._begin() as connection:
+            with self._writer.begin() as connection:
                 yield connection
         except (UnicodeEncodeError, DBAPIError) as error:
             _explain(error, self.driver, self.url)
             raise
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.
-            if counted:
-                with self._counting:
-                    self.written += 1
+            with self._counting:
+                self.written += 1
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -134,8 +129,8 @@ class Database:
             raise
 
     def file_watcher(self) -> CommitWatcher | None:
-        """Return a commit watcher that reads a file, or None for a server. The caller closes it."""
-        return self.driver.file_watcher(self.url)
+        """Return what watches a file for commits of others than :meth:`write`, or None for a server."""
+        return self.driver.file_watcher(self._writer)
 
     def server_watcher(self) -> ServerWatcher | None:
         """Return the commit watcher of a server, or None if there is no server. The caller closes it."""

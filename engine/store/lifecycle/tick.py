@@ -53,13 +53,18 @@ NO_NODE = "no_node"
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """The rows that the tick of one clock wrote: ``runs`` as (action id, slot), ``skipped`` as (slot, slot_to or None, reason)."""
+    """The rows that the tick of one clock wrote: ``runs`` as (action id, slot), ``skipped`` as (slot, slot_to or None, reason).
+
+    Attributes:
+        is_plain: nothing was written but one run, of a schedule that had none, and its clock.
+    """
 
     tenant_id: str
     schedule_id: str
     runs: tuple[tuple[str, int], ...]
     skipped: tuple[tuple[int, int | None, str], ...]
     next_us: int | None
+    is_plain: bool = False
 
 
 _clock = schedule_clock.c
@@ -328,13 +333,11 @@ def _clock_values(
 
 
 def _ticked(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
-    return Ticked(
-        row.tenant_id,
-        row.schedule_id,
-        tuple((each["id"], each["slot"]) for each in written if each["state"] == "ready"),
-        tuple((each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"),
-        next_us,
-    )
+    runs = tuple([(each["id"], each["slot"]) for each in written if each["state"] == "ready"])
+    skipped = tuple([(each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"])
+    beside = getattr(row, "may_be_busy", True) or row.any_awake or row.failures
+    is_plain = len(runs) == 1 and not (skipped or beside)
+    return Ticked(row.tenant_id, row.schedule_id, runs, skipped, next_us, is_plain)
 
 
 def disarm(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Session,
         Subscription,
         WatchedTable,
+        Writer,
     )
 
 T = TypeVar("T")
@@ -93,9 +94,9 @@ class Driver(ABC):
     def open_platform(self, url: URL) -> Engine:
         """Return a pool for one of the platform's databases."""
 
-    def writer(self, pool: Engine) -> Callable[[], AbstractContextManager[Connection]]:
+    def writer(self, pool: Engine) -> Writer:
         """Return what opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
-        return pool.begin
+        return pool
 
     @property
     @abstractmethod
@@ -117,6 +118,9 @@ class Driver(ABC):
             Unavailable: the database cannot hold a ledger.
         """
 
+    def allow_scans(self, connection: Connection) -> None:  # noqa: B027 - where they are not avoided
+        """Let statements of this transaction read whole tables: those that need most of their rows."""
+
     @abstractmethod
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
         """Return the error for a failure of the host (disk, network, lock), None for any other."""
@@ -125,8 +129,8 @@ class Driver(ABC):
     def is_transaction_lost(self, connection: Connection) -> bool:
         """Whether the database has ended a transaction that the connection still considers open."""
 
-    def file_watcher(self, url: URL) -> CommitWatcher | None:
-        """Return a commit watcher that reads a file, or None for a server. The caller closes it."""
+    def file_watcher(self, writer: Any) -> CommitWatcher | None:  # noqa: ANN401 - the driver's own
+        """Return what watches a file for commits of others than this :meth:`writer`, or None for a server."""
         return None
 
     def server_watcher(

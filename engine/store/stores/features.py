@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
@@ -72,15 +73,19 @@ class Check:
     fix: str = ""
 
 
+class Writer(Protocol):
+    """Opens write transactions."""
+
+    def begin(self) -> AbstractContextManager[Connection]:
+        """Open a write transaction; it commits at the end and rolls back on any exception."""
+        ...
+
+
 class CommitWatcher(Protocol):
-    """Detects commits to a file without a transaction. Not thread-safe."""
+    """Detects commits of others to a file without a transaction."""
 
     def version(self) -> int:
         """Return a number that changes after each commit of another connection, and whenever the file cannot be read."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection; safe to call twice."""
         ...
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.stores import prepared
@@ -48,7 +49,7 @@ class OneWriter:
     """Keeps one connection for the write transactions of all threads, one at a time, until its pool is disposed of.
 
     Its cached pages and prepared statements stay valid from one transaction to the next: a connection drops all its
-    pages after a commit of another one.
+    pages after a commit of another one. It also watches for commits of others: its own do not change the file's version.
     """
 
     def __init__(self, pool: Engine) -> None:
@@ -56,6 +57,11 @@ class OneWriter:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._keeps = True
+        #: The file's version as this connection saw it last, None if it has not; how often that was another one; and
+        #: whether a look was put off.
+        self._seen: int | None = None
+        self._changes = 0
+        self._put_off = False
         event.listen(pool, "engine_disposed", self._disposed)
 
     @contextmanager
@@ -66,6 +72,8 @@ class OneWriter:
                 connection = self._connection = self._connection or self._pool.connect()
                 try:
                     with connection.begin():
+                        if self._put_off:
+                            self._look(connection)
                         yield connection
                 except BaseException:
                     # The pool resets it: whatever the error left behind, the next transaction begins anew.
@@ -74,6 +82,30 @@ class OneWriter:
         finally:
             if not self._keeps:
                 self._drop()
+
+    def version(self) -> int:
+        """Return a number that changes after each commit of another connection, in any process, and if the file cannot be read.
+
+        It never waits: during a transaction of this process it is the number of before, and the next transaction looks.
+        """
+        if self._keeps and self._lock.acquire(blocking=False):
+            try:
+                connection = self._connection = self._connection or self._pool.connect()
+                self._look(connection)
+            except (sqlite3.Error, DBAPIError):
+                self._give_back()
+                self._changes += 1
+            finally:
+                self._lock.release()
+        else:
+            self._put_off = True
+        return self._changes
+
+    def _look(self, connection: Connection) -> None:
+        raw: Any = connection.connection.dbapi_connection
+        ((seen,),) = raw.execute("PRAGMA data_version").fetchall()
+        self._changes += seen != self._seen
+        self._seen, self._put_off = seen, False
 
     def _disposed(self, _pool: Engine) -> None:
         self._keeps = False
@@ -88,33 +120,9 @@ class OneWriter:
                 self._lock.release()
 
     def _give_back(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._seen = self._connection, None, None
         if connection is not None:
             connection.close()
-
-
-class FileWatcher:
-    """Commit watcher that reads a file's version; see :class:`lodger.engine.store.stores.features.CommitWatcher`."""
-
-    def __init__(self, path: str) -> None:
-        self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-        self._unknown = 0
-
-    def version(self) -> int:
-        """Return a number that changes after each commit of another connection, in any process.
-
-        If the file cannot be read, the number is one that was never returned before.
-        """
-        try:
-            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        except sqlite3.Error:
-            self._unknown -= 1
-            return self._unknown
-        return int(version)
-
-    def close(self) -> None:
-        """Close the connection; safe to call twice."""
-        self._connection.close()
 
 
 def explain(message: str, place: str) -> Unavailable | None:

@@ -39,7 +39,6 @@ from lodger.engine.store.stores.sqlite.rows import EachRow, JsonList, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from sqlalchemy import Column
     from sqlalchemy.engine import URL
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.elements import ColumnElement
 
     from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter
+    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter, Writer
 
 #: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15
@@ -119,9 +118,9 @@ class SqliteDriver(Driver):
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 
-    def writer(self, pool: Engine) -> Callable[[], AbstractContextManager[Connection]]:
+    def writer(self, pool: Engine) -> Writer:
         """Return the transactions of one connection; between processes ``BEGIN IMMEDIATE`` lets one write at a time."""
-        return connections.OneWriter(pool).begin
+        return connections.OneWriter(pool)
 
     @property
     def read_options(self) -> Mapping[str, Any]:
@@ -146,9 +145,9 @@ class SqliteDriver(Driver):
         raw = connection.connection.driver_connection
         return raw is not None and not raw.in_transaction
 
-    def file_watcher(self, url: URL) -> CommitWatcher | None:
-        """Return a watcher of the file's version."""
-        return connections.FileWatcher(str(url.database))
+    def file_watcher(self, writer: connections.OneWriter) -> CommitWatcher | None:
+        """Return the writer: its connection sees the file's version change."""
+        return writer
 
     def check_settings(self, connection: Connection) -> list[Check]:
         """Check the journal, and how often it is synchronized with the disk."""
