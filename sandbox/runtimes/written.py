@@ -1,7 +1,7 @@
 """Pages that an attempt writes: found by a rehearsal in a fork of the zygote, then copied in each worker before its job arrives.
 
 A fork shares its pages until one side writes. Copying them by a rehearsal in each worker cost half a millisecond of CPU time; writing one
-byte of each back costs a fifth of that, a quarter less than madvise(2) does, which also would need a place in the filter.
+byte of each back costs a fifth of that, and a fifth less than madvise(2), which would need a place in the filter.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ class WrittenPages:
         self._places = tuple(PAGE * number for number in _written_pages(rehearse, start, end))
 
     def copy(self) -> None:
-        """Make copies for this process: write a byte of each page back."""
+        """Make copies for this process: write a byte of each page back, which nothing changes between both halves of the statement."""
         memory = self._memory
         for place in self._places:
             memory[place] = memory[place]
