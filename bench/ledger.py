@@ -362,6 +362,8 @@ def main(given: list[str] | None = None) -> None:
     if arguments.nodes:
         nodes_main(arguments)
         return
+    if arguments.check and (not arguments.peers or "://" in arguments.database):
+        parser.error("--check needs --peers, and databases of its own")
     whole: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, synchronous, ticking, place in places(arguments.database, Path(folder)):
@@ -384,6 +386,8 @@ def beside_peers(folder: Path, whole: dict[str, float]) -> int:
 
     database = server.shared().url(server.shared().database(empty=True))
     found = peers.measure(folder, database)
+    if "graphile-worker" not in found:
+        sys.exit(f"graphile-worker does not run from {folder}")
     for name, figures in found.items():
         print(f"{name}: " + ", ".join(f"{figure:.1f} {unit}" for unit, figure in figures.items()))
     jobs = found["graphile-worker"]["per_s"]

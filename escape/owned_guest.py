@@ -14,7 +14,7 @@ from pathlib import Path
 from lodger.escape.modules import assemble
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js import artefact
-from lodger.sandbox.runtimes.js.guest import _EXPORTS
+from lodger.sandbox.runtimes.js.guest import _EXPORTS, TABLE
 from lodger.sandbox.runtimes.js.machine import _IMPORTS
 
 _COMPILE_S = 60
@@ -75,6 +75,7 @@ def guest(attack: str, *, answers: dict[str, str] | None = None, extra: str = ""
     )
     return assemble(
         f"""(module {imports} (memory (export "memory") 18)
+        (table (export "{TABLE}") 1 funcref)
         (global (export "__stack_pointer") (mut i32) (i32.const 1048576)) {exports} {extra} {entry})"""
     )
 

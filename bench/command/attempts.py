@@ -27,7 +27,7 @@ MAX_RATE = 600
 _WARM = 30
 #: Bounds of a trivial script as multiples of a new isolate of isolated-vm: answer time (p50) in the open loop, CPU when saturated.
 #: Decision 0013 says what they are made of, and why they are not below 1.
-MAX_ANSWER_RATIO, MAX_CPU_RATIO = 1.3, 3.0
+MAX_ANSWER_RATIO, MAX_CPU_RATIO = 1.2, 2.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from lodger.sandbox.runtimes.js.guest import Guest, Host
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.realm import QuickRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
-from lodger.sandbox.runtimes.written import WrittenPages
+from lodger.sandbox.runtimes.written import WrittenPages, region, view
 
 _OPEN_MEMORY = 16 << 20  # memory limit until the header arrives
+_MAPPED_AT_ONCE = 65536  # bytes of a file that the kernel maps at one page fault
 
 
 class _RehearsalGuest:
@@ -52,6 +53,7 @@ class Runtime:
         self.numbers: dict[str, int] = {}
         self._ready: Guest | None = None
         self._written: WrittenPages | None = None
+        self._code = memoryview(b"")
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Map the baked realm and create an instance. Settings: ``library``, ``artefact``, ``numbers``, ``fuel_artefact`` if metered."""
@@ -61,6 +63,7 @@ class Runtime:
             self.numbers[name] = int(value)
         self.machine = Machine(settings["library"])
         self.machine.load(settings["artefact"])
+        self._code = view(*region(settings["artefact"], "r-xp"))
         if settings.get("fuel_artefact"):
             fuelled = Machine(settings["library"], fuel=True)
             fuelled.load(settings["fuel_artefact"])
@@ -100,6 +103,9 @@ class Runtime:
         realm.run(SCRIPT, NullChannel())
 
     def _touch(self, guest: Guest) -> None:
-        """Make one call into the guest and back, without effect, so that its page faults happen before a job."""
+        """Make one call into the guest and back, without effect, and read its code, so that the page faults happen before a job."""
         guest.apply(self.numbers["touch"], b"", self.numbers["undefined"], self.numbers["scratch"])
         guest.jobs()
+        code = self._code
+        for place in range(0, len(code), _MAPPED_AT_ONCE):
+            code[place]

@@ -20,6 +20,8 @@ _OF_ZYGOTE = (1 << _CAP_KILL) | (1 << _CAP_SETGID) | (1 << _CAP_SETUID)
 _header = buffer(struct.pack("=Ii", _VERSION_3, 0))
 _nothing = buffer(bytes(24))
 _of_zygote = buffer(struct.pack("=6I", _OF_ZYGOTE, _OF_ZYGOTE, 0, 0, 0, 0))
+_SETRESGID, _SETRESUID = NUMBER["setresgid"], NUMBER["setresuid"]
+_DROP = prepare_call(_CAPSET, address(_header), address(_nothing))
 
 
 def change_uid(uid: int) -> None:
@@ -44,8 +46,4 @@ def drop_capabilities(*, own_uids: bool = False) -> None:
 
 def worker_calls(uid: int) -> "tuple[Call, ...]":
     """Return the calls that change a worker's uid and gid and drop its last capabilities."""
-    return (
-        prepare_call(NUMBER["setresgid"], uid, uid, uid),
-        prepare_call(NUMBER["setresuid"], uid, uid, uid),
-        prepare_call(_CAPSET, address(_header), address(_nothing)),
-    )
+    return (_SETRESGID, uid, uid, uid), (_SETRESUID, uid, uid, uid), _DROP

@@ -24,6 +24,7 @@ _NUMBERS = {
     "madvise": (28, 233),
     "getpid": (39, 172),
     "exit": (60, 93),
+    "wait4": (61, 260),
     "getrusage": (98, 165),
     "setsid": (112, 157),
     "setresuid": (117, 147),

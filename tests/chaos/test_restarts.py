@@ -15,7 +15,7 @@ engine, start = processes.engine, processes.start
 
 
 def test_nodes_are_restarted_one_after_the_other_and_no_slot_waits(engine: Engine, start: Start, kind: str) -> None:
-    """No slot waits for the end of a stopped node's lease: it would not end within the test."""
+    """No slot waits for the end of a stopped node's lease: its action would have a lost attempt, and a second one."""
     if kind == "sqlite":
         pytest.skip("several nodes on one file: tests/chaos/test_processes.py")
     living = [start("a0", "race"), start("b0", "race")]

@@ -1,5 +1,5 @@
 """A schema upgrade under running nodes: those of the release before and after it work on one ledger, and no slot is lost,
-nor waits for the end of a lease: that would not end within the test.
+nor waits for the end of a lease: its action would have a second attempt.
 
 The release before is the tree right before its newest migration was added, from the history; the release after is this tree with one
 more migration.

@@ -1,10 +1,14 @@
-"""Cost of an attempt in page faults of a worker, which do not depend on the load of the machine.
+"""Cost of an attempt in page faults and system calls of a worker, which do not depend on the load of the machine.
 
-Each fault takes 1.5 µs of CPU time, half of an attempt's total. The bounds are a tenth above measured values; exceeding one means that
+Each fault takes 2 µs of CPU time, a third of an attempt's total. The bounds are a tenth above measured values; exceeding one means that
 workers import, allocate or execute something new. ``lodger bench attempts`` and bench/pool.py show where.
 """
 
 import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -14,7 +18,9 @@ from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.workers import launcher as launching
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
-MAX_FAULTS = {"quickjs": 490, "quickjs-native": 550, "probe": 300}
+MAX_FAULTS = {"quickjs": 455, "quickjs-native": 535, "probe": 305}
+MAX_CALLS = {"quickjs": 42, "quickjs-native": 42}
+COUNTER = Path(__file__).with_name("call_counter.py")
 
 
 @pytest.mark.parametrize("runtime", MAX_FAULTS)
@@ -45,3 +51,34 @@ def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(go())
     assert len(faults) > 10
     assert median(faults[:14]) <= MAX_FAULTS[runtime], sorted(faults)
+
+
+@pytest.mark.parametrize("runtime", MAX_CALLS)
+def test_system_calls_of_a_worker(runtime: str) -> None:
+    if not (counts := asyncio.run(system_calls(runtime))) and os.geteuid() != 0:
+        pytest.skip("NOT TESTED: this user may not trace the zygote")
+    assert len(counts) == 4
+    assert max(counts) <= MAX_CALLS[runtime], counts
+
+
+async def system_calls(runtime: str) -> list[int]:
+    """Return the number of system calls of four workers, nothing without the right to count them."""
+    pool = Pool(runtime=runtime, size=1)
+    await pool.start()
+    try:
+        assert pool.zygote
+        counter = await asyncio.create_subprocess_exec(
+            sys.executable, str(COUNTER), str(child(pool.zygote.launcher_pid)), "4", stdout=PIPE, stderr=DEVNULL
+        )
+        assert counter.stdout
+        await counter.stdout.readline()
+        for _ in range(6):
+            assert (await pool.run(Job(Bundle({"main.js": SCRIPT})), Echo())).outcome is Outcome.OK
+        return [int(line) for line in (await counter.communicate())[0].split()]
+    finally:
+        await pool.stop()
+
+
+def child(pid: int) -> int:
+    """Return the first child of a process."""
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])

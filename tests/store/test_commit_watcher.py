@@ -138,21 +138,30 @@ def test_heartbeats_of_other_nodes_are_overlooked(bench: Bench, kind: str) -> No
     watcher = watcher_of(engine.context.database)
     assert isinstance(watcher, ServerWatcher)
 
-    def beat(*, pausing: bool = False) -> bool:
+    def beat(*before_it: str) -> bool:
         """Whether the watcher says that there is nothing new."""
         before = watcher.version()
+        for change in before_it:
+            with engine.context.database.write() as connection:
+                connection.exec_driver_sql(change)
         for lease in leases_of:
             with engine.context.database.write() as connection:
                 assert leases.renew(engine.context, connection, lease, bench.clock.us)
-        if pausing:
-            engine.nodes.pause("n2")
         return watcher.version() == before
 
-    for _ in range(3):
+    pause, resume = (f"UPDATE lodger_nodes SET paused_us = {value} WHERE name = 'n2'" for value in ("1", "NULL"))
+    for change in ((MARK,), (pause,), (resume,), (pause, resume), ("UPDATE lodger_nodes SET labels = '{\"a\", NULL'",)):
         once(beat)
-        assert not beat(pausing=True)
-        engine.nodes.resume("n2")
+        assert not beat(*change)
+    once(beat)
     watcher.close()
+
+
+def test_a_heartbeat_is_known_by_half_of_its_transactions_number() -> None:
+    before, after = Snapshot.of("4294967300:4294967300:"), Snapshot.of("4294967302:4294967302:")
+    assert not after.sees_beyond(before, (), {4, 5})
+    assert not after.sees_beyond(before, {4294967300}, {5})
+    assert after.sees_beyond(before, (), {4})
 
 
 def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) -> None:

@@ -23,7 +23,9 @@ from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.sync import Engine as SyncEngine
 
 #: Fewer sessions than there are clients, so that they have to share them.
@@ -41,7 +43,8 @@ def pooler(server: Server) -> Iterator[Path]:
     users.write_text('"postgres" ""\n')
     settings = folder / "pgbouncer.ini"
     settings.write_text(
-        f"[databases]\n* = host={server.folder}\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
+        f"[databases]\n* = host={server.folder}\nnarrow = host={server.folder} dbname=postgres pool_mode=statement\n"
+        "[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
         f"unix_socket_dir = {folder}\nauth_type = trust\nadmin_users = postgres\nauth_file = {users}\npool_mode = transaction\n"
         f"default_pool_size = {SESSIONS}\nmax_client_conn = 200\nlogfile = {folder}/log\nserver_reset_query =\n"
         "ignore_startup_parameters = extra_float_digits\n"
@@ -77,17 +80,34 @@ def url(server: Server, pooler: Path) -> Iterator[str]:
     server.drop(name)
 
 
-def test_transactions_share_sessions(url: str) -> None:
-    """The pooler does what this file is about: without it, ten clients would have ten sessions."""
+def test_transactions_share_sessions_and_leave_nothing_in_them(url: str, pooler: Path) -> None:
+    """The pooler does what this file is about: without it, ten clients would have ten sessions. They may be another program's next."""
     database = Database(url)
 
     def pid(_number: int) -> int:
         with database.write() as connection:
+            assert ready_queue.next_startable(connection, 1, ()) is None
             return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
 
     with ThreadPoolExecutor(10) as threads:
-        assert len(set(threads.map(pid, range(60)))) <= SESSIONS
+        ours = set(threads.map(pid, range(60)))
+    assert len(ours) <= SESSIONS
     database.close()
+    left = (
+        "SELECT pg_backend_pid(), (SELECT count(*) FROM pg_prepared_statements), current_setting('enable_seqscan'), "
+        "current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout')"
+    )
+    with psycopg.connect(f"host={pooler} port=6432 user=postgres dbname={database.url.database}") as other:
+        session, *found = other.execute(left).fetchone() or ()
+    assert session in ours
+    assert found == [0, "on", "0", "0"]
+
+
+def test_a_pooler_without_transactions_is_refused_with_its_reason(pooler: Path) -> None:
+    with pytest.raises(Unavailable, match="the pooler refused") as error:
+        Database(f"postgresql://postgres@/narrow?host={pooler}&port=6432")
+    assert "statement pooling" in error.value.why
+    assert "pool_mode" in error.value.fix
 
 
 def test_the_schema_goes_up_and_a_ledger_is_kept_through_it(url: str) -> None:

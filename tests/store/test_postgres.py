@@ -11,6 +11,7 @@ from tests.store.bench import node_id
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.store.connection import laws
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.lifecycle import leases
@@ -76,6 +77,21 @@ def test_a_lock_that_is_kept_too_long_is_given_up_and_told(url: str, monkeypatch
             waits.exec_driver_sql("DELETE FROM lodger_kv")
     assert error.value.code == "database_busy"
     database.close()
+
+
+def test_a_session_that_cannot_be_set_up_is_closed(
+    url: str, name: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the server stops in between; a pooler connects a client even then."""
+    monkeypatch.setitem(module.SESSION, "lock_timeout", "'none'")
+    with pytest.raises(DBAPIError) as _kept:  # its frames hold the connection
+        Database(url)
+    with psycopg.connect(server.conninfo("postgres"), autocommit=True) as other:
+        for _ in range(100):
+            if not other.execute("SELECT 1 FROM pg_stat_activity WHERE datname = %s", [name]).fetchone():
+                return
+            other.execute("SELECT pg_sleep(0.05)")
+    raise AssertionError("it is still open")
 
 
 STATE = "SELECT current_setting('lock_timeout'), current_setting('timezone'), current_setting('jit')"
@@ -158,10 +174,13 @@ def test_only_statements_of_the_hot_path_never_read_whole_tables(url: str) -> No
         found.append(connection.exec_driver_sql(asked).scalar())
         with database.driver.time_limit(connection, 5.0, lambda: 0.0):
             found.append(connection.exec_driver_sql(asked).scalar())
+    with database.read() as connection:
+        laws.broken(connection)
+        found.append(connection.exec_driver_sql(asked).scalar())
     for begun in (platform.read, platform.write, database.read):
         with begun() as connection:
             found.append(connection.exec_driver_sql(asked).scalar())
-    assert found == ["off", "on", "on", "on", "off"]
+    assert found == ["off", "on", "on", "on", "on", "off"]
     platform.close()
     database.close()
 

@@ -126,9 +126,11 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
     lodge.engine.schedules.pause("evil", "s", note=HOSTILE)
     lodge.engine.scripts.put("evil", "job", "export default () => 2", force=True, shadow=2)
     with lodge.engine.context.database.write() as connection:
-        shadow, _live = shadows.running(connection)["evil", "job"]
+        shadow, _live = shadows.running(connection, ["evil"])["evil", "job"]
         run = ShadowRun(HOSTILE, 0, None, "differs", HOSTILE + "\x00", "ok", "ok", 1.0, 1.0)
-        assert shadows.add(lodge.engine.context, connection, "evil", shadow, run, 1.0) == "running"
+        added = shadows.add(lodge.engine.context, connection, "evil", shadow, run, 1.0)
+    assert added is not None
+    assert added.state == "running"
     asked = lodge.engine.run_in("evil", "job", 0, {"text": HOSTILE})
     path = lodge.engine.urls.create("evil", "in", "job").path
     sent = lodge.http.post(lodge.url + path, content=HOSTILE, headers={"content-type": HOSTILE}).json()["action_id"]

@@ -118,6 +118,9 @@ class Driver(ABC):
             Unavailable: the database cannot hold a ledger.
         """
 
+    def allow_scans(self, connection: Connection) -> None:  # noqa: B027 - where they are not avoided
+        """Let statements of this transaction read whole tables: those that need most of their rows."""
+
     @abstractmethod
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
         """Return the error for a failure of the host (disk, network, lock), None for any other."""

@@ -80,7 +80,7 @@ def _fill_gaps(guest: Guest) -> None:
     end = guest.call("qjs_alloc", _MAX_GAP)
     guest.call("qjs_free", end, _MAX_GAP)
     for size in range(_MAX_GAP, 0, -_GAP_STEP):
-        while (address := guest.call("qjs_alloc", size)) < end:
+        while 0 < (address := guest.call("qjs_alloc", size)) < end:
             pass
         guest.call("qjs_free", address, size)
 

@@ -101,13 +101,16 @@ def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN40
     connection = WatchedConnection.connect(*args, **given)
     connection.patience_s = patience_s
     autocommit, connection.autocommit = connection.autocommit, True
-    # A pooler makes up the number by which a client cancels its queries.
-    connection.pooled = connection.execute("SELECT pg_backend_pid()").fetchall() != [(connection.info.backend_pid,)]
-    if connection.pooled:
-        connection.prepare_threshold = None
-    else:
-        connection.prepare_threshold = sys.maxsize  # only what asks for it
-        connection.execute("; ".join(f"SET {name} = {value}" for name, value in SESSION.items()))
+    try:
+        # A pooler makes up the number by which a client cancels its queries.
+        connection.pooled = connection.execute("SELECT pg_backend_pid()").fetchall() != [(connection.info.backend_pid,)]
+        # Otherwise only what asks for it is prepared.
+        connection.prepare_threshold = None if connection.pooled else sys.maxsize
+        if not connection.pooled:
+            connection.execute("; ".join(f"SET {name} = {value}" for name, value in SESSION.items()))
+    except BaseException:
+        connection.close()
+        raise
     connection.autocommit = autocommit
     return connection
 
@@ -177,6 +180,11 @@ _BUSY = ("database_busy", "another transaction held a lock for too long",
          "find it with: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")  # fmt: skip
 #: By SQLSTATE or its class (PostgreSQL, Appendix A).
 _STATES = {
+    "08P01": (
+        "database_unreachable",
+        "the pooler refused a connection or a transaction",
+        "start the server behind it, or correct the pooler: pool_mode must be transaction or session",
+    ),
     "08": _GONE,
     "57P": _GONE,
     "25P03": (

@@ -184,6 +184,11 @@ class PostgresDriver(Driver):
     def prepare_upgrade(self, connection: Connection) -> None:
         """Lock the schema; refuse a database that cannot store all of Unicode."""
         connections.prepare_upgrade(connection)
+        self.allow_scans(connection)  # migrations rewrite whole tables
+
+    def allow_scans(self, connection: Connection) -> None:
+        """Let the planner decide as the server is configured."""
+        connection.exec_driver_sql(_PLANNED_NOW)
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
         """Classify the error by SQLSTATE."""
