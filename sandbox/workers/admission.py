@@ -24,7 +24,7 @@ def refuse(job: Job) -> Verdict | None:
         return verdict.bad_request(
             f"a script has at most {_MAX_MODULES} modules, with names of 1 to {_LONGEST_NAME} printable characters"
         )
-    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
+    size = sum(map(_size, modules.values()))
     if size > limits.source_bytes:
         return verdict.source_too_large(size, limits)
     try:
@@ -33,10 +33,16 @@ def refuse(job: Job) -> Verdict | None:
             max_bytes=limits.input_bytes,
             max_depth=limits.json_depth,
         )
-        for name, source in modules.items():
-            (name + source).encode()
+        for source in modules.values():
+            if not source.isascii():
+                source.encode()
     except prescan.JsonRefused as refused:
         return verdict.bad_request(f"the input: {refused}")
     except UnicodeEncodeError:
         return verdict.bad_request("a module is not text: it contains a lone surrogate")
     return None
+
+
+def _size(source: str) -> int:
+    """Return the bytes of a source; most are ASCII, and are not copied."""
+    return len(source) if source.isascii() else len(source.encode("utf-8", "surrogatepass"))

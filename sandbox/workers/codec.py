@@ -38,11 +38,11 @@ def bundle(content: Bundle) -> bytes:
     """Return the payload of the BUNDLE frame: context, entry module, other modules, standard modules that these import."""
     entry = {content.entry: content.modules[content.entry]} if content.entry in content.modules else {}
     parts = {"": content.context, **entry, **content.modules, **standard_modules.imported(content.modules)}
-    wire = bytearray()
+    wire: list[bytes] = []
     for name, text in parts.items():
         label, source = name.encode(), text.encode()
-        wire += frames.BUNDLE_PART.pack(len(label), len(source)) + label + source
-    return bytes(wire)
+        wire += (frames.BUNDLE_PART.pack(len(label), len(source)), label, source)
+    return b"".join(wire)
 
 
 @dataclass(frozen=True, slots=True)
