@@ -43,7 +43,7 @@ class WarmPool:
 
     Args:
         runtime: ``quickjs``, ``wasm_compiler``, or ``quickjs-native`` for code that the operator trusts.
-        size: number of ready workers to keep; 8 per core by default.
+        size: number of ready workers to keep, between half of it and all; 8 per core by default.
         cores: number of workers that may warm up at once.
         profile: ``untrusted`` refuses to start with too few walls, ``trusted`` runs with any.
         minimum: number of layers required for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
@@ -100,6 +100,7 @@ class WarmPool:
         self.failures = self._restarts = 0
         self._last_message = ""
         self._context = AttemptContext(0, {}, now_us)
+        self._filling = True
         self._running = 0
         self._idle: asyncio.Future[None] | None = None
         self._open = False
@@ -212,6 +213,10 @@ class WarmPool:
         if zygote is None or not self._open:
             return
         wanted = self._size + len(self._waiting) - len(self._ready)
+        # Once all are ready, none is forked until half of them are taken: forks in a row cost less, and fewer attempts run beside one.
+        self._filling = wanted > 0 and (self._filling or wanted >= (self._size + 1) // 2)
+        if not self._filling:
+            return
         while self._requested() + len(self._warming) < min(wanted, self._cores):
             zygote.spawn()
             if self._zygote is not zygote:

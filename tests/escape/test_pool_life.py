@@ -292,7 +292,7 @@ def test_sources_and_inputs_are_refused_before_any_worker() -> None:
     asyncio.run(go())
 
 
-def test_no_more_warm_up_than_cores() -> None:
+def test_no_more_warm_up_than_cores_and_none_until_half_are_taken() -> None:
     async def go() -> None:
         pool = probe_pool(size=12, cores=2)
         maximum = 0
@@ -301,6 +301,14 @@ def test_no_more_warm_up_than_cores() -> None:
             maximum = max(maximum, len(children_of(zygote_pid(pool))) - len(pool.ready))
             await asyncio.sleep(0.001)
         assert maximum <= 2 + 1  # one more may have become ready since
+        first = pool.ready
+        for taken in range(1, 6):
+            await pool.run(probe_job("done('1')"), Echo())
+            assert pool.ready == first[taken:], "forks in a row cost less than one for each attempt"
+        await pool.run(probe_job("done('1')"), Echo())
+        async with asyncio.timeout(120):
+            while len(pool.ready) < 12:  # noqa: ASYNC110 - the pool has no event for it
+                await asyncio.sleep(0.01)
         await pool.stop()
 
     asyncio.run(go())
