@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAGE = 4096
+PAGE = os.sysconf("SC_PAGE_SIZE")
 # proc_pid_pagemap(5): present, file-backed, exclusively mapped
 _PRESENT, _OF_FILE, _OWN = 1 << 63, 1 << 61, 1 << 56
 

@@ -62,7 +62,7 @@ class ThreadReads:
     def _answer(self, work: Callable[[Connection], T]) -> T:
         with self._database.read() as connection:
             try:
-                with driver_of(connection).time_limit(connection, self._statement_s, self._elapsed_s):
+                with driver_of(connection).time_limit(connection, self._statement_s, self._elapsed_s, scans=True):
                     return work(connection)
             except StatementTimeout as error:
                 raise CallRefused("too_slow", "the query took too long; ask for less") from error

@@ -330,9 +330,12 @@ class Driver(ABC):
 
     @abstractmethod
     def time_limit(
-        self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]
+        self, connection: Connection, seconds: float, elapsed_s: Callable[[], float], *, scans: bool = False
     ) -> AbstractContextManager[None]:
         """Limit the duration of a block, or let it take a tenth longer at most: a statement beyond that is cancelled.
+
+        Args:
+            scans: allow them too, see :meth:`allow_scans`.
 
         Raises:
             StatementTimeout: the block would take longer; the transaction is to be rolled back.

@@ -162,6 +162,13 @@ def explain(error: DBAPIError, place: str) -> Unavailable | None:
         # Errors without an SQLSTATE: the text distinguishes a server that starts or stops from one that refuses.
         code, what, fix = _REFUSED if refused and "the database system is" not in str(error.orig) else _GONE
         return Unavailable(code, f"{place}: {what}", why=message, fix=fix)
+    if getattr(getattr(error.orig, "diag", None), "source_function", None) == "RevalidateCachedQuery":
+        return Unavailable(
+            "database_busy",
+            f"{place}: another process has just changed the tables",
+            why=message,
+            fix="try again; the engine does so by itself",
+        )
     for sign, (code, what, fix) in _STATES.items():
         if state.startswith(sign):
             return Unavailable(code, f"{place}: {what}", why=message, fix=fix)

@@ -75,9 +75,7 @@ _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
 #: prepared ones do, and an index that gives only the order costs far more than a whole table.
 _PLANNED_NOW = "SET LOCAL enable_seqscan TO DEFAULT"
 #: Time-outs of a statement, and of a transaction between two statements.
-_TIME_LIMIT = (
-    "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}; " + _PLANNED_NOW
-)
+_TIME_LIMIT = "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}"
 #: Collations in which only identical texts are equal.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 #: Limits of a transaction on the platform's database: wait for a row lock, and duration of a statement.
@@ -368,6 +366,8 @@ class PostgresDriver(Driver):
         connection: Connection,
         seconds: float,
         elapsed_s: Callable[[], float],
+        *,
+        scans: bool = False,
     ) -> Iterator[None]:
         """Set time-outs of the server until the end of the transaction, shorter ones as time passes.
 
@@ -385,7 +385,8 @@ class PostgresDriver(Driver):
                 allowed = left
                 connection.exec_driver_sql(_TIME_LIMIT.format(ms=max(1, int(left * 1000))))
 
-        connection.exec_driver_sql(_TIME_LIMIT.format(ms=max(1, int(seconds * 1000))))
+        first = _TIME_LIMIT.format(ms=max(1, int(seconds * 1000)))
+        connection.exec_driver_sql(f"{first}; {_PLANNED_NOW}" if scans else first)
         event.listen(connection, "before_cursor_execute", shorten)
         try:
             yield

@@ -300,7 +300,9 @@ class SqliteDriver(Driver):
         return found, False
 
     @contextmanager
-    def time_limit(self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]) -> Iterator[None]:
+    def time_limit(
+        self, connection: Connection, seconds: float, elapsed_s: Callable[[], float], *, scans: bool = False
+    ) -> Iterator[None]:
         """Check the clock every thousand steps."""
         raw = connection.connection.driver_connection
         assert raw is not None
