@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 MAX_STATEMENTS = 20
 #: Statements of a run that comes alone, from its slot to its committed outcome: two transactions with their BEGIN, one row
 #: of effects, and what the services look at after a commit.
-MAX_LONE_STATEMENTS = 37
+MAX_LONE_STATEMENTS = 34
 #: Seconds between the slots of that schedule.
 EVERY_S = 3
 
