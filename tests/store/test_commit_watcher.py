@@ -222,6 +222,18 @@ def test_a_file_that_cannot_be_read_looks_changed_every_time(tmp_path: Path) -> 
     place.write_bytes(b"this is no database" * 100)
     watcher = OneWriter(create_engine(f"sqlite:///{place}"))
     assert watcher.version() != watcher.version()
+    database = Database(str(tmp_path / "ledger.db"))
+    kept = watcher_of(database)
+    assert kept.version() == kept.version()
+    with database.write() as connection:
+        raw = connection.connection.dbapi_connection
+    assert raw is not None
+    raw.close()
+    assert kept.version() != kept.version()
+    with database.write():
+        pass
+    assert kept.version() == kept.version()
+    database.close()
 
 
 def test_what_a_node_need_not_look_for_changes_its_own_version_alone(bench: Bench, kind: str) -> None:

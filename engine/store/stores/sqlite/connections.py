@@ -84,14 +84,17 @@ class OneWriter:
                 self._drop()
 
     def version(self) -> int:
-        """Return a number that changes after each commit of another connection, in any process, and if the file cannot be read.
+        """Return a number that changes after each commit of another connection, in any process, and while that cannot be told.
 
         It never waits: during a transaction of this process it is the number of before, and the next transaction looks.
+        Without a connection, after a failure, it opens none.
         """
         if self._keeps and self._lock.acquire(blocking=False):
             try:
-                connection = self._connection = self._connection or self._pool.connect()
-                self._look(connection)
+                if self._connection is None:
+                    self._changes += 1
+                else:
+                    self._look(self._connection)
             except (sqlite3.Error, DBAPIError):
                 self._give_back()
                 self._changes += 1
