@@ -15,6 +15,9 @@ from lodger.sandbox import prescan
 from lodger.sandbox.limits import Limits
 from lodger.stdlib.calls import CALLS, HostCall
 
+# Between many other tests the collector looks through their objects again and again, for seconds.
+pytestmark = pytest.mark.usefixtures("uncollected")
+
 LENGTH = 30_000
 #: CPU seconds of the parent for one call: linear work takes hundredths, quadratic work ten seconds.
 MAX_S = 2.0
