@@ -13,6 +13,10 @@ from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
 
 SHOP = """
+import atexit
+import gc
+from pathlib import Path
+
 from sqlalchemy import Column, Integer, MetaData, String, Table
 
 lamps = Table("lamps", MetaData(), Column("id", Integer, primary_key=True),
@@ -21,6 +25,7 @@ lamps = Table("lamps", MetaData(), Column("id", Integer, primary_key=True),
 
 def expose(engine):
     engine.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
+    atexit.register(lambda: Path("frozen").write_text(str(gc.get_freeze_count())))
 """
 LIGHT = """
 export default async function ({ db, kv }) {
@@ -104,6 +109,7 @@ def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
             node.kill()
     assert finished["tenant_id"] == "oak"
     assert finished["outcome"] == "ok"
+    assert int((house / "frozen").read_text()) > 100_000, "the collector leaves what lives as long as the process alone"
     assert lit(house) == [("oak", 1), ("oak", 1), ("elm", 0)]
 
 
