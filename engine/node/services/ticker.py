@@ -125,8 +125,7 @@ class Ticker(Service):
 
         def work(connection: Connection) -> tuple[list[tick.Ticked], bool]:
             ticked = tick.tick(self.context.store, connection, now_us)
-            # Clocks of tenants that another transaction holds.
-            self._passed_by = row_locks and bool(tick.due_instants(connection, now_us, maximum=1))
+            self._passed_by = row_locks and tick.any_due(connection, now_us)
             return ticked, any(each.runs for each in ticked)
 
         def then(ticked: list[tick.Ticked]) -> None:

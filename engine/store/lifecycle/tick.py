@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, exists, or_, select, update
 
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.labels import NODE, written
@@ -396,6 +396,16 @@ def due_instants(connection: Connection, until_us: int, maximum: int = 1000) -> 
     ]
 
 
+def any_due(connection: Connection, now_us: int) -> bool:
+    """Whether a clock is due, or its pause has ended: after a tick, one of a tenant that another transaction has locked."""
+    return bool(_any_due.rows(connection, {"now": now_us})[0][0])
+
+
+_any_due = Prepared(
+    lambda _driver: select(
+        or_(*(exists(select(each).where(each <= bindparam("now"))) for each in (_clock.next_at, _clock.wake_at)))
+    )
+)
 _next_instants = Prepared(
     lambda _driver: (
         select(_clock.next_at)
