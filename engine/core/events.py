@@ -26,8 +26,8 @@ class Event:
             zone data moved a next slot), ``forgotten`` (history that
             retention let go), ``killed`` (logs and usage of a cancelled attempt were written), ``slow`` (a run takes longer than is
             usual for its schedule), ``slowed`` (runs of a schedule have become slower: ``onset`` jump or drift, ``from_ms``, ``to_ms``,
-            once per onset), ``shadow`` (a script's shadow was compared in all wanted runs: ``script``, ``version``, ``state`` finished or
-            promoted, ``agreed``, ``differed``, ``undecided``, ``missed``), ``overdue``,
+            once per onset), ``shadow`` (a script's shadow was compared in all wanted runs: ``script``, ``version``,
+            ``live_version``, ``state`` finished or promoted, ``agreed``, ``differed``, ``undecided``, ``missed``), ``overdue``,
             ``blocked`` (sessions of the database wait for each other), ``delivered`` and
             ``undelivered`` (a mail or webhook; the latter is not tried again), ``alert`` (an alert
             was raised: ``rule``, ``alert``), ``budget`` (four fifths of it are used: ``budget``, ``per``,

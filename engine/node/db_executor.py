@@ -33,6 +33,8 @@ class DbExecutor:
         self._seen: int | None = None
         #: Number of this node's transactions that its services need not look for.
         self._quiet = 0
+        #: Number of its other transactions, as :meth:`version` told it last.
+        self._own = 0
         self._invalidations = 0
         self._cached: dict[object, tuple[object, object, Callable[[Connection], object]]] = {}
 
@@ -52,7 +54,7 @@ class DbExecutor:
                 done = work(connection)
                 if quiet and self._server_watcher is not None:
                     self._server_watcher.overlook(connection)
-                # Before the commit is counted: a version that was seen in between is never seen again.
+                # Before the commit is counted: between the two, the version stays as it is.
                 self._quiet += quiet or (is_plain is not None and is_plain(done))
                 return done
 
@@ -96,8 +98,11 @@ class DbExecutor:
         return self._watcher is not None or self._seen is not None
 
     def version(self) -> object | None:
-        """Return a value that changes with every commit, another process's at the next poll; None while it is unknown."""
-        own = self._database.written - self._quiet
+        """Return a value that changes with every commit that is not quiet or plain, another process's at the next poll.
+
+        None while it is unknown.
+        """
+        own = self._own = max(self._own, self._database.written - self._quiet)
         if self._watcher is not None:
             return (self._watcher.version(), own)
         return None if self._seen is None else (self._seen, own, self._invalidations)

@@ -63,8 +63,8 @@ HOOKS: Final = (
     ),
     HookSpec(
         "shadow",
-        "a script's shadow was compared in all wanted runs (script, version, state finished or promoted, agreed, differed, undecided, "
-        "missed)",
+        "a script's shadow was compared in all wanted runs (script, version, live_version, state finished or promoted, agreed, differed, "
+        "undecided, missed)",
         lambda event, _late_ms: event.kind == "shadow",
     ),
     HookSpec(

@@ -64,7 +64,8 @@ class KeptRecords:
     async def _look(self) -> None:
         """Read for the tenants that are wanted. Where the ledger is away, what was known stays; of others nothing is recorded."""
         tenants, self._wanted = sorted(self._wanted), set()
-        before = {each: self._known.get(each, (0.0, None))[1] for each in tenants}
+        usual = None if self._usual_s == -FRESH_S else _USUAL
+        before = {each: self._known.get(each, (0.0, usual))[1] for each in tenants}
         self._known = {each: known for each, known in self._known.items() if self._is_fresh(each)}
         with suppress(Unavailable):
             found = await self._read(partial(_load, tenant_ids=tenants))
@@ -72,6 +73,7 @@ class KeptRecords:
                 self._usual_s = self._clock.elapsed_s()
                 self._known = {}
                 return
+            self._usual_s = -FRESH_S
             before = dict.fromkeys(tenants, found)
         now_s = self._clock.elapsed_s()
         self._known |= {each: (now_s, known) for each, known in before.items()}

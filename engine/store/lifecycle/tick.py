@@ -43,7 +43,7 @@ from lodger.engine.store.queue.schedule_concurrency import LineKey, Unfinished
 from lodger.engine.store.queue.stops import SUPERSEDED, stop_gracefully, stop_running
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
-from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
+from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules, tenants
 from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage import day_budgets
 
@@ -401,9 +401,14 @@ def any_due(connection: Connection, now_us: int) -> bool:
     return bool(_any_due.rows(connection, {"now": now_us})[0][0])
 
 
+#: A suspended tenant's pauses do not end.
+_is_active = exists().where(tenants.c.id == _clock.tenant_id, tenants.c.state == "active")
 _any_due = Prepared(
     lambda _driver: select(
-        or_(*(exists(select(each).where(each <= bindparam("now"))) for each in (_clock.next_at, _clock.wake_at)))
+        or_(
+            exists().where(_clock.next_at <= bindparam("now")),
+            exists().where(_clock.wake_at <= bindparam("now"), _is_active),
+        )
     )
 )
 _next_instants = Prepared(
@@ -437,8 +442,8 @@ def lookahead(
 _earliest = Prepared(
     lambda _driver: select(
         *(
-            select(each).where(each.is_not(None)).order_by(each).limit(1).scalar_subquery()
-            for each in (_clock.next_at, _clock.wake_at)
+            select(each).where(each.is_not(None), *which).order_by(each).limit(1).scalar_subquery()
+            for each, *which in ((_clock.next_at,), (_clock.wake_at, _is_active))
         )
     )
 )
@@ -448,7 +453,9 @@ _soon = (
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
 )
-_wake_ups = Prepared(lambda _driver: select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000))
+_wake_ups = Prepared(
+    lambda _driver: select(_clock.wake_at).where(_clock.wake_at <= bindparam("until"), _is_active).limit(1000)
+)
 
 
 def due_soon(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int, int]]:

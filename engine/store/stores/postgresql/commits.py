@@ -23,7 +23,10 @@ class Snapshot:
         return cls(int(end), frozenset(map(int, filter(None, under_way.split(",")))))
 
     def sees_beyond(self, before: "Snapshot", own: Collection[int], beats: Collection[int] = ()) -> bool:
-        """Whether a transaction is visible here that was not visible before, other than ``own`` and, modulo 2**32, ``beats``."""
+        """Whether a transaction is visible here that was not visible before, other than ``own`` and ``beats``.
+
+        The latter are the lower 32 bits of the numbers of heartbeats.
+        """
         if self.end < before.end or self.end - before.end > len(own) + len(beats) + len(self.under_way):
             return True
         fresh = {*range(before.end, self.end), *before.under_way} - self.under_way

@@ -57,11 +57,9 @@ class OneWriter:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._keeps = True
-        #: The file's version as this connection saw it last, None if it has not; how often that was another one; and
-        #: whether a look was put off.
+        #: The file's version as this connection saw it last, None if it has not; and how often that was another one.
         self._seen: int | None = None
         self._changes = 0
-        self._put_off = False
         event.listen(pool, "engine_disposed", self._disposed)
 
     @contextmanager
@@ -72,8 +70,7 @@ class OneWriter:
                 connection = self._connection = self._connection or self._pool.connect()
                 try:
                     with connection.begin():
-                        if self._put_off:
-                            self._look(connection)
+                        self._look(connection)
                         yield connection
                 except BaseException:
                     # The pool resets it: whatever the error left behind, the next transaction begins anew.
@@ -86,29 +83,32 @@ class OneWriter:
     def version(self) -> int:
         """Return a number that changes after each commit of another connection, in any process, and while that cannot be told.
 
-        It never waits: during a transaction of this process it is the number of before, and the next transaction looks.
-        Without a connection, after a failure, it opens none.
+        It never waits: during a transaction of this process it is the number at its begin, and while the transaction waits for
+        another process's the number of before. Without a connection, after a failure, it opens none.
         """
         if self._keeps and self._lock.acquire(blocking=False):
             try:
                 if self._connection is None:
                     self._changes += 1
                 else:
+                    raw: Any = self._connection.connection.dbapi_connection
+                    raw.execute("PRAGMA busy_timeout = 0")
                     self._look(self._connection)
+                    raw.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             except (sqlite3.Error, DBAPIError):
                 self._give_back()
                 self._changes += 1
             finally:
                 self._lock.release()
-        else:
-            self._put_off = True
+            if not self._keeps:
+                self._drop()
         return self._changes
 
     def _look(self, connection: Connection) -> None:
         raw: Any = connection.connection.dbapi_connection
         ((seen,),) = raw.execute("PRAGMA data_version").fetchall()
         self._changes += seen != self._seen
-        self._seen, self._put_off = seen, False
+        self._seen = seen
 
     def _disposed(self, _pool: Engine) -> None:
         self._keeps = False
