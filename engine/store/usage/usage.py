@@ -30,7 +30,7 @@ _FIRST = date(1970, 1, 1)
 Key = tuple[str, int]
 Charges = dict[Key, Counter[str]]
 _c = usage_days.c
-_journal = logging.getLogger("lodger.node")
+_log = logging.getLogger("lodger.node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Warned:
 
     def report(self, events: EventBus, now_us: int) -> None:
         """Write a line to the log, and publish an event for people."""
-        _journal.warning(
+        _log.warning(
             "tenant %s has used %d of %d of today's budget %s", self.tenant_id, self.used, self.limit, self.budget,
             extra={"tenant_id": self.tenant_id},
         )  # fmt: skip
