@@ -31,6 +31,8 @@ SCRIPTS = {
     "spins": "export default () => { for (;;) ; }",
 }
 TENANTS = 10
+#: Single runs before a sample: more than half of the ready workers.
+SINGLE = 8 * len(os.sched_getaffinity(0))
 #: Allowed growth between the second and the last quarter of the samples.
 TOLERANCES = {"memory_mib": 8.0, "descriptors": 0, "threads": 0, "processes": 0, "files": 0}
 
@@ -116,6 +118,14 @@ class Load:
             raise TimeoutError(f"{self._left} of {number} runs have not ended")
         self.ran += number
 
+    def fullest(self, ledger: Path | None, temporary: Path) -> Sample:
+        """Return the state with the most processes after one of some single runs: between half and all of the pool's workers are ready."""
+        found = []
+        for _ in range(SINGLE):
+            self.run(1)
+            found.append(sample(ledger, temporary))
+        return max(found, key=lambda each: each.processes)
+
 
 def growth(samples: list[Sample]) -> dict[str, float]:
     """Return the largest value of the last quarter minus that of the second one, for each figure."""
@@ -144,8 +154,7 @@ def main() -> None:
             for batch in range(1, arguments.runs // arguments.batch + 1):
                 load.run(arguments.batch)
                 if batch % every == 0:
-                    time.sleep(1)
-                    samples.append(sample(ledger, Path(temporary)))
+                    samples.append(load.fullest(ledger, Path(temporary)))
                     print(f"{load.ran} runs, {time.monotonic() - begun:.0f} s: {samples[-1]}", flush=True)
     grown = growth(samples)
     print({name: round(value, 2) for name, value in grown.items()})

@@ -25,8 +25,8 @@ def test_attempts_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monke
         load = soak.Load(engine)
         for _ in range(4):
             load.run(40, 120)
-            samples.append(soak.sample(ledger, temporary))
-    assert load.ran == 160
+            samples.append(load.fullest(ledger, temporary))
+    assert load.ran == 4 * (40 + soak.SINGLE)
     first, last = samples[1], samples[-1]
     assert last.files == 0
     assert last.threads <= first.threads + 2
