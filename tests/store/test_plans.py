@@ -7,7 +7,10 @@ import pytest
 from sqlalchemy import event, text
 from tests.store.bench import Bench
 
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
+from lodger.engine.store.schedules import adoption
 from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
 
@@ -121,3 +124,47 @@ def test_postgresql_reads_lists_once_and_rewrites_sums_in_place(bench: Bench) ->
         ).all()
     assert [row[0] for row in rows] == ["lodger_storage", "lodger_usage_days"]
     assert all(row[1] >= 4 and row[1] == row[2] for row in rows), rows
+
+
+def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(bench: Bench) -> None:
+    """Without statistics: autovacuum makes them a minute later at best, and a prepared plan would stay as it was."""
+    database = bench.engine.context.database
+    if database.driver.name != "postgresql":
+        pytest.skip("counters of PostgreSQL; SQLite's plans are tested above")
+    bench.schedule(tenant_id=bench.tenant())
+
+    def looked_at() -> int:
+        """Count the pages of seven rounds: with the sixth use of a statement its plan no longer depends on values."""
+        before = _pages(database)
+        database.engine.dispose()  # new sessions, which prepare their statements anew
+        for _ in range(7):
+            bench.clock.advance(60)
+            with database.write() as connection:
+                assert len(tick.tick(bench.engine.context, connection, bench.clock.us)) == 1
+                assert not tick.any_due(connection, bench.clock.us)
+            assert len(bench.run()) == 1
+            with database.read() as connection:
+                tick.lookahead(connection, bench.clock.us, search_further=True)
+                adoption.list_unreported(connection)
+                leases.find_overdue(bench.engine.context, connection, now_us=bench.clock.us)
+        return _pages(database) - before
+
+    few = looked_at()
+    bench.schedule("every 1d", tenant_id=bench.tenant("idle"))
+    with database.write() as connection:  # many tenants like this one
+        for table, key in (("tenants", "id"), ("turns", "tenant_id"), ("scripts", "tenant_id"),
+                           ("schedules", "tenant_id"), ("schedule_clock", "tenant_id")):  # fmt: skip
+            copied = f"(jsonb_populate_record(one, jsonb_build_object('{key}', 'idle' || number))).*"
+            every = f"FROM lodger_{table} one, generate_series(1, 600) number WHERE {key} = 'idle'"
+            connection.execute(text(f"INSERT INTO lodger_{table} SELECT {copied} {every}"))
+    assert looked_at() < 1.2 * few
+
+
+def _pages(database: Database) -> int:
+    with database.read() as connection:
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+    with database.read() as connection:
+        counted = "sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))"
+        found = connection.scalar(text(f"SELECT {counted}::bigint FROM pg_statio_user_tables"))
+    assert isinstance(found, int)
+    return found

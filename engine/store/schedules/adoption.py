@@ -70,8 +70,7 @@ def list_unreported(connection: Connection) -> list[tuple[str, str]]:
 _unreported = Prepared(
     lambda _driver: (
         select(_a.tenant_id, _a.schedule_id)
-        .join(tenants, tenants.c.id == _a.tenant_id)
-        .where(tenants.c.state == "active")
+        .where(select(tenants.c.state).where(tenants.c.id == _a.tenant_id).scalar_subquery() == "active")
         .order_by(_a.tenant_id, _a.schedule_id)
         .limit(MAX_ROWS)
     )

@@ -37,6 +37,9 @@ _CONNECT: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
+#: Ways of the planner that read whole tables or indexes. Without statistics, as of a new ledger, it would choose them, and a
+#: prepared statement would still go them when the tables have grown; the hot path looks everything up by key.
+SCANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 SESSION: dict[str, Any] = {
     # A lock held for that long means a stuck transaction: roll back and try again later.
     "lock_timeout": LOCK_TIMEOUT_MS,
@@ -44,8 +47,7 @@ SESSION: dict[str, Any] = {
     "idle_in_transaction_session_timeout": LOCK_TIMEOUT_MS,
     # Compiling a statement of one millisecond would take a hundred.
     "jit": "off",
-    # Without statistics, as of a new ledger, whole tables would be read, and by a prepared statement still when they have grown.
-    "enable_seqscan": "off",
+    **dict.fromkeys(SCANS, "off"),
     # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not support.
     "timezone": "'UTC'",
 }

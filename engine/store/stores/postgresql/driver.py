@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
 #: Statements on the platform's tables are planned as the platform has set it: they do not outlive the size of their tables, as
 #: prepared ones do, and an index that gives only the order costs far more than a whole table.
-_PLANNED_NOW = "SET LOCAL enable_seqscan TO DEFAULT"
+_PLANNED_NOW = "; ".join(f"SET LOCAL {name} TO DEFAULT" for name in connections.SCANS)
 #: Time-outs of a statement, and of a transaction between two statements.
 _TIME_LIMIT = "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}"
 #: Collations in which only identical texts are equal.
