@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 from tests.databases.fixtures import name, server
 from tests.databases.fixtures import server_url as url
-from tests.node.harness import OK, SETTINGS
+from tests.node.harness import OK, SETTINGS, Script
 from tests.traces import TABLE, Traces, seen
 
 from lodger.engine import Engine
@@ -29,6 +29,7 @@ from lodger.engine.core.events import (
 )
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.handlers import Handlers
+from lodger.engine.core.settings import Settings
 from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.node.node_events import AttemptsRescued, BatchCommitted, CancelledWritten, Claimed, Ticked
@@ -44,6 +45,7 @@ from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import schedule_clock
+from lodger.engine.store.stores.postgresql.connections import LOCK_TIMEOUT_MS
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -91,10 +93,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(place: Path | str) -> AsyncIterator[Bench]:
+async def bench(place: Path | str, settings: Settings = SETTINGS) -> AsyncIterator[Bench]:
     """Open a store in a folder, or the one of a database's address."""
     place = str(place / "ledger.db") if isinstance(place, Path) else place
-    async with Engine.open(place, settings=SETTINGS) as engine:
+    async with Engine.open(place, settings=settings) as engine:
         await engine.tenants.create("acme", limits={"concurrent_runs": 8})
         await engine.scripts.put("acme", "job", "export default () => 1")
         made = Bench(engine)
@@ -186,7 +188,7 @@ def test_a_tick_claims_in_its_own_transaction_and_alone_after_a_claim_that_faile
                     await ticker.round()
                     assert alone.engine.context.database.written == written + 1
                     continue
-                monkeypatch.setattr(claims, "claim", lambda *_given: 1 / 0)
+                monkeypatch.setattr(claims, "claim", lambda *_given, **_more: 1 / 0)
                 with pytest.raises(ZeroDivisionError):
                     await ticker.round()
                 assert len(happened) == 2, "nothing was written"
@@ -195,6 +197,55 @@ def test_a_tick_claims_in_its_own_transaction_and_alone_after_a_claim_that_faile
             assert {each.state for each in await alone.engine.actions.list("acme")} == {"running", "ready"}
             dispatcher.attempts.kill()
             await dispatcher.attempts.drained()
+
+    asyncio.run(scenario())
+
+
+def test_a_tick_waits_for_nothing_that_a_claim_has_to_wait_for(url: str) -> None:
+    """Others wait for what it has locked, and might be those it waits for."""
+
+    async def scenario() -> None:
+        async with bench(url) as alone:
+            engine, claimed = alone.engine, alone.heard(Claimed)
+            dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
+            ticker = Ticker(alone.context, dispatcher.write_and_claim)
+            lease = await alone.register()
+            owed = from_us(alone.context.clock.now_us() - 900_000_000)
+            await engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
+            with engine.context.database.write() as connection:
+                connection.execute(select(nodes.c.id).where(nodes.c.id == lease.node_id).with_for_update())
+                async with asyncio.timeout(LOCK_TIMEOUT_MS / 2000):
+                    await ticker.round()
+                assert [len(each.claims) for each in claimed] == [0]
+            await dispatcher.round()
+            assert [len(each.claims) for each in claimed] == [0, 1]
+            dispatcher.attempts.kill()
+            await dispatcher.attempts.drained()
+
+    asyncio.run(scenario())
+
+
+def test_what_has_ended_holds_no_slot_and_no_more_than_there_are_slots_waits_to_be_written(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path, SETTINGS.model_copy(update={"slots": 2})) as alone:
+            claimed, ended = alone.heard(Claimed), alone.heard(AttemptFinished)
+            dispatcher, committer = (
+                Dispatcher(alone.context, Script(), RunningAttempts()),
+                Committer(alone.context),
+            )
+            await alone.register()
+            for _ in range(6):
+                await alone.engine.run_in("acme", "job", 0)
+            for runs in (2, 4, 4):
+                await dispatcher.round()
+                await asyncio.sleep(0.01)
+                assert len(ended) == runs
+            assert dispatcher.attempts.full
+            await committer.round()
+            assert not dispatcher.attempts
+            await dispatcher.round()
+            assert [len(each.claims) for each in claimed] == [2, 2, 2]
+            await asyncio.gather(*dispatcher.attempts.tasks)
 
     asyncio.run(scenario())
 
@@ -294,7 +345,8 @@ class Hanging:
         return OK
 
 
-def test_a_lost_lease_kills_what_the_dispatcher_runs_and_halves_its_slots(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_lost_lease_kills_what_the_dispatcher_runs_and_halves_its_slots(tmp_path: Path, begun: bool) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone:
             claimed, stopped = alone.heard(Claimed), alone.heard(AttemptStopped)
@@ -306,9 +358,11 @@ def test_a_lost_lease_kills_what_the_dispatcher_runs_and_halves_its_slots(tmp_pa
             await dispatcher.round()
             assert [len(each.claims) for each in claimed] == [3]
             assert len(dispatcher.attempts) == 3
-            await asyncio.sleep(0)  # the attempts begin
+            if begun:
+                await asyncio.sleep(0)
             alone.bus.publish(LeaseLost("a test"))
-            await dispatcher.attempts.drained()
+            async with asyncio.timeout(60):
+                await dispatcher.attempts.drained()
             assert len(stopped) == len(released) == 3
             assert dispatcher.slots == SETTINGS.slots // 2
             alone.bus.publish(LeaseRenewed(0.0))

@@ -60,10 +60,10 @@ class Bench:
         with self.engine.context.database.write() as connection:
             return leases.renew(self.engine.context, connection, self.lease(node), self.clock.us) is not None
 
-    def claim(self, free: int = 100, node: str = "n1") -> list[Claim]:
+    def claim(self, free: int = 100, node: str = "n1", *, wait: bool = True) -> list[Claim]:
         lease = self.lease(node)
         with self.engine.context.database.write() as connection:
-            return claims.claim(self.engine.context, connection, lease, free, self.clock.us)
+            return claims.claim(self.engine.context, connection, lease, free, self.clock.us, wait=wait)
 
     def commit(
         self, *claimed: Claim, finished: Finished | Callable[[Claim], Finished] = OK, node: str = "n1"

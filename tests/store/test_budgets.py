@@ -116,6 +116,7 @@ def test_what_has_waited_too_long_expires_and_the_next_in_line_goes_on(bench: Be
     bench.tick()
     bench.clock.advance(30)
     bench.commit(running)
+    assert bench.claim(wait=False) == [], "expiry waits for locks"
     (last,) = bench.claim()
     assert last.slot_us == bench.clock.us - 30_000_000
     assert bench.states(schedule) == ["done", "expired", "running"]

@@ -49,7 +49,7 @@ def key_of(claim: Claim) -> Key:
 
 
 class RunningAttempts:
-    """The attempts that hold a slot of this node: they run, or have ended and wait to be written.
+    """The attempts of this node: they run, and hold a slot each, or have ended and wait to be written.
 
     Attributes:
         claiming: a claim is being written.
@@ -84,21 +84,26 @@ class RunningAttempts:
         return list(self._claims.values())
 
     @property
+    def running(self) -> list[Claim]:
+        """What was claimed for each that holds a slot."""
+        return [claim for key, claim in self._claims.items() if key not in self._ended]
+
+    @property
     def tasks(self) -> list[asyncio.Task[None]]:
         """The task of each."""
         return list(self._tasks.values())
 
     def add(self, claim: Claim, task: asyncio.Task[None]) -> None:
-        """Let an attempt hold a slot."""
+        """Give an attempt a slot."""
         self._empty.clear()
         self._claims[key_of(claim)], self._tasks[key_of(claim)] = claim, task
 
     def end(self, claim: Claim) -> None:
-        """Note that an attempt has ended and waits to be written."""
+        """Free the slot of an attempt that has ended and waits to be written."""
         self._ended.add(key_of(claim))
 
     def remove(self, claim: Claim) -> None:
-        """Free the slot of an attempt."""
+        """Forget an attempt that was written, or killed."""
         key = key_of(claim)
         self._claims.pop(key, None)
         self._tasks.pop(key, None)
@@ -115,15 +120,15 @@ class RunningAttempts:
                 task.cancel()
 
     async def drained(self) -> None:
-        """Wait until no slot is held."""
+        """Wait until there is none."""
         await self._empty.wait()
 
 
 class Dispatcher(Service):
-    """Claims no more than may start at once; an attempt holds its slot until it is committed.
+    """Claims no more than may start at once.
 
     Attributes:
-        attempts: what holds a slot here; shared with the services that compare and count it.
+        attempts: what runs here or waits to be written; shared with the services that compare and count it.
     """
 
     name: ClassVar[str] = "dispatcher"
@@ -153,11 +158,10 @@ class Dispatcher(Service):
     async def round(self) -> float:
         """Claim for the free slots; wait for the next instant at which something may start."""
         context, lease = self.context, self.context.identity.lease
-        free = self.slots - len(self.attempts)
-        self.attempts.full = free <= 0
+        self.attempts.full = self.free <= 0
         if lease is None:
             return context.settings.poll_s
-        if free <= 0 or self.attempts.claiming:
+        if self.attempts.full or self.attempts.claiming:
             return context.idle_s
         behind = self._gives_way()
         if behind and (wait := self._claimed_s + GIVES_WAY_S - self.clock.elapsed_s()) > 0:
@@ -213,21 +217,21 @@ class Dispatcher(Service):
     ) -> None:
         """Do some work in one transaction, and claim in the same one if the work says that actions are ready.
 
-        Not on databases with row locks: a claim may wait there, and would keep what the work has locked.
+        What a claim has to wait for is left to one of its own: others may wait for what the work has locked.
 
         Args:
             then: called with what the work returned, before what was claimed starts.
             is_plain: whether no service has anything to look at after that, unless an action can start.
         """
         context, lease = self.context, self.context.identity.lease
-        busy = self.attempts.claiming or len(self.attempts) >= self.slots or self._gives_way()
-        if lease is None or busy or self._apart or self.clock.skewed or context.store.database.driver.has_row_locks:
+        busy = self.attempts.claiming or self.free <= 0 or self._gives_way()
+        if lease is None or busy or self._apart or self.clock.skewed:
             done, ready = await context.db.write(work)
             then(done)
             if ready:
                 context.bus.publish(ActionsReady())
             return
-        claiming = _Claiming(context, lease, self.room())
+        claiming = _Claiming(context, lease, self.room(), wait=False)
 
         def both(connection: Connection) -> tuple[T, bool]:
             done, ready = work(connection)
@@ -263,12 +267,17 @@ class Dispatcher(Service):
         """How many attempts may run here at once: fewer than it has slots while it hardly keeps its lease."""
         return self._slot_reduction.of(self.context.settings.slots)
 
+    @property
+    def free(self) -> int:
+        """How many more may start: each that runs holds a slot, and no more than there are slots wait to be written."""
+        return min(self.slots - len(self.attempts.running), 2 * self.slots - len(self.attempts))
+
     def room(self) -> Room:
         """Return what of this node is free."""
         room = Room(self.slots, long_slots(self.slots), self.context.settings.memory_reserved_bytes)
-        for claim in self.attempts.claims:
+        for claim in self.attempts.running:
             room = room.without(1, claim.limits)
-        return room
+        return replace(room, slots=self.free)
 
     def _begin(self, lease: Lease, claimed: list[Claim]) -> bool:
         """Start what was claimed under a lease; return whether the node still holds it."""
@@ -278,8 +287,13 @@ class Dispatcher(Service):
             return False
         for claim in claimed:
             task = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
+            task.add_done_callback(partial(self._over, claim))
             self.attempts.add(claim, task)
         return True
+
+    def _over(self, claim: Claim, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # before it began: a kill is answered by what runs
+            self._stopped(claim, Finished(Outcome.CANCELLED))
 
     async def _attempt(self, claim: Claim) -> None:
         json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
@@ -287,9 +301,7 @@ class Dispatcher(Service):
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:
             # The attempt is this node's no more: its row was written by what took it away, without what only we know.
-            finished = killed.finished if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED)
-            self.context.bus.publish(AttemptStopped(claim, finished))
-            self._release(claim)
+            self._stopped(claim, killed.finished if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED))
             return
         except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
             _log.error("attempt %d of action %s: %s: %s", claim.attempt, claim.action_id, type(error).__name__, error,
@@ -297,6 +309,10 @@ class Dispatcher(Service):
             finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
         self.attempts.end(claim)
         self.context.bus.publish(AttemptFinished(claim, finished))
+
+    def _stopped(self, claim: Claim, finished: Finished) -> None:
+        self.context.bus.publish(AttemptStopped(claim, finished))
+        self._release(claim)
 
     def _release(self, claim: Claim) -> None:
         self.attempts.remove(claim)
@@ -331,6 +347,7 @@ class Dispatcher(Service):
         self._startable_us = event.startable_us
         for claim, _finished in event.batch:
             self._release(claim)
+        self._look_on()
 
     def _renewed(self, event: LeaseRenewed) -> None:
         """Let a renewal that came late reduce the claim size, and one in time restore it."""
@@ -350,8 +367,8 @@ class Dispatcher(Service):
 class _Claiming:
     """A claim and what it found, for a transaction that may be another's."""
 
-    def __init__(self, context: NodeContext, lease: Lease, room: Room) -> None:
-        self._context, self._lease, self._room = context, lease, room
+    def __init__(self, context: NodeContext, lease: Lease, room: Room, *, wait: bool = True) -> None:
+        self._context, self._lease, self._room, self._wait = context, lease, room, wait
         self.now_us = context.clock.now_us()
         self.spent: dict[str, str] = {}
         self.claims: list[Claim] = []
@@ -360,7 +377,7 @@ class _Claiming:
     def take(self, connection: Connection) -> None:
         """Claim; read when the next action may start."""
         store, lease, room = self._context.store, self._lease, self._room
-        self.claims = claims.claim(store, connection, lease, room.slots, self.now_us, room, self.spent)
+        self.claims = claims.claim(store, connection, lease, room.slots, self.now_us, room, self.spent, wait=self._wait)
         self.startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
 
 

@@ -82,7 +82,7 @@ class Monitor(Service):
         meters.put("lodger_loop_lag_seconds", lag_s)
         self._overloaded.append(is_overloaded(full=self._attempts.full, lag_s=lag_s))
         meters.put("lodger_node_saturation", sum(self._overloaded) / len(self._overloaded))
-        meters.put("lodger_running", len(self._attempts))
+        meters.put("lodger_running", len(self._attempts.running))
         await self._look_at_runs(self.clock.now_us())
         if self._rounds % LEDGER_ROUNDS == 0:
             await self._publish_figures(self.clock.now_us())
@@ -92,7 +92,7 @@ class Monitor(Service):
         return ROUND_S
 
     async def _look_at_runs(self, now_us: int) -> None:
-        running = self._attempts.claims
+        running = self._attempts.running
         self._reported &= {(claim.action_id, claim.attempt) for claim in running} | {
             (claim.action_id, claim.attempt) for claim, _took in self._ended
         }

@@ -93,7 +93,7 @@ class ShadowRuns(Service):
 
     async def round(self) -> float:
         """Compare what waits, while slots are free."""
-        while self._waiting and len(self._attempts) < self.context.settings.slots:
+        while self._waiting and len(self._attempts.running) < self.context.settings.slots:
             await self._compare(self._next())
         late_s = self.clock.elapsed_s() - PATIENCE_S
         while self._waiting and self._waiting[0].since_s < late_s:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, bindparam, null, select, update
+from sqlalchemy import BigInteger, Connection, Select, bindparam, null, select, update
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.budget_table import Used, exhausted
@@ -92,11 +92,15 @@ _leased = (
     .with_for_update(read=True)
 )
 _held_lease = Prepared(lambda _driver: _leased)
-_first_look = Prepared(
-    lambda _driver: ready_queue.sets_in_use.add_columns(
-        _leased.where(nodes.c.paused_us.is_(None)).scalar_subquery().label("may_claim")
-    )
-)
+
+
+def _look(leased: Select[Any]) -> Prepared:
+    may_claim = leased.where(nodes.c.paused_us.is_(None)).scalar_subquery().label("may_claim")
+    return Prepared(lambda _driver: ready_queue.sets_in_use.add_columns(may_claim))
+
+
+_first_look = _look(_leased)
+_first_look_unlocked = _look(_leased.with_for_update(read=True, skip_locked=True))
 
 
 def holds_lease(connection: Connection, lease: Lease) -> bool:
@@ -112,6 +116,8 @@ def claim(
     now_us: int,
     room: Room | None = None,
     spent: dict[str, str] | None = None,
+    *,
+    wait: bool = True,
 ) -> list[Claim]:
     """Start up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
@@ -120,15 +126,18 @@ def claim(
     Args:
         room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
         spent: receives the exhausted budget of each tenant that has used up its day.
+        wait: wait for locks. Otherwise nothing is claimed while the node's row is locked, or actions have to expire.
     """
     if free <= 0:
         return []
     values = {"after": "", "now": now_us, "node": lease.node_id, "epoch": lease.epoch}
-    (first,) = _first_look.rows(connection, values)
+    (first,) = (_first_look if wait else _first_look_unlocked).rows(connection, values)
     if first.may_claim is None:
         return []
     sets = ready_queue.label_sets(connection, lease.labels, first)
     if sets.expiring:
+        if not wait:
+            return []
         expire(connection, now_us)
     room = room or unbounded(free)
     # A node that refuses some actions considers more tenants: those in front may have none that fits.
