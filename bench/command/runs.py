@@ -214,7 +214,7 @@ async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | No
 async def _fill(engine: Engine, runs: int, names: list[str], over_s: float) -> datetime:
     """Store one schedule per run, each with its slot in ``over_s`` seconds, and return the first slot."""
     for name in names:
-        await engine.tenants.create(name, limits={"concurrent_runs": 1000})
+        await engine.tenants.create(name, limits={"concurrent_runs": 1000, "schedules": runs + _SAMPLE})
         await engine.scripts.put(name, "job", SCRIPT, force=True)
 
     async def store(number: int, name: str, slot: datetime) -> None:

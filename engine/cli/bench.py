@@ -100,6 +100,8 @@ def attempts(
         Path | None,
         typer.Option(
             metavar="FOLDER",
+            exists=True,
+            file_okay=False,
             envvar="LODGER_BENCH_PEERS",
             help="Folder with node_modules of isolated-vm, to compare with.",
         ),
@@ -173,6 +175,8 @@ def runs(
         Path | None,
         typer.Option(
             metavar="FOLDER",
+            exists=True,
+            file_okay=False,
             envvar="LODGER_BENCH_PEERS",
             help="Folder with node_modules of isolated-vm and graphile-worker, and bin/python with procrastinate. "
             "The queues also need --database with a PostgreSQL URL.",

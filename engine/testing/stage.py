@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import sqlalchemy as sa
 
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us_or_none, to_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
@@ -150,7 +150,7 @@ class Stage:
         """
         aware(until)
         found = self._do(self._node.next_due(to_us(until)))
-        return None if found is None else from_us(found)
+        return from_us_or_none(found)
 
     def settle(self) -> None:
         """Run everything that is due now.

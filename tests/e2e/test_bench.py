@@ -54,6 +54,13 @@ def test_what_cannot_be_measured(arguments: tuple[str, ...]) -> None:
     assert lodger("bench", "walls", *arguments).code == 2
 
 
+@pytest.mark.parametrize("measured", ["attempts", "runs"])
+def test_a_folder_of_other_programs_that_does_not_exist(measured: str) -> None:
+    done = lodger("bench", measured, "--peers", "/nowhere")
+    assert done.code == 2
+    assert "/nowhere" in done.err
+
+
 def test_a_promise_that_does_not_hold_is_seen() -> None:
     loop, memory = cases("quickjs")[0], cases("quickjs")[-1]
     assert figure("quickjs", loop, [1.0] * 99 + [250.0]).holds

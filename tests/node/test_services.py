@@ -106,11 +106,17 @@ async def bench(place: Path | str, settings: Settings = SETTINGS) -> AsyncIterat
             made.db.close()
 
 
+def claiming(alone: Bench) -> tuple[Dispatcher, Ticker]:
+    """Return a dispatcher whose attempts hang, and a ticker that writes with it."""
+    dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
+    return dispatcher, Ticker(alone.context, dispatcher.write_and_claim)
+
+
 def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone:
             ready, ticked, behind = alone.heard(ActionsReady), alone.heard(Ticked), alone.heard(Backlog)
-            ticker = Ticker(alone.context)
+            ticker = claiming(alone)[1]
             assert await ticker.round() > 0, "nothing is due"
             assert not ticked
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
@@ -134,7 +140,7 @@ def test_the_ticker_comes_back_soon_for_a_clock_of_a_locked_tenant(url: str) -> 
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
             for tenant in ("acme", "busy"):
                 await engine.schedules.create(tenant, "s", script="job", rules="every 900s", first_after=owed)
-            ticker = Ticker(alone.context)
+            ticker = claiming(alone)[1]
             with engine.context.database.write() as connection:
                 ready_queue.lock(connection, ["busy"])
                 assert await ticker.round() == PASSED_BY_S
@@ -154,7 +160,7 @@ def test_a_pause_that_ends_in_a_suspended_tenant_keeps_no_ticker_awake(url: str)
             await engine.tenants.suspend("acme")
             ended = update(schedule_clock).values(wake_at=1)
             await alone.db.write(lambda connection: connection.execute(ended))
-            ticker, ticked = Ticker(alone.context), alone.heard(Ticked)
+            ticker, ticked = claiming(alone)[1], alone.heard(Ticked)
             for _ in range(3):
                 ticker.wake()
                 await ticker.round()
@@ -176,8 +182,7 @@ def test_a_tick_claims_in_its_own_transaction_and_alone_after_a_claim_that_faile
             happened: list[object] = []
             for kind in (Ticked, Claimed, ActionsReady):
                 alone.bus.subscribe(kind, happened.append)
-            dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
-            ticker = Ticker(alone.context, dispatcher.write_and_claim)
+            dispatcher, ticker = claiming(alone)
             await alone.register()
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
             for name in ("one", "two"):
@@ -207,8 +212,7 @@ def test_a_tick_waits_for_nothing_that_a_claim_has_to_wait_for(url: str) -> None
     async def scenario() -> None:
         async with bench(url) as alone:
             engine, claimed = alone.engine, alone.heard(Claimed)
-            dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
-            ticker = Ticker(alone.context, dispatcher.write_and_claim)
+            dispatcher, ticker = claiming(alone)
             lease = await alone.register()
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
             await engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)

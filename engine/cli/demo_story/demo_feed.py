@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.cli.demo_story import demo_words
 from lodger.engine.cli.demo_story.story import Missed, Run, Story, Upcoming
 from lodger.engine.cli.output.code_frame import code_frame
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.events import Event
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
@@ -89,7 +89,7 @@ class Feed:
             at=from_us(started_us),
             tenant=tenant,
             name=self._names.get(event.schedule_id or "", script),
-            slot=None if slot is None else from_us(slot),
+            slot=from_us_or_none(slot),
             late_s=late_s,
             missed=late_s > self._missed_s,
             outcome=outcome.value,

@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from lodger.engine.core.clock import Clock, from_us
+from lodger.engine.core.clock import Clock, from_us, from_us_or_none
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
 from lodger.sandbox.frames import LEVELS
@@ -68,7 +68,7 @@ class _Run:
         self._cpu_s = 0.0
         self.call = Call(
             claim.tenant_id, claim.action_id, claim.schedule_id,
-            None if claim.slot_us is None else from_us(claim.slot_us),
+            from_us_or_none(claim.slot_us),
             from_us(claim.due_us), claim.tries, claim.params, node, self._log_line,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.events import ActionsReady, Backlog, ChangeReported, LedgerChanged
+from lodger.engine.core.events import Backlog, ChangeReported, LedgerChanged
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import Ticked
 from lodger.engine.node.service import Service
@@ -71,7 +71,7 @@ class Ticker(Service):
     """Reads the clocks of the next ``peek_s`` into a heap; again after a commit, or ``poll_s`` later where commits are not seen.
 
     Args:
-        write: does a tick in a write transaction, and calls with its result; None for a transaction of its own.
+        write: does a tick in a write transaction, and calls with its result.
 
     Attributes:
         behind_s: since when more is due than one tick takes, on the clock of durations; None while it keeps up.
@@ -79,9 +79,9 @@ class Ticker(Service):
 
     name: ClassVar[str] = "ticker"
 
-    def __init__(self, context: NodeContext, write: Write | None = None) -> None:
+    def __init__(self, context: NodeContext, write: Write) -> None:
         super().__init__(context)
-        self._write = write or self._write_alone
+        self._write = write
         self.wake_on(LedgerChanged, ChangeReported)
         self._horizon = Horizon()
         #: What was read stands from one instant to another.
@@ -135,12 +135,6 @@ class Ticker(Service):
 
         await self._write(work, then, _is_plain)
         return written
-
-    async def _write_alone(self, work: Work, then: Then, _is_plain: IsPlain) -> None:
-        ticked, ready = await self.context.db.write(work)
-        then(ticked)
-        if ready:
-            self.context.bus.publish(ActionsReady())
 
     def _keeps_up(self, *, full: bool) -> None:
         if full is (self.behind_s is not None):

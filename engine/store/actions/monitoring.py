@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, literal, literal_column, select
 
 from lodger.engine.core.access.labels import carries
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.policy.pace import MAX_RUNS, Pace, pace
 from lodger.engine.policy.slowdown import Timing
 from lodger.engine.store.actions.actions import attempts as tries
@@ -119,7 +119,7 @@ def running(connection: Connection, now_us: int, tenant_id: str | None, limit: i
         found.append(
             RunningNow(
                 row.id, row.tenant_id, row.schedule_id, row.schedule, row.script, row.step, row.attempt, row.node,
-                None if row.slot is None else from_us(row.slot), from_us(row.due_at), from_us(row.started_us), elapsed_ms,
+                from_us_or_none(row.slot), from_us(row.due_at), from_us(row.started_us), elapsed_ms,
                 usual, usual.slow(elapsed_ms),
             )
         )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, literal, or_, select, update
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.strict_json import instant_text
 from lodger.engine.policy.alerts import UNTIL_SUCCESS, AlertKind, is_quiet
 from lodger.engine.store.alerts import conditions, messages, rules
@@ -228,6 +228,6 @@ def _alert(row: dict[str, Any], names: dict[str, str]) -> Alert:
     return Alert(
         row["tenant_id"], row["id"], row["rule"], row["kind"], row["schedule_id"], names.get(row["schedule_id"] or ""),
         row["action_id"], json.loads(row["details"]), row["occurrences"], from_us(row["opened_us"]),
-        None if row["closed_us"] is None else from_us(row["closed_us"]),
-        None if row["sent_us"] is None else from_us(row["sent_us"]),
+        from_us_or_none(row["closed_us"]),
+        from_us_or_none(row["sent_us"]),
     )  # fmt: skip

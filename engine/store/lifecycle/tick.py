@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, exists, or_, select, update
 
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.labels import NODE, written
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.policy.conduct import delay
 from lodger.engine.policy.plan import (
     CANCEL_GRACE,
@@ -131,7 +131,7 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
     revisions = context.revision_cache.revisions(
         connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
     )
-    busy = [row.schedule_id for row in rows if getattr(row, "may_be_busy", True)]
+    busy = [row.schedule_id for row in rows if row.may_be_busy]
     unfinished_by_key = schedule_concurrency.unfinished(connection, busy)
     limits = {row.tenant_id: row.tenant_limits for row in rows}
     exhausted = day_budgets.exhausted_tenants(context, connection, limits, now_us)
@@ -200,7 +200,7 @@ def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing 
     gap_us = revision.min_gap_us
     if gap_us is None or gap_us >= min_us:
         return None
-    last = None if row.last_slot_us is None else from_us(row.last_slot_us)
+    last = from_us_or_none(row.last_slot_us)
     return Spacing(timedelta(microseconds=min_us), last)
 
 
@@ -335,7 +335,7 @@ def _clock_values(
 def _ticked(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
     runs = tuple([(each["id"], each["slot"]) for each in written if each["state"] == "ready"])
     skipped = tuple([(each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"])
-    beside = getattr(row, "may_be_busy", True) or row.any_awake or row.failures
+    beside = row.may_be_busy or row.any_awake or row.failures
     is_plain = len(runs) == 1 and not (skipped or beside)
     return Ticked(row.tenant_id, row.schedule_id, runs, skipped, next_us, is_plain)
 

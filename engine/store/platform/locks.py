@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, or_, select, update
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import AnyRow
@@ -91,7 +91,7 @@ def _lock(row: AnyRow, now_us: int) -> Lock:
         holder=row.holder if row.until_us > now_us else None,
         epoch=row.epoch,
         until=from_us(row.until_us),
-        slot=None if row.slot is None else from_us(row.slot),
+        slot=from_us_or_none(row.slot),
         taken_at=from_us(row.taken_us),
-        freed_at=None if row.freed_us is None else from_us(row.freed_us),
+        freed_at=from_us_or_none(row.freed_us),
     )

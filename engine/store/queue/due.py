@@ -27,8 +27,7 @@ _OWN = (
     _clock.tenant_id, _clock.schedule_id, _clock.state, _clock.next_at, _clock.accounted_us, _clock.revision, _clock.wake_at,
     _clock.searching, _clock.last_slot_us,
 )  # fmt: skip
-#: A clock with all columns that a tick needs.
-clocks = (
+_rows = (
     select(
         *_OWN, schedules.c.script_id, schedules.c.failures, scripts.c.version.label("script_version"),
         tenants.c.limits.label("tenant_limits"),
@@ -37,12 +36,15 @@ clocks = (
     .join(scripts, (scripts.c.tenant_id == schedules.c.tenant_id) & (scripts.c.id == schedules.c.script_id))
     .join(tenants, tenants.c.id == _clock.tenant_id)
 )  # fmt: skip
+_perhaps: Any = literal_column("1").label("may_be_busy")
+#: A clock with all columns that a tick needs.
+clocks = _rows.add_columns(_perhaps)
 
 
 def _joined(when: ColumnElement[int]) -> Select[Any]:
     """Return the query for databases that join tables by key whatever their statistics are."""
     return (
-        clocks.add_columns(tenants.c.generation, _has_open.label("may_be_busy"))
+        _rows.add_columns(tenants.c.generation, _has_open.label("may_be_busy"))
         .where(when <= bindparam("now"), tenants.c.state == "active")
         .order_by(when)
         .limit(bindparam("most"))
@@ -88,7 +90,7 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
             tenant.c.tenant_limits,
             tenant.c.generation,
             # What ends while this waits for a lock is seen by the next statement only.
-            literal_column("1").label("may_be_busy"),
+            _perhaps,
         )
         .select_from(schedule_clock.join(tenant, true()).join(home, true()).join(schedule, true()).join(script, true()))
         .where(when <= bindparam("now"))

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, tuple_, update
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us_or_none
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.schema.script_data import outbox
 from lodger.engine.store.stores.prepared import Prepared
@@ -143,8 +143,8 @@ def _delivery(row: Row[Any]) -> Delivery:
         state=row.state,
         attempts=row.attempts,
         error=row.last_error,
-        next_at=None if row.next_at_us is None else from_us(row.next_at_us),
-        sent_at=None if row.sent_us is None else from_us(row.sent_us),
+        next_at=from_us_or_none(row.next_at_us),
+        sent_at=from_us_or_none(row.sent_us),
     )
 
 

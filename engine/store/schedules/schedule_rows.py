@@ -133,7 +133,7 @@ def counters(connection: Connection, schedule: Schedule) -> Counters:
         actions={row[0]: row[1] for row in states},
         skipped={row[0]: row[1] for row in reasons},
         failures=schedule.failures,
-        since=None if oldest is None else from_us(oldest),
+        since=from_us_or_none(oldest),
     )
 
 
@@ -168,10 +168,10 @@ def last_run(connection: Connection, tenant_id: str, schedule_id: str) -> LastRu
         return None
     return LastRun(
         row.id,
-        None if row.slot is None else from_us(row.slot),
+        from_us_or_none(row.slot),
         from_us(row.due_at),
         from_us(row.started_us),
-        None if row.finished_us is None else from_us(row.finished_us),
+        from_us_or_none(row.finished_us),
         row.state,
         Outcome(row.outcome) if row.outcome else None,
         row.name or "",
