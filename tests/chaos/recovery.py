@@ -19,13 +19,12 @@ from tests.databases.relay import Relay
 from tests.databases.server import own
 
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.records import Attempt
 from lodger.engine.sync import Engine
 
 #: Long enough to be running when it is killed, on any machine.
 LONG = "export default () => { for (;;) ; }"
 LIMITS = {"cpu_ms": 30_000, "wall_ms": 120_000}
-#: Promised times in seconds.
-PROMISED_S = {"worker": 2.0, "node": 10.0}
 ALIVE = "SELECT 1 FROM lodger_nodes WHERE state = 'alive' AND lease_until_us > :now HAVING count(DISTINCT name) = 2"
 
 
@@ -37,6 +36,8 @@ class Pair:
     nodes: list[Node]
     relays: dict[str, Relay]
     back_s: list[float] = field(default_factory=list)
+    #: What the ledger says of each attempt that was ended.
+    ended: list[Attempt] = field(default_factory=list)
 
     def wait(self, question: str, seconds: float, **given: object) -> tuple[object, ...]:
         """Poll the ledger until a query has a row, and return it.
@@ -111,6 +112,7 @@ class Pair:
         return (started_us - cut_us) / 1_000_000
 
     def _end(self, action: str) -> None:
+        self.ended.append(self.engine.actions.attempts(None, action)[0])
         self.engine.actions.cancel(None, action)
         self.wait("SELECT id FROM lodger_actions WHERE id = :action AND state = 'cancelled'", 60, action=action)
 

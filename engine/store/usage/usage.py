@@ -30,7 +30,7 @@ _FIRST = date(1970, 1, 1)
 Key = tuple[str, int]
 Charges = dict[Key, Counter[str]]
 _c = usage_days.c
-_log = logging.getLogger("lodger.node")
+_log = logging.getLogger("lodger.ledger")
 
 
 @dataclass(frozen=True, slots=True)
