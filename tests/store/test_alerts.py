@@ -185,6 +185,19 @@ def test_a_schedule_without_success_after_its_slot_is_silent(acme: Bench) -> Non
     assert evaluated(acme) == [], "a paused schedule is expected to be silent"
 
 
+def test_a_schedule_is_silent_whatever_succeeds_elsewhere(acme: Bench) -> None:
+    acme.schedule("every 3600s", name="report")
+    rule(acme, kinds=("silent",), silent_s=120)
+    acme.clock.advance(3600)
+    acme.tick()
+    acme.run(THROWN)
+    acme.schedule("every 60s", tenant_id=acme.tenant("other"))
+    acme.clock.advance(130)
+    acme.tick()
+    acme.run()
+    assert evaluated(acme) == ["silent"]
+
+
 def test_a_slow_down_and_a_nearly_spent_budget_are_raised_once(acme: Bench) -> None:
     acme.schedule()
     rule(acme, kinds=("slow", "budget"))

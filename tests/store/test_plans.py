@@ -7,9 +7,12 @@ import pytest
 from sqlalchemy import event, text
 from tests.store.bench import Bench
 
+from lodger.engine.policy.alerts import AlertKind
+from lodger.engine.store.alerts import evaluation
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
+from lodger.engine.store.queue import followers
 from lodger.engine.store.schedules import adoption
 from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
@@ -132,6 +135,9 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
     if database.driver.name != "postgresql":
         pytest.skip("counters of PostgreSQL; SQLite's plans are tested above")
     bench.schedule(tenant_id=bench.tenant())
+    bench.schedule("on changes of carts", name="follows")
+    bench.engine.grants.people("acme", ["ann@shop.example"])
+    bench.engine.alerts.put("acme", "page", kinds=list(AlertKind), mail=["ann@shop.example"])
 
     def looked_at() -> int:
         """Count the pages of seven rounds: with the sixth use of a statement its plan no longer depends on values."""
@@ -147,13 +153,17 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
                 tick.lookahead(connection, bench.clock.us, search_further=True)
                 adoption.list_unreported(connection)
                 leases.find_overdue(bench.engine.context, connection, now_us=bench.clock.us)
+                followers.list_followers(connection, since_us=bench.clock.us - 1)
+                followers.list_followers(connection, "carts", {"acme"})
+                evaluation.find(bench.engine.context, connection, bench.clock.us)
         return _pages(database) - before
 
     few = looked_at()
     bench.schedule("every 1d", tenant_id=bench.tenant("idle"))
+    bench.schedule("on changes of carts", tenant_id="idle", name="follows")
     with database.write() as connection:  # many tenants like this one
         for table, key in (("tenants", "id"), ("turns", "tenant_id"), ("scripts", "tenant_id"),
-                           ("schedules", "tenant_id"), ("schedule_clock", "tenant_id")):  # fmt: skip
+                           ("schedules", "tenant_id"), ("schedule_clock", "tenant_id"), ("followers", "tenant_id")):  # fmt: skip
             copied = f"(jsonb_populate_record(one, jsonb_build_object('{key}', 'idle' || number))).*"
             every = f"FROM lodger_{table} one, generate_series(1, 600) number WHERE {key} = 'idle'"
             connection.execute(text(f"INSERT INTO lodger_{table} SELECT {copied} {every}"))

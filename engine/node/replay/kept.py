@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
@@ -20,7 +20,7 @@ FRESH_S = 2.0
 #: By tenant and script: which attempts are recorded; id and live version of the running shadow.
 _Known = tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[str, int]]]
 _USUAL: _Known = {}, {}
-_any = Prepared(lambda _driver: recorded.unusual.exists().select().add_columns(shadows.any_running.exists()))
+_any = Prepared(lambda _driver: select(recorded.first.is_not(None)).add_columns(shadows.any_running.exists()))
 
 
 class KeptRecords:

@@ -14,7 +14,7 @@ from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.changes import feed
 from lodger.engine.data.changes.feed import START, FeedLag
-from lodger.engine.data.sets.dataset import Dataset, database_of
+from lodger.engine.data.sets.dataset import Collection, Dataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts
 from lodger.engine.node.context import NodeContext
@@ -120,8 +120,12 @@ class ChangeFeed(Service):
                 for name in self._names(database, source):
                     names.setdefault(name, set()).add(owner)
             for name, owners in names.items():
-                for follower in await self.context.db.read(partial(followers.list_followers, name=name)):
-                    if _owner(self._set(name), follower.tenant_id) in owners:
+                rows = self._set(name)
+                # The owner of documents is the tenant; others may follow a collection of the same name.
+                tenant_ids = owners if isinstance(rows, Collection) else None
+                found = partial(followers.list_followers, name=name, tenant_ids=tenant_ids)
+                for follower in await self.context.db.read(found):
+                    if _owner(rows, follower.tenant_id) in owners:
                         self._due[follower] = None
 
     def _names(self, database: ForeignDatabase | None, source: str) -> list[str]:

@@ -77,24 +77,30 @@ def _order(each: ScheduleDurations) -> tuple[bool, float, str]:
 
 
 def _schedules(connection: Connection, tenant_id: str | None, limit: int) -> Iterable[AnyRow]:
-    wanted = (
-        select(_s.tenant_id, _s.id, _s.name, _k.revision)
-        .join_from(schedules, schedule_clock, (_k.tenant_id == _s.tenant_id) & (_k.schedule_id == _s.id))
-        .where(_s.deleted_us.is_(None))
-        .limit(limit)
-    )
     if tenant_id is not None:
-        return connection.execute(wanted.where(_s.tenant_id == tenant_id).order_by(_s.name)).all()
+        wanted = (
+            select(_s.tenant_id, _s.id, _s.name, _k.revision)
+            .join_from(schedules, schedule_clock, (_k.tenant_id == _s.tenant_id) & (_k.schedule_id == _s.id))
+            .where(_s.deleted_us.is_(None), _s.tenant_id == tenant_id)
+            .order_by(_s.name)
+            .limit(limit)
+        )
+        return connection.execute(wanted).all()
     ended = select(_a.tenant_id, _a.schedule_id, _a.finished_us).where(_a.finished_us >= 0)
     each = ended.order_by(_a.finished_us.desc()).limit(MAX_LATEST).subquery("ended").c
     latest = (
-        select(each.tenant_id, each.schedule_id, func.max(each.finished_us).label("at"))
+        select(each.tenant_id, each.schedule_id.label("id"), func.max(each.finished_us).label("at"))
         .where(each.schedule_id.is_not(None))
         .group_by(each.tenant_id, each.schedule_id)
         .subquery("latest")
+        .c
     )
-    of_latest = (latest.c.tenant_id == _s.tenant_id) & (latest.c.schedule_id == _s.id)
-    return connection.execute(wanted.join(latest, of_latest).order_by(latest.c.at.desc())).all()
+    # Not joins: without statistics PostgreSQL would begin with all schedules, and look for each in all that ended.
+    name = select(_s.name).where(_s.tenant_id == latest.tenant_id, _s.id == latest.id, _s.deleted_us.is_(None))
+    revision = select(_k.revision).where(_k.tenant_id == latest.tenant_id, _k.schedule_id == latest.id)
+    kept = name.scalar_subquery()
+    found = select(latest.tenant_id, latest.id, kept.label("name"), revision.scalar_subquery().label("revision"))
+    return connection.execute(found.where(kept.is_not(None)).order_by(latest.at.desc()).limit(limit)).all()
 
 
 def _compared(row: AnyRow, step: int, revision: Revision, runs: list[AnyRow]) -> ScheduleDurations:

@@ -129,6 +129,7 @@ def _silent(connection: Connection, rule: AlertRule, now_us: int) -> list[Condit
     success = func.coalesce(
         select(func.max(done.c.slot))
         .where(done.c.schedule_id == _k.schedule_id, done.c.state == "done")
+        .correlate(schedule_clock)  # inside the next one, too
         .scalar_subquery(),
         0,
     )

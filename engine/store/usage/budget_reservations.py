@@ -126,9 +126,11 @@ def release_unreported(connection: Connection, node_ids: Collection[str]) -> Non
             _t.node_id.in_(node_ids),
             _t.outcome == "cancelled",
         )
-        .exists()
+        .limit(1)
+        .scalar_subquery()
     )
-    connection.execute(delete(reservations).where(theirs))
+    # Not EXISTS: without statistics PostgreSQL would begin with all attempts.
+    connection.execute(delete(reservations).where(theirs.is_not(None)))
 
 
 def delete_old(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
