@@ -2,24 +2,21 @@
 
 import ast
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 from tests.databases.fixtures import name, server
 from tests.databases.fixtures import server_url as url
-from tests.node.harness import OK, SETTINGS, Script
+from tests.node.alone import bench, claiming
+from tests.node.harness import OK, SETTINGS
 from tests.traces import TABLE, Traces, seen
 
-from lodger.engine import Engine
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import (
     ActionsReady,
     AttemptFinished,
-    AttemptReleased,
     AttemptStopped,
     Backlog,
     EventBus,
@@ -27,89 +24,22 @@ from lodger.engine.core.events import (
     LeaseLost,
     LeaseRenewed,
 )
-from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.execution import Finished
 from lodger.engine.core.handlers import Handlers
-from lodger.engine.core.settings import Settings
-from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
-from lodger.engine.node.db_executor import DbExecutor
-from lodger.engine.node.node_events import AttemptsRescued, BatchCommitted, CancelledWritten, Claimed, Ticked
+from lodger.engine.node.node_events import AttemptsRescued, BatchCommitted, CancelledWritten, Ticked
 from lodger.engine.node.service import Service
 from lodger.engine.node.services.committer import CancelledUsage, Committer
-from lodger.engine.node.services.dispatcher import Dispatcher, Reconciler, RunningAttempts
 from lodger.engine.node.services.lease_keeper import LeaseKeeper, LeaseWatchdog
 from lodger.engine.node.services.recovery import Recovery
-from lodger.engine.node.services.ticker import PASSED_BY_S, Ticker
-from lodger.engine.policy.placement import unbounded
-from lodger.engine.store.lifecycle import claims, leases
-from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.node.services.ticker import PASSED_BY_S
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import schedule_clock
-from lodger.engine.store.stores.postgresql.connections import LOCK_TIMEOUT_MS
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
 __all__ = ["name", "server", "url"]
 E = TypeVar("E")
-
-
-class Bench:
-    """A store with a tenant and a script, and what a service is given."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        store, self.bus = engine.context, EventBus()
-        self.db = DbExecutor(store.database)
-        self.identity = NodeIdentity(store.ids.new(), "alone")
-        self.context = NodeContext(store, ServerClock(store.clock), store.settings, self.db, self.bus, self.identity)
-
-    def heard(self, kind: type[E]) -> list[E]:
-        """Return a list that grows with each event of a type."""
-        found: list[E] = []
-        self.bus.subscribe(kind, found.append)
-        return found
-
-    async def register(self, identity: NodeIdentity | None = None) -> Lease:
-        """Take a lease, for this node or another one."""
-        mine, store = identity or self.identity, self.engine.context
-        mine.lease = await self.db.write(
-            lambda connection: leases.register(store, connection, mine.id, mine.name, store.clock.now_us())
-        )
-        assert mine.lease is not None
-        return mine.lease
-
-    async def claim(self, number: int = 1) -> list[Claim]:
-        """Ask for runs and claim them under this node's lease."""
-        lease, store = self.identity.lease or await self.register(), self.engine.context
-        for _ in range(number):
-            await self.engine.run_in("acme", "job", 0)
-        return await self.db.write(
-            lambda connection: claims.claim(store, connection, lease, number, store.clock.now_us(), unbounded(number))
-        )
-
-    async def state(self, claim: Claim) -> str:
-        """Return the state of a claim's action."""
-        return (await self.engine.actions.get(None, claim.action_id)).state
-
-
-@asynccontextmanager
-async def bench(place: Path | str, settings: Settings = SETTINGS) -> AsyncIterator[Bench]:
-    """Open a store in a folder, or the one of a database's address."""
-    place = str(place / "ledger.db") if isinstance(place, Path) else place
-    async with Engine.open(place, settings=settings) as engine:
-        await engine.tenants.create("acme", limits={"concurrent_runs": 8})
-        await engine.scripts.put("acme", "job", "export default () => 1")
-        made = Bench(engine)
-        try:
-            yield made
-        finally:
-            made.db.close()
-
-
-def claiming(alone: Bench) -> tuple[Dispatcher, Ticker]:
-    """Return a dispatcher whose attempts hang, and a ticker that writes with it."""
-    dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
-    return dispatcher, Ticker(alone.context, dispatcher.write_and_claim)
 
 
 def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
@@ -170,86 +100,6 @@ def test_a_pause_that_ends_in_a_suspended_tenant_keeps_no_ticker_awake(url: str)
             await ticker.round()
             (row,) = await engine.schedules.list("acme")
             assert row.state == "armed"
-
-    asyncio.run(scenario())
-
-
-def test_a_tick_claims_in_its_own_transaction_and_alone_after_a_claim_that_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            happened: list[object] = []
-            for kind in (Ticked, Claimed, ActionsReady):
-                alone.bus.subscribe(kind, happened.append)
-            dispatcher, ticker = claiming(alone)
-            await alone.register()
-            owed = from_us(alone.context.clock.now_us() - 900_000_000)
-            for name in ("one", "two"):
-                await alone.engine.schedules.create("acme", name, script="job", rules="every 900s", first_after=owed)
-                ticker.wake()
-                if name == "one":
-                    written = alone.engine.context.database.written
-                    await ticker.round()
-                    assert alone.engine.context.database.written == written + 1
-                    continue
-                monkeypatch.setattr(claims, "claim", lambda *_given, **_more: 1 / 0)
-                with pytest.raises(ZeroDivisionError):
-                    await ticker.round()
-                assert len(happened) == 2, "nothing was written"
-                await ticker.round()
-            assert [type(each) for each in happened] == [Ticked, Claimed, Ticked, ActionsReady]
-            assert {each.state for each in await alone.engine.actions.list("acme")} == {"running", "ready"}
-            dispatcher.attempts.kill()
-            await dispatcher.attempts.drained()
-
-    asyncio.run(scenario())
-
-
-def test_a_tick_waits_for_nothing_that_a_claim_has_to_wait_for(url: str) -> None:
-    """Others wait for what it has locked, and might be those it waits for."""
-
-    async def scenario() -> None:
-        async with bench(url) as alone:
-            engine, claimed = alone.engine, alone.heard(Claimed)
-            dispatcher, ticker = claiming(alone)
-            lease = await alone.register()
-            owed = from_us(alone.context.clock.now_us() - 900_000_000)
-            await engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
-            with engine.context.database.write() as connection:
-                connection.execute(select(nodes.c.id).where(nodes.c.id == lease.node_id).with_for_update())
-                async with asyncio.timeout(LOCK_TIMEOUT_MS / 2000):
-                    await ticker.round()
-                assert [len(each.claims) for each in claimed] == [0]
-            await dispatcher.round()
-            assert [len(each.claims) for each in claimed] == [0, 1]
-            dispatcher.attempts.kill()
-            await dispatcher.attempts.drained()
-
-    asyncio.run(scenario())
-
-
-def test_what_has_ended_holds_no_slot_and_no_more_than_there_are_slots_waits_to_be_written(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path, SETTINGS.model_copy(update={"slots": 2})) as alone:
-            claimed, ended = alone.heard(Claimed), alone.heard(AttemptFinished)
-            dispatcher, committer = (
-                Dispatcher(alone.context, Script(), RunningAttempts()),
-                Committer(alone.context),
-            )
-            await alone.register()
-            for _ in range(6):
-                await alone.engine.run_in("acme", "job", 0)
-            for runs in (2, 4, 4):
-                await dispatcher.round()
-                await asyncio.sleep(0.01)
-                assert len(ended) == runs
-            assert dispatcher.attempts.full
-            await committer.round()
-            assert not dispatcher.attempts
-            await dispatcher.round()
-            assert [len(each.claims) for each in claimed] == [2, 2, 2]
-            await asyncio.gather(*dispatcher.attempts.tasks)
 
     asyncio.run(scenario())
 
@@ -328,72 +178,6 @@ def test_recovery_takes_back_what_a_node_without_lease_runs(tmp_path: Path) -> N
             assert len(ready) == 1
             assert [each.action_id for each in rescued[0].rescued.actions] == [claim.action_id]
             assert await alone.state(claim) == "waiting_retry"
-
-    asyncio.run(scenario())
-
-
-class Hanging:
-    """Runs every claim until it is killed, and says then what it used."""
-
-    async def start(self) -> None:
-        pass
-
-    async def stop(self) -> None:
-        pass
-
-    async def execute(self, claim: Claim) -> Finished:
-        try:
-            await asyncio.get_running_loop().create_future()
-        except asyncio.CancelledError:
-            raise Stopped(OK) from None
-        return OK
-
-
-@pytest.mark.parametrize("begun", [True, False])
-def test_a_lost_lease_kills_what_the_dispatcher_runs_and_halves_its_slots(tmp_path: Path, begun: bool) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            claimed, stopped = alone.heard(Claimed), alone.heard(AttemptStopped)
-            released = alone.heard(AttemptReleased)
-            dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
-            await alone.register()
-            for _ in range(3):
-                await alone.engine.run_in("acme", "job", 0)
-            await dispatcher.round()
-            assert [len(each.claims) for each in claimed] == [3]
-            assert len(dispatcher.attempts) == 3
-            if begun:
-                await asyncio.sleep(0)
-            alone.bus.publish(LeaseLost("a test"))
-            async with asyncio.timeout(60):
-                await dispatcher.attempts.drained()
-            assert len(stopped) == len(released) == 3
-            assert dispatcher.slots == SETTINGS.slots // 2
-            alone.bus.publish(LeaseRenewed(0.0))
-            assert dispatcher.slots == SETTINGS.slots
-
-    asyncio.run(scenario())
-
-
-def test_the_reconciler_kills_what_was_cancelled_and_hands_back_what_never_began(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            attempts = RunningAttempts()
-            dispatcher, reconciler = Dispatcher(alone.context, Hanging(), attempts), Reconciler(alone.context, attempts)
-            await alone.register()
-            mine = await alone.engine.run_in("acme", "job", 0)
-            await dispatcher.round()
-            await asyncio.sleep(0)
-            await reconciler.round()
-            assert len(attempts) == 1
-            await alone.engine.actions.cancel(None, mine.id)
-            await reconciler.round()
-            await attempts.drained()
-            (unanswered,) = await alone.claim()
-            attempts.in_doubt = True
-            await reconciler.round()
-            assert await alone.state(unanswered) == "ready"
-            assert not attempts.in_doubt
 
     asyncio.run(scenario())
 
