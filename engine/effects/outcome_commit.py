@@ -54,9 +54,13 @@ class Committed:
     is_plain: bool = False
 
 
+#: Of the tenants that are locked alone: who locks others' actions may wait for who has locked those tenants.
 _mine = Prepared(
-    lambda _driver: unended.where(
-        actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running
+    lambda driver: unended.where(
+        actions.c.node_id == bindparam("node"),
+        actions.c.lease_epoch == bindparam("lease"),
+        is_running,
+        driver.among(actions.c.tenant_id, "tenants"),
     ).with_for_update()
 )
 
@@ -80,8 +84,10 @@ def commit(
     The fence: the action still runs, under this node and epoch, with this attempt number. Rescue, cancellation and
     suspension change one of the three in their own transaction.
     """
-    ready_queue.lock(connection, (claim.tenant_id for claim, _finished in batch))
-    held = {row.id: row for row in _mine.rows(connection, {"node": lease.node_id, "lease": lease.epoch})}
+    tenant_ids = sorted({claim.tenant_id for claim, _finished in batch})
+    ready_queue.lock(connection, tenant_ids)
+    mine = {"node": lease.node_id, "lease": lease.epoch, "tenants": tenant_ids}
+    held = {row.id: row for row in _mine.rows(connection, mine)}
     endings: list[Ending] = []
     lost_claims: list[Claim] = []
     sealed_attempts: list[SealedAttempt] = []

@@ -1,10 +1,11 @@
 """The dispatcher alone: when it claims, what holds a slot, what it kills and hands back."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 from tests.databases.fixtures import name, server
 from tests.databases.fixtures import server_url as url
 from tests.node.alone import Hanging, bench, claiming
@@ -16,13 +17,14 @@ from lodger.engine.core.events import (
     AttemptFinished,
     AttemptReleased,
     AttemptStopped,
+    ChangeReported,
     LeaseLost,
     LeaseRenewed,
 )
 from lodger.engine.node.node_events import Claimed, Ticked
 from lodger.engine.node.services.committer import Committer
 from lodger.engine.node.services.dispatcher import Dispatcher, Reconciler, RunningAttempts
-from lodger.engine.store.lifecycle import claims
+from lodger.engine.store.lifecycle import claims, tick
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.stores.postgresql.connections import LOCK_TIMEOUT_MS
 
@@ -80,6 +82,59 @@ def test_a_tick_waits_for_nothing_that_a_claim_has_to_wait_for(url: str) -> None
             assert [len(each.claims) for each in claimed] == [0, 1]
             dispatcher.attempts.kill()
             await dispatcher.attempts.drained()
+
+    asyncio.run(scenario())
+
+
+def test_a_claim_does_not_take_the_slots_that_the_ticker_is_filling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dispatcher has looked meanwhile, and finds that something may start."""
+
+    async def scenario() -> None:
+        async with bench(tmp_path, SETTINGS.model_copy(update={"slots": 2})) as alone:
+            dispatcher, ticker = claiming(alone)
+            begun: list[asyncio.Task[float]] = []
+            read = alone.db.read
+
+            async def and_tick(work: Callable[[Connection], object]) -> object:
+                monkeypatch.setattr(alone.db, "read", read)
+                found = await read(work)
+                begun.append(asyncio.create_task(ticker.round()))
+                while not dispatcher.attempts.claiming:  # noqa: ASYNC110 - no event tells it
+                    await asyncio.sleep(0)
+                return found
+
+            await alone.register()
+            for _ in range(4):
+                await alone.engine.run_in("acme", "job", 0)
+            owed = from_us(alone.context.clock.now_us() - 900_000_000)
+            await alone.engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
+            monkeypatch.setattr(alone.db, "read", and_tick)
+            await dispatcher.round()
+            await asyncio.gather(*begun)
+            assert len(dispatcher.attempts.running) == 2
+            await asyncio.sleep(0)
+            dispatcher.attempts.kill()
+            await dispatcher.attempts.drained()
+
+    asyncio.run(scenario())
+
+
+def test_what_comes_during_a_tick_that_fails_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            dispatcher, ticker = claiming(alone)
+            woken: list[bool] = []
+            await alone.register()
+            owed = from_us(alone.context.clock.now_us() - 900_000_000)
+            await alone.engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
+            alone.bus.publish(ChangeReported())
+            monkeypatch.setattr(dispatcher, "wake", lambda: woken.append(dispatcher.attempts.claiming))
+            monkeypatch.setattr(tick, "tick", lambda *_given: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                await ticker.round()
+            assert woken == [False], "not while it would only see that something is being claimed"
 
     asyncio.run(scenario())
 

@@ -27,7 +27,7 @@ def test_no_share_outlives_its_attempt(seed: int) -> None:
 
 def test_a_share_that_is_kept_by_the_end_of_the_lease_is_found() -> None:
     """The law detects that this release is missing."""
-    pattern = re.compile(r"^DELETE FROM lodger_lots WHERE \(?EXISTS")
+    pattern = re.compile(r"^DELETE FROM lodger_lots WHERE \(SELECT")
 
     def install(database: Database) -> None:
         def listen(

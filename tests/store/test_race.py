@@ -89,3 +89,16 @@ def test_leases_go_by_the_servers_time_unless_a_clock_is_given(url: str) -> None
             of_server = connection.scalar(text("SELECT extract(epoch FROM clock_timestamp()) * 1000000"))
             # This process's own clock may say what it wants.
             assert abs(context.lease_us(connection, 0) - int(of_server or 0)) < 60_000_000
+
+
+def test_a_commit_locks_no_action_of_a_tenant_that_it_does_not_commit(bench: Bench) -> None:
+    """Whoever holds that tenant may want another action that this commit has locked: each would wait for the other."""
+    for tenant in ("acme", "other"):
+        bench.schedule(tenant_id=bench.tenant(tenant))
+    bench.clock.advance(60)
+    bench.tick()
+    claimed = {each.tenant_id: each for each in bench.claim()}
+    with bench.engine.context.database.write() as connection:
+        ready_queue.lock(connection, ["other"])
+        connection.execute(text("SELECT id FROM lodger_actions WHERE tenant_id = 'other' FOR UPDATE"))
+        assert len(bench.commit(claimed["acme"]).settled) == 1

@@ -168,6 +168,8 @@ class Dispatcher(Service):
             return wait
         if self._stale:
             await self._look(lease)
+            if self.attempts.claiming:  # the ticker has begun to, with the same slots
+                return context.idle_s
         upcoming, now = self._startable_us, self.clock.now_us()
         if upcoming is None:
             return context.idle_s
@@ -240,10 +242,14 @@ class Dispatcher(Service):
             return done, ready
 
         self._apart = True
-        with self._claiming():
-            done, ready = await context.db.write(
-                both, is_plain=lambda written: claiming.startable_us is None and is_plain(written[0])
-            )
+        try:
+            with self._claiming():
+                done, ready = await context.db.write(
+                    both, is_plain=lambda written: claiming.startable_us is None and is_plain(written[0])
+                )
+        except Exception:
+            self._look_on()  # it was passed by what came meanwhile
+            raise
         self._apart = False
         then(done)
         if ready:

@@ -93,9 +93,8 @@ class Monitor(Service):
 
     async def _look_at_runs(self, now_us: int) -> None:
         running = self._attempts.running
-        self._reported &= {(claim.action_id, claim.attempt) for claim in running} | {
-            (claim.action_id, claim.attempt) for claim, _took in self._ended
-        }
+        # What has ended and is not written yet will be among the ended.
+        self._reported &= self._attempts.keys | {(claim.action_id, claim.attempt) for claim, _took in self._ended}
         looked = [(claim, (now_us - claim.started_us) / 1000) for claim in running if claim.schedule_id is not None]
         looked = [each for each in looked if each[1] > MIN_MORE_MS]
         over = len(looked)
