@@ -96,6 +96,6 @@ class Hanging:
 
 
 def claiming(alone: Bench) -> tuple[Dispatcher, Ticker]:
-    """Return a dispatcher whose attempts hang, and a ticker that writes with it."""
+    """Return a dispatcher with attempts that hang, and a ticker that writes with it."""
     dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
     return dispatcher, Ticker(alone.context, dispatcher.write_and_claim)

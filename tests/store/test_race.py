@@ -92,7 +92,7 @@ def test_leases_go_by_the_servers_time_unless_a_clock_is_given(url: str) -> None
 
 
 def test_a_commit_locks_no_action_of_a_tenant_that_it_does_not_commit(bench: Bench) -> None:
-    """Whoever holds that tenant may want another action that this commit has locked: each would wait for the other."""
+    """Another transaction that holds the tenant may need an action that this commit has locked: each would wait for the other."""
     for tenant in ("acme", "other"):
         bench.schedule(tenant_id=bench.tenant(tenant))
     bench.clock.advance(60)

@@ -94,7 +94,7 @@ class RunningAttempts:
         return list(self._tasks.values())
 
     def add(self, claim: Claim, task: asyncio.Task[None]) -> None:
-        """Give an attempt a slot."""
+        """Let an attempt hold a slot."""
         self._empty.clear()
         self._claims[key_of(claim)], self._tasks[key_of(claim)] = claim, task
 
