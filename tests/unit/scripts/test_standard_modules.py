@@ -96,7 +96,7 @@ CASES: dict[str, Any] = {
 
 def test_standard_modules(run, subtests: pytest.Subtests) -> None:
     script = START + "export default () => [" + ",\n".join(f"() => {case}" for case in CASES) + "].map((act) => act());"
-    reported = run({"main.js": script, **standard_modules.imported({"main.js": script})})
+    reported = run({"main.js": script, **standard_modules.imported({"main.js": script})}, cpu_ms=30_000)
     assert reported.outcome == "ok", reported.error
     for (case, expected), found in zip(CASES.items(), reported.result, strict=True):
         with subtests.test(case):
