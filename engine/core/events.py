@@ -132,7 +132,7 @@ class AttemptStopped:
 
 @dataclass(frozen=True, slots=True)
 class AttemptReleased:
-    """An attempt holds its slot no more: it was committed, or dropped."""
+    """A node forgets an attempt: it was committed, or dropped."""
 
     claim: Claim
 

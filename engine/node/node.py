@@ -57,7 +57,7 @@ class Node:
         deliver: whether this node sends mails and webhooks.
 
     Attributes:
-        attempts: what holds a slot here.
+        attempts: what runs here or waits to be written.
 
     Raises:
         InputError: node_name_invalid.
