@@ -4,8 +4,7 @@ Two figures: *burn-down* (ready actions claimed, run by a real node, committed w
 *whole* (clocks ticked, then the same). Run: ``python bench/ledger.py [ACTIONS] [BATCH] [sqlite|postgresql|URL]``; wants a
 quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsync=off``), or on with LODGER_BENCH_FSYNC=1;
 a URL names an empty database of yours. ``--peers FOLDER`` (:mod:`lodger.bench.peers`) measures graphile-worker and procrastinate on
-the same server in the same run, and ``--check`` exits with 1 unless whole actions are so many times the jobs that graphile-worker stores
-and runs as promised.
+the same server in the same run, and ``--check`` exits with 1 unless whole actions are so many times graphile-worker's jobs as promised.
 
 ``python bench/ledger.py --nodes 1 2 4 [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]`` runs so many node
 processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then until
@@ -50,7 +49,7 @@ from lodger.sandbox.outcome import Outcome
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # tests.databases
 
 TENANTS = 10
-#: Whole actions for each no-op job that graphile-worker stores and runs: a tick stores an action, too.
+#: Whole actions for each no-op job of graphile-worker that is stored before the measurement.
 PROMISED = {"SQLite": 2.5, "PostgreSQL": 1.6}
 DONE = Finished(Outcome.OK, result="null")
 
@@ -392,14 +391,14 @@ def beside_peers(folder: Path, whole: dict[str, float]) -> int:
         sys.exit(f"graphile-worker does not run from {folder}")
     for name, figures in found.items():
         print(f"{name}: " + ", ".join(f"{figure:.1f} {unit}" for unit, figure in figures.items()))
-    runs, jobs = (found["graphile-worker"][name] for name in ("per_s", "stored_and_run_per_s"))
+    jobs, stored = (found["graphile-worker"][name] for name in ("per_s", "stored_and_run_per_s"))
     broken = 0
     for name, rate in whole.items():
         promised = PROMISED[name.split()[0]]
         broken |= rate < promised * jobs
         print(
-            f"{name}: {rate / jobs:.2f} x the jobs that graphile-worker stores and runs, promised {promised}; "
-            f"{rate / runs:.2f} x those that it runs"
+            f"{name}: {rate / jobs:.2f} x graphile-worker's jobs, promised {promised}; "
+            f"{rate / stored:.2f} x those that it also stores in the time"
         )
     return broken
 
