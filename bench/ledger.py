@@ -365,6 +365,10 @@ def main(given: list[str] | None = None) -> None:
         return
     if arguments.check and (not arguments.peers or "://" in arguments.database):
         parser.error("--check needs --peers, and databases of its own")
+    if arguments.peers and not arguments.peers.is_dir():
+        parser.error(
+            f"--peers: there is no folder {arguments.peers}; name the one in which the other programs are installed"
+        )
     whole: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, synchronous, ticking, place in places(arguments.database, Path(folder)):
