@@ -169,7 +169,12 @@ class WasmPool:
             expected: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
             self._expected.append(expected)
             zygote.spawn((code.descriptor, code.size, metered))
-            worker = await expected
+            try:
+                worker = await expected
+            except asyncio.CancelledError:
+                if not expected.cancelled() and expected.exception() is None:
+                    _drop(expected.result())  # it arrived with the cancellation
+                raise
             try:
                 async with asyncio.timeout(_WARM_UP_S):
                     message = await asyncio.get_running_loop().sock_recv(worker.socket, 4096)

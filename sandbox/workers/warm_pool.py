@@ -184,11 +184,11 @@ class WarmPool:
         try:
             async with asyncio.timeout(_TAKE_S):
                 return await waiter
-        except TimeoutError:
-            raise self._none_ready() from None
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._give_back(waiter.result())  # it arrived with the cancellation and is unused
+        except (TimeoutError, asyncio.CancelledError) as end:
+            if not waiter.cancelled() and waiter.exception() is None:
+                self._give_back(waiter.result())  # it arrived at the same time and is unused
+            if isinstance(end, TimeoutError):
+                raise self._none_ready() from None
             raise
         finally:
             if waiter in self._waiting:

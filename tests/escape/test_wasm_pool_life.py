@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from tests.escape.commands import HELLO, LADDER_OF_IFS, LOOP, command, data
@@ -13,6 +14,7 @@ from tests.escape.test_pool_life import Signals, children_of, gone, wait_gone
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.wasm.pool import WasmPool
+from lodger.sandbox.workers.launcher import WorkerEnd, Zygote
 
 SAYS_AND_LOOPS = command(
     "(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n")
@@ -105,6 +107,35 @@ def test_cancelling_at_any_moment_leaves_nothing(turns: int) -> None:
         assert (await pool.run(job(HELLO), Echo())).outcome is Outcome.OK
 
     with_pool(go)
+
+
+def test_cancelling_at_the_moment_a_worker_arrives_leaves_nothing() -> None:
+    class CancelledZygote(Zygote):
+        def __init__(self, on_worker: Callable[[WorkerEnd], None], *others: Any) -> None:
+            def arrive(worker: WorkerEnd) -> None:
+                arrived.append(worker)
+                on_worker(worker)
+                running.cancel()
+
+            super().__init__(arrive, *others)
+
+    class CancelledPool(WasmPool):
+        zygote_type = CancelledZygote
+
+    async def main() -> None:
+        nonlocal running
+        pool = CancelledPool()
+        await pool.start()
+        running = asyncio.create_task(pool.run(job(HELLO), Echo()))
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        (worker,) = arrived
+        assert worker.pidfd == -1, "closed"
+        await pool.stop()
+
+    arrived: list[WorkerEnd] = []
+    running: asyncio.Task[Report]
+    asyncio.run(main())
 
 
 def test_a_killed_worker_is_not_the_tenants_fault() -> None:
