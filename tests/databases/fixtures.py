@@ -60,6 +60,12 @@ def url(kind: str, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
+def unused_url(kind: str, tmp_path: Path) -> Iterator[str]:
+    """A place for a ledger of which the database has no statistics."""
+    yield from _place(kind, tmp_path, empty=False, used=False)
+
+
+@pytest.fixture
 def place(kind: str, tmp_path: Path) -> Iterator[str]:
     """The platform's own database, empty."""
     yield from _place(kind, tmp_path, empty=True, file="shop.db")
@@ -95,12 +101,12 @@ def relay(server: "Server") -> Iterator["Relay"]:
     made.close()
 
 
-def _place(kind: str, folder: Path, *, empty: bool, file: str = "ledger.db") -> Iterator[str]:
+def _place(kind: str, folder: Path, *, empty: bool, used: bool = True, file: str = "ledger.db") -> Iterator[str]:
     if kind == "sqlite":
         if empty:
             EMPTY.add(str(folder / file))
         yield f"sqlite:///{folder / file}"
         return
-    name = postgres().database(empty=empty)
+    name = postgres().database(empty=empty, used=used)
     yield postgres().url(name)
     postgres().drop(name)

@@ -200,11 +200,14 @@ class Server:
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
             connection.execute(SQL(statement).format(*(Identifier(name) for name in names)))  # type: ignore[arg-type]  # constants
 
-    def database(self, *, empty: bool = False, prepare: Callable[[str], object] = ledger_tables) -> str:
+    def database(
+        self, *, empty: bool = False, used: bool = True, prepare: Callable[[str], object] = ledger_tables
+    ) -> str:
         """Make a database and return its name.
 
         Args:
             empty: leave it empty.
+            used: it may have statistics, counts and dead rows of another test.
             prepare: fills an empty database at a URL, once for each server: the database is a copy of that.
         """
         name = f"test_{next(self._numbers)}"
@@ -216,7 +219,7 @@ class Server:
             prepare(self.url(source))
             self._templates[prepare] = Template(source, Pristine(self.conninfo(source)))
         template = self._templates[prepare]
-        if template.spare:
+        if used and template.spare:
             return template.spare.pop()
         # A copy of the files takes half the CPU time of writing each page to the log; before 15 it is the only way.
         self._execute("CREATE DATABASE {} TEMPLATE {}" + self._file_copy(), name, template.name)

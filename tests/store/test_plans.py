@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event, text
+from tests.databases.fixtures import unused_url as url
 from tests.store.bench import Bench
 
 from lodger.engine.policy.alerts import AlertKind
@@ -16,6 +17,8 @@ from lodger.engine.store.platform import gauges
 from lodger.engine.store.queue import followers
 from lodger.engine.store.schedules import adoption
 from lodger.engine.store.stores.sqlite.rows import TOGETHER
+
+__all__ = ["url"]
 
 
 def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
