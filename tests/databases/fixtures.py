@@ -61,7 +61,7 @@ def url(kind: str, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def unused_url(kind: str, tmp_path: Path) -> Iterator[str]:
-    """A place for a ledger of which the database has no statistics."""
+    """A place for a ledger that no other test has used: without its statistics, counts and dead rows."""
     yield from _place(kind, tmp_path, empty=False, used=False)
 
 

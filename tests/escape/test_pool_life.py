@@ -2,17 +2,21 @@
 
 import asyncio
 import os
+import select
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.escape.matrix.pools import WeakPool
+from tests.escape.matrix.pools import WeakPool, WeakZygote
 from tests.escape.probing import PROBE, Echo, probe, probe_job, probe_pool
 from tests.escape.standing import standing
 
 from lodger.sandbox import Outcome, Pool
 from lodger.sandbox.errors import WallUnavailable, ZygoteFailed
 from lodger.sandbox.job import LogLine, Reply
+from lodger.sandbox.workers.launcher import WorkerEnd
 
 LEFT_OVER_S = 5.0  # 0.5 are promised; a busy machine gets ten times that
 
@@ -41,8 +45,6 @@ def wait_gone(*pids: int) -> None:
         except ProcessLookupError:
             continue
         try:
-            import select
-
             poll = select.poll()
             poll.register(pidfd, select.POLLIN)
             assert poll.poll(LEFT_OVER_S * 1000), f"{pid} is still there"
@@ -155,6 +157,38 @@ def test_cancel_while_waiting_for_a_worker_loses_none() -> None:
         assert [isinstance(result, asyncio.CancelledError) for result in results] == [False, True] * 3
         await pool.stop()
 
+    asyncio.run(go())
+
+
+def test_a_worker_that_arrives_as_the_wait_for_it_ends_is_kept() -> None:
+    class LateZygote(WeakZygote):
+        def __init__(self, on_worker: Callable[[WorkerEnd], None], *others: Any) -> None:
+            def arrive(worker: WorkerEnd) -> None:
+                on_worker(worker)
+                arrived.append(worker)
+                if len(arrived) == 2:  # both its message and the end of the wait are in the loop's next turn
+                    assert select.select([worker.socket], [], [], 60)[0]
+                    loop.time = lambda: now() + 31  # type: ignore[method-assign]  # the wait is over
+
+            loop = asyncio.get_running_loop()
+            now = loop.time
+            super().__init__(arrive, *others)
+
+    async def go() -> None:
+        pool = probe_pool(size=1, cores=1)
+        pool.zygote_type = LateZygote
+        await pool.start()
+        host = Signals()
+        runs = [asyncio.create_task(pool.run(probe_job(HOLD, wall_ms=120_000), each)) for each in (host, Echo())]
+        with pytest.raises(ZygoteFailed, match="no worker became ready"):
+            await runs[1]
+        assert pool.ready == (arrived[1].pid,)
+        host.let_go.set()
+        assert (await runs[0]).outcome is Outcome.OK
+        await pool.stop()
+        assert arrived[1].pidfd == -1, "closed"
+
+    arrived: list[WorkerEnd] = []
     asyncio.run(go())
 
 
