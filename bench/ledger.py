@@ -365,9 +365,9 @@ def main(given: list[str] | None = None) -> None:
         return
     if arguments.check and (not arguments.peers or "://" in arguments.database):
         parser.error("--check needs --peers, and databases of its own")
-    if arguments.peers and not arguments.peers.is_dir():
+    if arguments.peers and not os.path.isdir(arguments.peers):  # noqa: PTH112 - Path raises an error at a name that is too long
         parser.error(
-            f"--peers: there is no folder {arguments.peers}; name the one in which the other programs are installed"
+            f"--peers: there is no folder {str(arguments.peers)!r:.200}; name the one in which the other programs are installed"
         )
     whole: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
