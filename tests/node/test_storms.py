@@ -67,13 +67,14 @@ def test_claims_give_way_while_slots_are_named_but_not_for_ever(tmp_path: Path) 
     asyncio.run(scenario())
 
 
-def test_a_tick_that_came_back_full_says_that_more_is_due(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [6, 7])
+def test_a_tick_that_came_back_full_says_that_more_is_due_until_nothing_is(tmp_path: Path, number: int) -> None:
     async def scenario() -> None:
         settings = SETTINGS.model_copy(update={"tick_batch": 2})
         async with working(tmp_path, Script(), settings) as (engine, node, _signals):
             await node.ticker.stop()
-            for number in range(7):
-                await engine.schedules.create("acme", f"s{number}", script="job", rules="every 900s")
+            for each in range(number):
+                await engine.schedules.create("acme", f"s{each}", script="job", rules="every 900s")
             with engine.context.database.write() as connection:
                 connection.execute(update(schedule_clock).values(next_at=node.clock.now_us()))
             behind = []

@@ -114,6 +114,8 @@ class Ticker(Service):
             if self._passed_by:
                 self._again_us = 0
                 return PASSED_BY_S
+        else:
+            self._keeps_up(full=False)  # the last full tick took all there was, or other nodes took the rest
         upcoming, now = horizon.next, self.clock.now_us()
         until = self._again_us if upcoming is None else min(upcoming, self._again_us)
         return min(context.idle_s, (until - now) / 1_000_000)
