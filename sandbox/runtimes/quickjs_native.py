@@ -17,7 +17,7 @@ from lodger.sandbox.runtimes.answer import Answered
 from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native.realm import NativeRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
-from lodger.sandbox.runtimes.written import WrittenPages, region
+from lodger.sandbox.runtimes.written import WrittenPages, heap_end, region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Runtime:
         _tidy_heap()
         for _ in range(REHEARSALS):  # the interpreter specialises code after eight runs, and again where that failed
             self._warmed_up(guest)
-        self._written = WrittenPages(lambda: self._rehearse(guest), *region("[heap]"))
+        self._written = WrittenPages(lambda: self._rehearse(guest), region("[heap]")[0] or heap_end(), heap_end)
         self._written.copy()
 
     def fresh(self) -> NativeRealm:

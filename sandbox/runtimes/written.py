@@ -17,6 +17,15 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 _PRESENT, _OF_FILE, _OWN = 1 << 63, 1 << 61, 1 << 56
 
 
+_sbrk = ctypes.PyDLL(None).sbrk
+_sbrk.restype, _sbrk.argtypes = ctypes.c_void_p, (ctypes.c_ssize_t,)
+
+
+def heap_end() -> int:
+    """Return the address at which the heap of this process ends now: malloc(3) gives memory back there. Makes no system call."""
+    return _sbrk(0) or 0
+
+
 def view(start: int, end: int) -> memoryview:
     """Return the memory of this process between two addresses."""
     return memoryview((ctypes.c_ubyte * (end - start)).from_address(start)).cast("B")
@@ -27,17 +36,22 @@ class WrittenPages:
 
     Args:
         rehearse: called in a fork of this process.
-        start, end: addresses of the memory, multiples of the page size.
+        start: address of the memory, a multiple of the page size.
+        end: returns the address at which it ends at that moment.
     """
 
-    def __init__(self, rehearse: "Callable[[], None]", start: int, end: int) -> None:
-        self._memory = view(start, end)
-        self._places = tuple(PAGE * number for number in _written_pages(rehearse, start, end))
+    def __init__(self, rehearse: "Callable[[], None]", start: int, end: "Callable[[], int]") -> None:
+        self._start, self._end = start, end
+        ends_at = end()
+        self._memory = view(start, ends_at)
+        self._places = tuple(PAGE * number for number in _written_pages(rehearse, start, ends_at))
 
     def copy(self) -> None:
         """Make copies for this process: write a byte of each page back, which nothing changes between both halves of the statement."""
-        memory = self._memory
+        memory, size = self._memory, self._end() - self._start
         for place in self._places:
+            if place >= size:
+                break
             memory[place] = memory[place]
 
 
