@@ -17,7 +17,7 @@ from lodger.sandbox.runtimes.answer import Answered
 from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native.realm import NativeRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
-from lodger.sandbox.runtimes.written import WrittenPages, heap_end, region
+from lodger.sandbox.runtimes.written import region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ class Runtime:
     def __init__(self) -> None:
         self._make: tuple[ModuleType, list[str], int, int] | None = None
         self._ready: NativeGuest | None = None
-        self._written: WrittenPages | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Load the engine and evaluate the library. Settings: ``binding`` (path of the extension), ``library`` (paths, one per line)."""
@@ -93,8 +92,6 @@ class Runtime:
         _tidy_heap()
         for _ in range(REHEARSALS):  # the interpreter specialises code after eight runs, and again where that failed
             self._warmed_up(guest)
-        self._written = WrittenPages(lambda: self._rehearse(guest), region("[heap]")[0] or heap_end(), heap_end)
-        self._written.copy()
 
     def fresh(self) -> NativeRealm:
         """Return the prepared realm (once per process, later ones are new), seeded and warmed up."""
@@ -105,8 +102,6 @@ class Runtime:
 
     def _warmed_up(self, guest: NativeGuest) -> NativeRealm:
         realm = NativeRealm(guest)
-        if self._written is not None:
-            self._written.copy()
         self._rehearse(_RehearsalGuest(guest))  # type: ignore[arg-type]  # it has the methods that a realm uses here
         realm.reseed()
         guest.apply(guest.entries["touch"], b"", 0, 0)

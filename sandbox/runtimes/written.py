@@ -17,15 +17,6 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 _PRESENT, _OF_FILE, _OWN = 1 << 63, 1 << 61, 1 << 56
 
 
-_sbrk = ctypes.PyDLL(None).sbrk
-_sbrk.restype, _sbrk.argtypes = ctypes.c_void_p, (ctypes.c_ssize_t,)
-
-
-def heap_end() -> int:
-    """Return the address at which the heap of this process ends now: malloc(3) gives memory back there. Makes no system call."""
-    return _sbrk(0) or 0
-
-
 def view(start: int, end: int) -> memoryview:
     """Return the memory of this process between two addresses."""
     return memoryview((ctypes.c_ubyte * (end - start)).from_address(start)).cast("B")
@@ -36,27 +27,22 @@ class WrittenPages:
 
     Args:
         rehearse: called in a fork of this process.
-        start: address of the memory, a multiple of the page size.
-        end: returns the address at which it ends at that moment.
+        start, end: addresses of the memory, multiples of the page size.
     """
 
-    def __init__(self, rehearse: "Callable[[], None]", start: int, end: "Callable[[], int]") -> None:
-        self._start, self._end = start, end
-        ends_at = end()
-        self._memory = view(start, ends_at)
-        self._places = tuple(PAGE * number for number in _written_pages(rehearse, start, ends_at))
+    def __init__(self, rehearse: "Callable[[], None]", start: int, end: int) -> None:
+        self._memory = view(start, end)
+        self._places = tuple(PAGE * number for number in _written_pages(rehearse, start, end))
 
     def copy(self) -> None:
         """Make copies for this process: write a byte of each page back, which nothing changes between both halves of the statement."""
-        memory, size = self._memory, self._end() - self._start
+        memory = self._memory
         for place in self._places:
-            if place >= size:
-                break
             memory[place] = memory[place]
 
 
 def region(name: str, rights: str = "rw-p") -> "tuple[int, int]":
-    """Return start and end of a named region of this process, such as ``[heap]``, with these rights; zeros if there is none."""
+    """Return start and end of a named region of this process, such as ``[stack]``, with these rights; zeros if there is none."""
     with open("/proc/self/maps", "rb") as maps:  # noqa: PTH123 - pathlib would make every fork slower
         for line in maps.read().split(b"\n"):
             if line.endswith(name.encode()) and rights.encode() in line:

@@ -171,8 +171,7 @@ class Guest:
 
     def written_pages(self, rehearse: "Callable[[], None]") -> WrittenPages:
         """Return the pages of this memory that a rehearsal writes."""
-        end = self._base + self.size()
-        return WrittenPages(rehearse, self._base, lambda: end)
+        return WrittenPages(rehearse, self._base, self._base + self.size())
 
     def stack_pointer(self) -> int:
         """Return the guest's only mutable global, which the baker copies."""
