@@ -1,8 +1,12 @@
 """What every service of a node is given: store, clock, settings, database threads, bus, and the node's identity."""
 
+import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Connection
 
 from lodger.engine.core.clock import Alarm, Clock
 from lodger.engine.core.errors import InputError
@@ -12,6 +16,7 @@ from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
 
+T = TypeVar("T")
 #: Characters of a node's name.
 MAX_NAME = 200
 #: A clock that is further off than this is broken: scripts would be told a wrong time, so the node claims nothing.
@@ -91,7 +96,12 @@ class NodeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What all services of one node share; it holds no service."""
+    """What all services of one node share; it holds no service.
+
+    Attributes:
+        claim_lock: held while anything is written with which a claim may come: each then comes after the other, and takes
+            along what has gathered meanwhile.
+    """
 
     store: StoreContext
     clock: ServerClock
@@ -99,6 +109,7 @@ class NodeContext:
     db: DbExecutor
     bus: EventBus
     identity: NodeIdentity
+    claim_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def idle_s(self) -> float:
@@ -109,3 +120,21 @@ class NodeContext:
         """Return an event of now; ``action`` is (tenant, schedule, action)."""
         tenant_id, schedule_id, action_id = action or (None, None, None)
         return Event(kind, self.clock.now_us(), tenant_id, schedule_id, action_id, details)
+
+
+class Write(Protocol):
+    """Does some work in one write transaction, and afterwards what follows from it; the caller holds the claim lock."""
+
+    async def __call__(
+        self,
+        work: Callable[[Connection], tuple[T, bool]],
+        then: Callable[[T], None],
+        is_plain: Callable[[T], bool],
+    ) -> None:
+        """Write.
+
+        Args:
+            work: returns its result, and whether actions are ready.
+            then: called with the result of the committed work.
+            is_plain: whether no service has anything to look at after that, unless an action can start.
+        """

@@ -1,11 +1,12 @@
 """A service alone: a real store and a bus, and what a service is given. No node, and nothing that stands in for one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from sqlalchemy import Connection
 from tests.node.harness import OK, SETTINGS
 
 from lodger.engine import Engine
@@ -22,7 +23,7 @@ from lodger.engine.policy.placement import unbounded
 from lodger.engine.store.lifecycle import claims, leases
 from lodger.engine.store.lifecycle.claims import Lease
 
-E = TypeVar("E")
+E, T = TypeVar("E"), TypeVar("T")
 
 
 class Bench:
@@ -58,6 +59,13 @@ class Bench:
         return await self.db.write(
             lambda connection: claims.claim(store, connection, lease, number, store.clock.now_us(), unbounded(number))
         )
+
+    async def write(
+        self, work: Callable[[Connection], tuple[T, bool]], then: Callable[[T], None], is_plain: Callable[[T], bool]
+    ) -> None:
+        """Do some work in a transaction, without a claim."""
+        done, _ready = await self.db.write(work, is_plain=lambda written: is_plain(written[0]))
+        then(done)
 
     async def state(self, claim: Claim) -> str:
         """Return the state of a claim's action."""

@@ -8,7 +8,7 @@ from sqlalchemy import update
 from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine.core.events import Backlog
-from lodger.engine.core.execution import Claim
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.services import dispatcher, ticker
 from lodger.engine.policy.placement import Room
 from lodger.engine.store.lifecycle.claims import Lease
@@ -63,6 +63,34 @@ def test_claims_give_way_while_slots_are_named_but_not_for_ever(tmp_path: Path) 
                 await engine.run_in("acme", "job", 0)
                 await signals.wait("finished", number)
             assert max(rooms) > dispatcher.MAX_GIVES_WAY
+
+    asyncio.run(scenario())
+
+
+def test_under_load_a_node_claims_with_its_commits(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        go = asyncio.Event()
+
+        class Held(Script):
+            async def execute(self, claim: Claim) -> Finished:
+                await go.wait()
+                return await super().execute(claim)
+
+        async with working(tmp_path, Held(), SETTINGS.model_copy(update={"slots": 1})) as (engine, node, signals):
+            alone: list[Room] = []
+            claim = node.dispatcher.claim
+
+            async def noted(lease: Lease, room: Room) -> list[Claim]:
+                alone.append(room)
+                return await claim(lease, room)
+
+            node.dispatcher.claim = noted  # type: ignore[method-assign]  # and does the same
+            for _ in range(20):
+                await engine.run_in("acme", "job", 0)
+            await signals.wait("started", 1)
+            go.set()
+            await signals.wait("finished", 20)
+            assert len(alone) < 10, "the first, and those that pass a commit that is about to begin"
 
     asyncio.run(scenario())
 

@@ -76,7 +76,7 @@ def test_a_dense_world_holds_too() -> None:
 
 def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -> None:
     """Every tick is full and slots are late; the oldest are ticked first, until none is left."""
-    plan = draw_plan(1, Shape(seconds=17, schedules=60, tenants=1, trouble=0.0, job_s=0.4, slots=3000, swift=True))
+    plan = draw_plan(1, Shape(seconds=45, schedules=60, tenants=1, trouble=0.0, job_s=0.4, slots=3000, swift=True))
     plan = replace(plan, settings=plan.settings | {"tick_batch": 2, "concurrent_runs": 1})
     world = play(plan)
     assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.recent)

@@ -14,7 +14,7 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.database_errors import TransactionLost
 from lodger.engine.effects.outcome_commit import Committed
-from lodger.engine.node.context import NodeContext
+from lodger.engine.node.context import NodeContext, Write
 from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, CancelledWritten
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import cancelled_usage, endings
@@ -32,12 +32,17 @@ MAX_CANCELLED = 10_000
 
 
 class Committer(Service):
-    """The one way by which an attempt's end reaches the ledger."""
+    """The one way by which an attempt's end reaches the ledger.
+
+    Args:
+        write: writes ends in a transaction.
+    """
 
     name: ClassVar[str] = "committer"
 
-    def __init__(self, context: NodeContext) -> None:
+    def __init__(self, context: NodeContext, write: Write) -> None:
         super().__init__(context)
+        self._write = write
         context.bus.subscribe(AttemptFinished, self._put)
         self._waiting: list[tuple[Claim, Finished]] = []
         #: So many of the first that wait are written each alone: one of them cannot be written.
@@ -73,20 +78,26 @@ class Committer(Service):
         An end that cannot be written (not for want of room or of a connection) is found by writing each alone, and
         becomes a fault of ours: one attempt never keeps the others from being written.
         """
+        async with self.context.claim_lock:
+            await self._flush()
+
+    async def _flush(self) -> None:
         lease = self.context.identity.lease
         batch = self._ready()[: 1 if self._alone else self.context.settings.commit_batch]
         if not batch:
             return
-        startable_us: int | None = None
         if lease is None:
             # The lease was lost: whatever was claimed under it is another's by now, but for what was written before.
             committed = Committed((), tuple(claim for claim, _finished in batch))
             if any(_key(claim) in self._doubted for claim in committed.lost):
                 committed = await self.context.db.read(partial(self._answered, committed=committed, batch=batch))
+            self._written(batch, committed, None)
         else:
             try:
-                committed, startable_us = await self.context.db.write(
-                    partial(self._commit, lease=lease, batch=batch), is_plain=_is_plain
+                await self._write(
+                    partial(self._commit, lease=lease, batch=batch),
+                    lambda written: self._written(batch, *written),
+                    _is_plain,
                 )
             except Unavailable:
                 self._doubted.update(_key(claim) for claim, _finished in batch)
@@ -107,7 +118,6 @@ class Committer(Service):
                         place = self._waiting.index(batch[0])
                         self._waiting[place] = (claim, outcome_commit.failed_commit(finished, error))
                 raise
-        self._written(batch, committed, startable_us)
 
     def _refuse(self, gone: TransactionLost) -> None:
         """Let one that waits end as refused."""
@@ -133,14 +143,15 @@ class Committer(Service):
 
     def _commit(
         self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]
-    ) -> tuple[Committed, int | None]:
+    ) -> tuple[tuple[Committed, int | None], bool]:
         now = self.clock.elapsed_s()
         waited_long = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
         committed = outcome_commit.commit(
             self.context.store, connection, lease, batch, self.clock.now_us(), waited_long=waited_long
         )
         startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
-        return self._answered(connection, committed, batch), startable_us
+        ready = startable_us is not None and startable_us <= self.clock.now_us()
+        return (self._answered(connection, committed, batch), startable_us), ready
 
     def _answered(self, connection: Connection, committed: Committed, batch: list[tuple[Claim, Finished]]) -> Committed:
         """Find among what seems lost those ends that were written, and only their answer was lost on the way."""

@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import (
     ActionsReady,
     AttemptFinished,
@@ -143,9 +144,8 @@ class Dispatcher(Service):
         self._stale = True
         self._slot_reduction = SlotReduction()
         self._behind_s: float | None = None
+        self._draining = False
         self._claimed_s = float("-inf")
-        #: A claim in the transaction of other work has failed: until one of its own succeeds, that work goes alone.
-        self._apart = False
         bus = context.bus
         bus.subscribe(LedgerChanged, self._changed)
         bus.subscribe(ChangeReported, self._changed)
@@ -155,30 +155,41 @@ class Dispatcher(Service):
         bus.subscribe(LeaseRenewed, self._renewed)
         bus.subscribe(LeaseLost, self._lost)
 
+    async def stop(self) -> None:
+        """End the loop, and claim nothing in the transactions of others any more."""
+        self._draining = True
+        await super().stop()
+        # What is being claimed runs before the attempts are counted that are to end.
+        async with self.context.claim_lock:
+            pass
+
     async def round(self) -> float:
         """Claim for the free slots; wait for the next instant at which something may start."""
         context, lease = self.context, self.context.identity.lease
         self.attempts.full = self.free <= 0
         if lease is None:
             return context.settings.poll_s
-        if self.attempts.full or self.attempts.claiming:
+        if self.attempts.full:
             return context.idle_s
         behind = self._gives_way()
         if behind and (wait := self._claimed_s + GIVES_WAY_S - self.clock.elapsed_s()) > 0:
             return wait
         if self._stale:
             await self._look(lease)
-            if self.attempts.claiming:  # the ticker has begun to, with the same slots
-                return context.idle_s
-        upcoming, now = self._startable_us, self.clock.now_us()
-        if upcoming is None:
+        if context.claim_lock.locked() and not behind:
+            return context.idle_s  # what is being written brings a claim, or wakes
+        async with context.claim_lock:
+            return await self._round(lease, behind=behind)
+
+    async def _round(self, lease: Lease, *, behind: bool) -> float:
+        context, upcoming, now = self.context, self._startable_us, self.clock.now_us()
+        if upcoming is None or self.free <= 0:
             return context.idle_s
         if upcoming > now:
             return min(context.idle_s, (upcoming - now) / 1_000_000)
         room = self.room()
         with self._claiming():
             claimed = await self.claim(lease, replace(room, slots=min(room.slots, MAX_GIVES_WAY)) if behind else room)
-        self._apart = False
         if not self._begin(lease, claimed):
             return 0.0
         # Something is due that this node may not start: another node has it, or a budget or the node's memory.
@@ -217,21 +228,15 @@ class Dispatcher(Service):
         then: Callable[[T], None],
         is_plain: Callable[[T], bool],
     ) -> None:
-        """Do some work in one transaction, and claim in the same one if the work says that actions are ready.
+        """Do some work as :class:`Write` says, and claim in the same transaction if actions are ready.
 
-        What a claim has to wait for is left to one of its own: others may wait for what the work has locked.
-
-        Args:
-            then: called with what the work returned, before what was claimed starts.
-            is_plain: whether no service has anything to look at after that, unless an action can start.
+        What a claim has to wait for is left to one of its own: others may wait for what the work has locked. If it fails, the
+        work is done again without it.
         """
         context, lease = self.context, self.context.identity.lease
-        busy = self.attempts.claiming or self.free <= 0 or self._gives_way()
-        if lease is None or busy or self._apart or self.clock.skewed:
-            done, ready = await context.db.write(work)
-            then(done)
-            if ready:
-                context.bus.publish(ActionsReady())
+        if lease is None or self._draining or self.free <= 0 or self._gives_way() or self.clock.skewed:
+            await self._write(work, then, is_plain)
+            self._look_on()
             return
         claiming = _Claiming(context, lease, self.room(), wait=False)
 
@@ -241,20 +246,34 @@ class Dispatcher(Service):
                 claiming.take(connection)
             return done, ready
 
-        self._apart = True
         try:
             with self._claiming():
                 done, ready = await context.db.write(
                     both, is_plain=lambda written: claiming.startable_us is None and is_plain(written[0])
                 )
-        except Exception:
+        except Exception as error:
+            if not claiming.failed or isinstance(error, Unavailable):
+                raise
+            await self._write(work, then, is_plain)
+        else:
+            then(done)
+            if ready:
+                self._begin(lease, self._claimed(claiming))
+        finally:
             self._look_on()  # it was passed by what came meanwhile
-            raise
-        self._apart = False
+
+    async def _write(
+        self,
+        work: Callable[[Connection], tuple[T, bool]],
+        then: Callable[[T], None],
+        is_plain: Callable[[T], bool],
+    ) -> None:
+        done, ready = await self.context.db.write(
+            work, is_plain=lambda written: not written[1] and is_plain(written[0])
+        )
         then(done)
         if ready:
-            self._begin(lease, self._claimed(claiming))
-        self._look_on()
+            self.context.bus.publish(ActionsReady())
 
     @contextmanager
     def _claiming(self) -> Iterator[None]:
@@ -379,12 +398,15 @@ class _Claiming:
         self.spent: dict[str, str] = {}
         self.claims: list[Claim] = []
         self.startable_us: int | None = None
+        self.failed = False
 
     def take(self, connection: Connection) -> None:
         """Claim; read when the next action may start."""
         store, lease, room = self._context.store, self._lease, self._room
+        self.failed = True
         self.claims = claims.claim(store, connection, lease, room.slots, self.now_us, room, self.spent, wait=self._wait)
         self.startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
+        self.failed = False
 
 
 class Reconciler(Service):

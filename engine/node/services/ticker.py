@@ -2,14 +2,13 @@
 
 import heapq
 from collections import deque
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import ClassVar
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.events import Backlog, ChangeReported, LedgerChanged
-from lodger.engine.node.context import NodeContext
+from lodger.engine.node.context import NodeContext, Write
 from lodger.engine.node.node_events import Ticked
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import tick
@@ -19,11 +18,6 @@ from lodger.engine.store.revision_cache import KEPT
 PASSED_BY_S = 0.01
 #: How far the prefetcher looks ahead, and how often, seconds: what is made ready is ready for at least the difference.
 AHEAD_S, LOOK_S = 10.0, 2.5
-#: A tick's work, which also says whether actions are ready; and what writes it.
-Work = Callable[[Connection], tuple[list[tick.Ticked], bool]]
-Then = Callable[[list[tick.Ticked]], None]
-IsPlain = Callable[[list[tick.Ticked]], bool]
-Write = Callable[[Work, Then, IsPlain], Awaitable[None]]
 #: Revisions that the prefetcher reads at once, and its rest after that, seconds: no other reader waits for long.
 BATCH, REST_S = 50, 0.01
 
@@ -49,17 +43,10 @@ class Horizon:
         if instant is not None and instant <= self.until:
             heapq.heappush(self._heap, instant)
 
-    def more(self, now: int) -> None:
-        """Remember that more has come than was taken."""
-        heapq.heappush(self._heap, now)
-
-    def due(self, now: int) -> bool:
-        """Whether an instant has come; those that have are forgotten."""
-        found = False
+    def forget(self, now: int) -> None:
+        """Forget the instants that have come."""
         while self._heap and self._heap[0] <= now:
             heapq.heappop(self._heap)
-            found = True
-        return found
 
     @property
     def next(self) -> int | None:
@@ -97,28 +84,36 @@ class Ticker(Service):
 
     async def round(self) -> float:
         """Look ahead when it is time, tick when something is due."""
-        context, horizon = self.context, self._horizon
         await self._look()
-        now = self.clock.now_us()
-        if horizon.due(now):
-            # Whatever becomes of it, look again: at once if it fails, after the commit if it does not.
-            self._version, again_us, self._again_us = None, self._again_us, 0
-            ticked = await self.tick(now)
-            self._again_us = again_us
-            full = len(ticked) >= context.settings.tick_batch
-            for each in ticked:
-                horizon.add(each.next_us)
-            if full:
-                horizon.more(now)
-                return 0.0
-            if self._passed_by:
-                self._again_us = 0
-                return PASSED_BY_S
-        else:
+        upcoming = self._horizon.next
+        if upcoming is None or upcoming > self.clock.now_us():
             self._keeps_up(full=False)  # the last full tick took all there was, or other nodes took the rest
-        upcoming, now = horizon.next, self.clock.now_us()
+        else:
+            async with self.context.claim_lock:
+                wait = await self._tick_due()
+            if wait is not None:
+                return wait
+        upcoming, now = self._horizon.next, self.clock.now_us()
         until = self._again_us if upcoming is None else min(upcoming, self._again_us)
-        return min(context.idle_s, (until - now) / 1_000_000)
+        return min(self.context.idle_s, (until - now) / 1_000_000)
+
+    async def _tick_due(self) -> float | None:
+        """Tick what is due; return the seconds after which more is to be ticked, None if the horizon says when."""
+        horizon, now = self._horizon, self.clock.now_us()
+        horizon.forget(now)
+        # Whatever becomes of it, look again: at once if it fails, after the commit if it does not.
+        self._version, again_us, self._again_us = None, self._again_us, 0
+        ticked = await self.tick(now)
+        self._again_us = again_us
+        for each in ticked:
+            horizon.add(each.next_us)
+        if len(ticked) >= self.context.settings.tick_batch:
+            horizon.add(min(now, horizon.until))
+            return 0.0
+        if self._passed_by:
+            self._again_us = 0
+            return PASSED_BY_S
+        return None
 
     async def tick(self, now_us: int) -> list[tick.Ticked]:
         """Turn one batch of due clocks into actions, and publish what was written."""

@@ -25,7 +25,7 @@ class Broken(AssertionError):
         self.law, self.detail = law, detail
 
 
-#: Allowed changes of an action's state; None for no row: a node may claim in the transaction of its tick.
+#: Allowed changes of an action's state; None for no row: a node may claim in the transaction of its tick or commit.
 MOVES: dict[str | None, frozenset[str]] = {
     None: frozenset({"ready", "running", "skipped", "expired", "cancelled"}),
     "ready": frozenset({"ready", "running", "skipped", "expired", "cancelled", "failed"}),
@@ -47,7 +47,7 @@ def actions_move_as_they_may(mirror: Mirror, transaction: Transaction) -> None:
             continue
         if new.state not in MOVES[None if old is None else old.state]:
             raise Broken("actions move as they may", f"{key}: {old and old.state} became {new.state}")
-        if new.state == "running" and (old is None or old.state != "running"):
+        if _begun(old, new):
             _started(mirror, old, new)
         elif old is not None and new.attempt != old.attempt:
             raise Broken("an attempt has one number", f"{key}: {old.attempt} became {new.attempt}")
@@ -71,11 +71,16 @@ def _forgotten(mirror: Mirror, old: Action | None) -> None:
             raise Broken("an unfinished action is not deleted", f"{old.id} was {old.state}")
 
 
+def _begun(old: Action | None, new: Action) -> bool:
+    """Return whether an attempt has begun, perhaps in the transaction in which the one before it ended."""
+    return new.state == "running" and (old is None or (old.state, old.attempt) != ("running", new.attempt))
+
+
 def _started(mirror: Mirror, old: Action | None, new: Action) -> None:
     started = new.started or 0
     if new.attempt != (0 if old is None else old.attempt) + 1:
         raise Broken("an attempt has one number", f"{new.id} starts as {new.attempt}")
-    due = new.due if old is None else old.due
+    due = new.due if old is None or old.state == "running" else old.due
     if started < due:
         raise Broken("nothing starts before it is due", f"{new.id} starts {due - started} µs early")
     if new.step == 0 and new.attempt == 1 and new.expires is not None and started >= new.expires:
@@ -105,7 +110,9 @@ def attempts_leave_a_row(mirror: Mirror, transaction: Transaction) -> None:
         if outcome != "cancelled" and Outcome(outcome).blames is not Blame.ENGINE:
             charged[tenant] = charged.get(tenant, 0) + 1
     for key, (old, new) in transaction.actions.items():
-        if old is None or new is None or old.state != "running" or (new.state == "running" and new.step == old.step):
+        if old is None or new is None or old.state != "running":
+            continue
+        if new.state == "running" and not _begun(old, new):
             continue
         handed_back = new.state == "ready" and new.step == old.step
         if not handed_back and new.state != "sealed" and (key, old.step, old.attempt) not in transaction.attempts:
@@ -236,7 +243,7 @@ def tenants_have_their_turn(mirror: Mirror, transaction: Transaction) -> None:
     """Check turns, concurrency limit and state of each changed tenant."""
     touched = {row.tenant: 0 for row in _rows(transaction)}
     for old, new in transaction.actions.values():
-        if new is not None and new.state == "running" and (old is None or old.state != "running"):
+        if new is not None and _begun(old, new):
             touched[new.tenant] += 1
     for tenant in {*touched, *(tenant for tenant, _requires in transaction.turns), *transaction.tenants}:
         row, running = mirror.tenants.get(tenant), len(mirror.running_of[tenant])
@@ -306,7 +313,7 @@ def tenants_are_served_in_turn(mirror: Mirror, transaction: Transaction) -> None
     looked_at = {line[0] for line, (old, new) in transaction.turns.items() if old and new and new.served != old.served}
     now, node = 0, None
     for old, new in transaction.actions.values():
-        if new is not None and new.state == "running" and (old is None or old.state != "running"):
+        if new is not None and _begun(old, new):
             looked_at.add(new.tenant)
             now, node = max(now, new.started or 0), mirror.nodes.get(new.node or "")
     if node is None:
