@@ -228,7 +228,7 @@ class Dispatcher(Service):
         then: Callable[[T], None],
         is_plain: Callable[[T], bool],
     ) -> None:
-        """Do some work as :class:`Write` says, and claim in the same transaction if actions are ready.
+        """Do some work as :class:`lodger.engine.node.context.Write` says, and claim in the same transaction if actions are ready.
 
         What a claim has to wait for is left to one of its own: others may wait for what the work has locked. If it fails, the
         work is done again without it.
