@@ -19,7 +19,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 from tests.chaos import town
 from tests.chaos.cluster import Node, slay
-from tests.chaos.reckoning import Planned, Reckoning, left_open, reckon
+from tests.chaos.reckoning import Planned, Reckoning, alive_since, left_open, reckon
 from tests.databases.relay import Relay
 from tests.databases.server import Server, own
 
@@ -279,7 +279,7 @@ class Havoc:
     # ---- the end
 
     def _rest(self, engine: Engine) -> None:
-        """Start all nodes and wait until all actions are finished."""
+        """Wait until all actions are finished and all nodes are up: one that still waits for the database is ended by SIGTERM itself."""
         self._wait_until(self._clock.elapsed_s() + 6.0)
         for node in self.nodes:
             if node.frozen:
@@ -287,11 +287,11 @@ class Havoc:
         for relay in self._relays:
             relay.heal("reset")
         patience_s = self._clock.elapsed_s() + 400 + 3 * self.seconds
-        left = -1
-        while left:
+        healed_us, left, up = engine.context.clock.now_us(), -1, 0
+        while left or up < len(self.nodes):
             with suppress(Unavailable):
-                left = left_open(engine)
-            assert self._clock.elapsed_s() < patience_s, f"{left} never end; {self.nodes[0].words()}"
+                left, up = left_open(engine), alive_since(engine, healed_us)
+            assert self._clock.elapsed_s() < patience_s, f"{left} never end, {up} are up; {self.nodes[0].words()}"
             self._wait_until(self._clock.elapsed_s() + 0.2)
 
 

@@ -69,6 +69,13 @@ def left_open(engine: Engine) -> int:
     return int(waits + armed)
 
 
+def alive_since(engine: Engine, since_us: int) -> int:
+    """Return the number of nodes that have renewed their lease since an instant."""
+    with engine.context.database.read() as connection:
+        ask = text("SELECT count(DISTINCT name) FROM lodger_nodes WHERE state = 'alive' AND seen_us > :since")
+        return connection.scalar(ask, {"since": since_us}) or 0
+
+
 def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
     """Return the comparison; to be called when all actions are finished."""
     found = Reckoning()
