@@ -10,10 +10,24 @@ from tests.node.harness import SETTINGS, Script, working
 from lodger.engine.core.events import Backlog
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.services import dispatcher, ticker
+from lodger.engine.node.services.dispatcher import Dispatcher
 from lodger.engine.policy.placement import Room
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.schema.scheduling import schedule_clock
 from lodger.engine.sync import Engine
+
+
+def slots_of_claims(of: Dispatcher) -> list[int]:
+    """Return a list that grows with each of its own claims by the slots that are free for it."""
+    found: list[int] = []
+    claim = of.claim
+
+    async def noted(lease: Lease, room: Room) -> list[Claim]:
+        found.append(room.slots)
+        return await claim(lease, room)
+
+    of.claim = noted  # type: ignore[method-assign]  # and does the same
+    return found
 
 
 def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,14 +56,7 @@ def test_claims_give_way_while_slots_are_named_but_not_for_ever(tmp_path: Path) 
     async def scenario() -> None:
         settings = SETTINGS.model_copy(update={"slots": 64, "concurrent_runs": 64})
         async with working(tmp_path, Script(), settings) as (engine, node, signals):
-            rooms: list[int] = []
-            claim = node.dispatcher.claim
-
-            async def noted(lease: Lease, room: Room) -> list[Claim]:
-                rooms.append(room.slots)
-                return await claim(lease, room)
-
-            node.dispatcher.claim = noted  # type: ignore[method-assign]  # and does the same
+            rooms = slots_of_claims(node.dispatcher)
             # It has just begun to be behind, and the clock does not reach the end of that.
             node.context.bus.publish(Backlog(node.clock.elapsed_s() + 1e6))
             for _ in range(40):
@@ -77,14 +84,7 @@ def test_under_load_a_node_claims_with_its_commits(tmp_path: Path) -> None:
                 return await super().execute(claim)
 
         async with working(tmp_path, Held(), SETTINGS.model_copy(update={"slots": 1})) as (engine, node, signals):
-            alone: list[Room] = []
-            claim = node.dispatcher.claim
-
-            async def noted(lease: Lease, room: Room) -> list[Claim]:
-                alone.append(room)
-                return await claim(lease, room)
-
-            node.dispatcher.claim = noted  # type: ignore[method-assign]  # and does the same
+            alone = slots_of_claims(node.dispatcher)
             for _ in range(20):
                 await engine.run_in("acme", "job", 0)
             await signals.wait("started", 1)
