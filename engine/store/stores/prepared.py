@@ -18,6 +18,7 @@ from lodger.engine.store.stores import Driver, PerDriver, driver_of
 Values = Mapping[str, Any]
 #: Number of ``statements`` that this process has sent past SQLAlchemy, for measurements.
 counted: Counter[str] = Counter()
+_CURSOR = "lodger_cursor"
 
 
 class Prepared:
@@ -101,15 +102,18 @@ def fetch(connection: Connection, statement: str, values: Any, **options: Any) -
         result = connection.exec_driver_sql(statement, values)
         return result.all() if result.returns_rows else []
     counted["statements"] += 1
-    raw: Any = connection.connection.dbapi_connection
-    cursor = raw.cursor()
+    # To make a cursor of psycopg for each statement costs as much as to send the statement.
+    kept = connection.info
+    cursor = kept.get(_CURSOR)
+    if cursor is None:
+        raw: Any = connection.connection.dbapi_connection
+        cursor = kept[_CURSOR] = raw.cursor()
     try:
         cursor.execute(statement, values, **options)
-        rows: Sequence[Any] = [] if cursor.description is None else cursor.fetchall()
+        rows: Sequence[Any] = cursor.fetchall()
     except Exception as error:
+        kept.pop(_CURSOR).close()
         raise _explained(connection, statement, values, error) from error
-    finally:
-        cursor.close()
     return rows
 
 

@@ -98,9 +98,9 @@ def _has_data(raw: Any) -> bool:  # noqa: ANN401 - psycopg's connection
 
 
 def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
-    from lodger.engine.store.stores.postgresql.watchdog import WatchedConnection  # psycopg is an extra
+    from lodger.engine.store.stores.postgresql.watchdog import Cursor, WatchedConnection  # psycopg is an extra
 
-    connection = WatchedConnection.connect(*args, **given)
+    connection = WatchedConnection.connect(*args, cursor_factory=Cursor, **given)
     connection.patience_s = patience_s
     autocommit, connection.autocommit = connection.autocommit, True
     try:

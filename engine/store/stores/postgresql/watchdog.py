@@ -11,6 +11,14 @@ from lodger.engine.store.stores import patience
 T = TypeVar("T")
 
 
+class Cursor(psycopg.Cursor[Any]):
+    """A cursor whose :meth:`fetchall` may be called after each statement: ``description`` makes an object per column."""
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows, none of a statement that returns none."""
+        return super().fetchall() if self.pgresult is not None and self.pgresult.nfields else []
+
+
 class WatchedConnection(psycopg.Connection[Any]):
     """A connection with a time limit on every wait; psycopg calls :meth:`wait`, which checks the clock ten times a second.
 
@@ -33,20 +41,24 @@ class WatchedConnection(psycopg.Connection[Any]):
         return super().wait(self._with_timeout(gen), *args, **kwargs)
 
     def _with_timeout(self, gen: PQGen[T]) -> PQGen[T]:
-        own, heard_s = patience.of_thread(), self._clock.elapsed_s()
+        silent_since_s = None
         try:
             wants = next(gen)
             while True:
                 ready = yield wants
                 if ready:
-                    heard_s = self._clock.elapsed_s()
+                    silent_since_s = None
+                elif silent_since_s is None:
+                    silent_since_s = self._clock.elapsed_s()
                 else:
-                    self._raise_if_late(heard_s, self.patience_s if own is None else own.patience_s)
+                    self._raise_if_late(silent_since_s)
                 wants = gen.send(ready)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]  # what the generator returns is what is waited for
 
-    def _raise_if_late(self, heard_s: float, patience_s: float) -> None:
-        if self._clock.elapsed_s() - heard_s >= patience_s:
+    def _raise_if_late(self, silent_since_s: float) -> None:
+        own = patience.of_thread()
+        patience_s = self.patience_s if own is None else own.patience_s
+        if self._clock.elapsed_s() - silent_since_s >= patience_s:
             self.pgconn.finish()
             raise psycopg.OperationalError(f"no answer for {patience_s:g} s, so the connection was closed")
