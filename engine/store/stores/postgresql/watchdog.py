@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Cursor(psycopg.Cursor[Any]):
-    """A cursor whose :meth:`fetchall` may be called after each statement: ``description`` makes an object per column."""
+    """A cursor with a ``fetchall`` for each statement: its ``description`` makes an object for each column."""
 
     def fetchall(self) -> list[Any]:
         """Return the rows, none of a statement that returns none."""
