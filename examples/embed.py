@@ -1,4 +1,4 @@
-"""A platform in thirty lines: its own table, one tenant, one script, the engine inside its own process."""
+"""A platform in fifty lines: its own table, one tenant, one script, the engine inside its own process."""
 
 import asyncio
 import tempfile

@@ -395,7 +395,7 @@ class Settings(BaseSettings):
 
 PREFIX = "LODGER_"
 #: Variables of the command line, which are no settings of an engine.
-OF_THE_COMMAND_LINE = frozenset({"PROFILE", "PROFILES", "READY_FD", "SERVER", "TOKEN", "TRACEBACK"})
+OF_THE_COMMAND_LINE = frozenset({"BENCH_PEERS", "PROFILE", "PROFILES", "READY_FD", "SERVER", "TOKEN", "TRACEBACK"})
 #: What Kubernetes sets for a service of that name.
 _OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_(TCP|UDP)|PORT$", re.ASCII)
 _journal = logging.getLogger("lodger")
@@ -419,7 +419,7 @@ class Row:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-_UNITS = {"_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_dir": "path"}
+_UNITS = {"_per_s": "per second", "_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_dir": "path"}
 
 
 def load(**overrides: Any) -> Settings:

@@ -91,7 +91,7 @@ EXECUTABLE_UNTIL_ARMED = ("wasm",)
 EXECUTABLE = ("wasm_compiler",)
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
-#: Allowed for some arguments, see :func:`_halves`.
+#: Allowed for some arguments, see ``_argument_rules``.
 PARTLY_ALLOWED = ("futex", "madvise", "clock_gettime")
 #: Refused with EPERM: see the module's docstring.
 REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")

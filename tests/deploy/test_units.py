@@ -60,7 +60,8 @@ def commands() -> list[list[str]]:
         assert words[0] == "/opt/lodger/bin/lodger"
         found.append(words[1:])
     for block in blocks("sh", DEPLOY / "README.md"):
-        found += [shlex.split(line)[1:] for line in block.splitlines() if line.startswith("lodger ")]
+        lines = re.findall(r"(?:^|/opt/lodger/bin/)lodger (.*)", block, re.MULTILINE)
+        found += [shlex.split(line, comments=True) for line in lines]
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.settings import Settings, load, table
+from lodger.engine.core.settings import Settings, load, table, unknown_variables
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
 
@@ -31,6 +31,13 @@ def test_every_setting_says_what_it_does() -> None:
         assert row.variable == f"LODGER_{row.name.upper()}"
 
 
-def test_every_setting_is_documented() -> None:
-    documented = set(re.findall(r"^\| `LODGER_(\w+)`", DOCS.read_text(), re.MULTILINE))
-    assert documented == {name.upper() for name in Settings.model_fields}
+def test_every_setting_is_documented_with_unit_and_default() -> None:
+    documented = re.findall(r"^\| `(LODGER_\w+)` \| *(.*?) *\| *(.*?) *\|", DOCS.read_text(), re.MULTILINE)
+    given = [(row.variable, row.unit, row.default) for row in table(Settings()) if row.name != "slots"]
+    assert sorted(documented) == sorted([*given, ("LODGER_SLOTS", "", "4 per core")])
+
+
+def test_a_variable_of_the_command_line_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LODGER_BENCH_PEERS", "peers")
+    monkeypatch.setenv("LODGER_SLOT", "3")
+    assert [name for name, _nearest in unknown_variables()] == ["LODGER_SLOT"]

@@ -39,7 +39,7 @@ def demo(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a demonstration with two shops, ten scripts, and slots that were missed during a hundred days."""
+    """Run a demonstration with two shops, ten schedules of nine scripts, and slots that were missed during a hundred days."""
     for_s = None if lasting is None else seconds(lasting)
     with contextlib.ExitStack() as stack:
         folder = KEPT if keep else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lodger-demo-")))
