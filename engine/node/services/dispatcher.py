@@ -230,8 +230,8 @@ class Dispatcher(Service):
     ) -> None:
         """Do some work as :class:`lodger.engine.node.context.Write` says, and claim in the same transaction if actions are ready.
 
-        What a claim has to wait for is left to one of its own: others may wait for what the work has locked. If it fails, the
-        work is done again without it.
+        Rows that others have locked are left to a later claim, because others may wait for what the work has locked. If the
+        claim fails, the work is done again without it.
         """
         context, lease = self.context, self.context.identity.lease
         if lease is None or self._draining or self.free <= 0 or self._gives_way() or self.clock.skewed:
