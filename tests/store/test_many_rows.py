@@ -26,7 +26,7 @@ SAID = (
     '"', "\\", '\\"', "{", "}", ",", "{a,b}", "NULL", "null", "", " ", "  x ", "a\nb", "a\tb", "é", "\U0001f600", "'", "''",
     "%s", ":name", "\\x41", "\\\\", "\u2028", None,
 )  # fmt: skip
-NUMBERS = (0.1, -0.0, 1e300, 5e-324, 1.7976931348623157e308, 12345678901234567.0, None)
+NUMBERS = (0.1, -0.0, 1e300, 5e-324, math.inf, -math.inf, 12345678901234567.0, None)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_text_that_no_database_keeps_is_refused(bench: Bench, table: Table, kind
 
 
 def test_a_value_that_is_neither_number_nor_text_is_our_mistake() -> None:
+    with pytest.raises(TypeError, match="tuple"):
+        json_of(("x",), [{"x": (1,)}])
     with pytest.raises(TypeError, match="set"):
         json_of(("x",), [{"x": {1}}])
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        json_of(("x",), [{"x": math.inf}])

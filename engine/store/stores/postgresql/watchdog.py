@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Cursor(psycopg.Cursor[Any]):
-    """A cursor with a ``fetchall`` for each statement: its ``description`` makes an object for each column."""
+    """A cursor on which ``fetchall`` may follow any statement: to ask its ``description`` makes an object for each column."""
 
     def fetchall(self) -> list[Any]:
         """Return the rows, none of a statement that returns none."""
