@@ -77,6 +77,12 @@ def test_what_is_there_is_left_or_added_to_or_set(bench: Bench, table: Table) ->
     assert _all(bench) == {1: (None, None, 11), 2: ('a"b\\', 0.5, 3), 3: (None, None, 30), 4: (None, None, 4)}
 
 
+def test_a_truth_value_is_one_or_zero(bench: Bench, table: Table) -> None:
+    with bench.engine.context.database.write() as connection:
+        insert_many(connection, table, [{"id": 1, "count": True}, {"id": 2, "count": False}])
+    assert _all(bench) == {1: (None, None, 1), 2: (None, None, 0)}
+
+
 @pytest.mark.parametrize("number", [TOGETHER - 1, TOGETHER, 2 * TOGETHER, 3 * TOGETHER + 7])
 def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number: int) -> None:
     """On SQLite a hundred go in one statement and the rest by themselves: none is left out, none done twice."""

@@ -64,11 +64,16 @@ def json_of(names: Sequence[str], rows: Sequence[GivenRow]) -> str:
     for kind in {type(value) for row in given for value in row.values()}:
         if issubclass(kind, list | tuple | dict):
             raise _wrong(kind)
-        if issubclass(kind, float):  # as text, because JSON has no infinite numbers
-            given = [
-                {name: repr(each) if isinstance(each, float) else each for name, each in row.items()} for row in given
-            ]
+        if issubclass(kind, float | bool):
+            given = [{name: _plain(each) for name, each in row.items()} for row in given]
     return _encode(given)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a row's value
+    # JSON has no infinite numbers, and true is no integer for PostgreSQL.
+    if isinstance(value, float):
+        return repr(value)
+    return int(value) if isinstance(value, bool) else value
 
 
 def _hex(value: object) -> str:
