@@ -149,15 +149,11 @@ class Database:
             entry.close()
 
 
-#: PostgreSQL's ``untranslatable_character``: in a UTF-8 database only the escape of NUL in rows sent as JSON.
-_JSON_NUL = "22P05"
-
-
 def _explain(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL) -> None:
     """Convert a database error that concerns the host into an error with a fix; return if it does not."""
     if isinstance(error, UnicodeEncodeError):
         raise _unstorable("half of a surrogate pair") from error
-    if "NUL (0x00)" in str(error.orig) or getattr(error.orig, "sqlstate", None) == _JSON_NUL:
+    if "NUL (0x00)" in str(error.orig):
         raise _unstorable("a NUL character") from error
     explained = driver.explain(error, str(url.database))
     if explained is not None:
