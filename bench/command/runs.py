@@ -35,8 +35,11 @@ POOL_S = 3.0
 #: start (p50, p99) as multiples of the pool's answer time.
 MIN_RUNS_RATIO, MAX_ENGINE_CPU_RATIO, MAX_START_RATIOS = 0.6, 0.5, (2.0, 10.0)
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
-_LEAD_S = 3.0
+_LEAD_S = 4.0
 _SAMPLE = 50
+#: Slots that are not counted, and from how long before the first that is, seconds: a node compiles and plans each statement at its
+#: first use.
+_WARMING, _WARMING_S = 20, 1.0
 _TIMEOUT_S = 600.0
 
 
@@ -109,9 +112,10 @@ class Measured:
 
 
 class _Recorder:
-    """Notes when each slot's attempt started and was committed."""
+    """Notes when the attempt of each slot from ``first_us`` on started and was committed."""
 
     def __init__(self, expected: int) -> None:
+        self.first_us = 0
         self.starts_ms: list[float] = []
         self.dones_ms: list[float] = []
         self.failed: list[str] = []
@@ -121,7 +125,7 @@ class _Recorder:
 
     def add(self, event: Event) -> None:
         slot_us = event.details.get("slot_us")
-        if slot_us is None or event.kind not in ("started", "finished"):
+        if slot_us is None or slot_us < self.first_us or event.kind not in ("started", "finished"):
             return
         now_ns = time.time_ns()
         delay_ms = (now_ns // 1000 - slot_us) / 1000
@@ -180,6 +184,7 @@ async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | No
             # All loads may use one database.
             names = [f"{load.replace('/', '-')}-{number}" for number in range(tenants)]
             begin = await _fill(engine, runs, names, over_s)
+            recorder.first_us = int(begin.timestamp() * 1_000_000)
             engine.on_event(recorder.add)
             with attempts.recorded_deaths() as deaths, _statements() as statements:
                 async with engine.node():
@@ -227,9 +232,11 @@ async def _fill(engine: Engine, runs: int, names: list[str], over_s: float) -> d
         await store(number, f"far{number}", datetime.fromtimestamp(begun, UTC) + timedelta(days=1))
     lead_s = _LEAD_S + 2 * runs * (time.time() - begun) / _SAMPLE
     begin = datetime.fromtimestamp(time.time() + lead_s, UTC).replace(microsecond=0)
+    for number in range(_WARMING):
+        await store(number, f"w{number}", begin - timedelta(seconds=_WARMING_S * (1 - number / _WARMING / 2)))
     for number in range(runs):
         await store(number, f"s{number}", begin + timedelta(seconds=over_s * number / runs))
-    if time.time() > begin.timestamp() - 1:
+    if time.time() > begin.timestamp() - 1 - _WARMING_S:
         raise RuntimeError(
             "storing the schedules took longer than planned because the host is busy; run the benchmark again"
         )

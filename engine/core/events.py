@@ -115,6 +115,13 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptsStarted:
+    """Attempts begin."""
+
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptFinished:
     """An attempt has ended by itself and is to be committed."""
 

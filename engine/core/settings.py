@@ -67,6 +67,7 @@ class Settings(BaseSettings):
         "lease; none: a third of lease_s, at most 2",
     )
     peek_s: float = Field(default=1.0, gt=0, le=60, description="how far ahead a node reads due times")
+    ahead_s: float = Field(default=0.03, ge=0, le=1, description="how long before it is due an action may be claimed")
     poll_s: float = Field(
         default=0.25,
         gt=0,

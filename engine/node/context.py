@@ -15,6 +15,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.usage.usage import DAY_US
 
 T = TypeVar("T")
 #: Characters of a node's name.
@@ -116,6 +117,19 @@ class NodeContext:
         """Maximum sleep of a service that waits for a commit: long if commits wake it, else the poll interval."""
         return FAR_S if self.db.sees_commits else self.settings.poll_s
 
+    @property
+    def _ahead_us(self) -> int:
+        return int(self.settings.ahead_s * 1_000_000)
+
+    def ahead_us(self, now_us: int) -> int:
+        """Return up to which instant a transaction of now ticks and claims: within the day, because each has its own budgets."""
+        return min(now_us + self._ahead_us, now_us - now_us % DAY_US + DAY_US - 1)
+
+    def lead_us(self, instant: int) -> int:
+        """Return when to write a transaction for this instant alone: later than one that is written anyway would take it along."""
+        lead_us = self._ahead_us // 3
+        return instant - lead_us if instant % DAY_US >= lead_us else instant
+
     def event(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> Event:
         """Return an event of now; ``action`` is (tenant, schedule, action)."""
         tenant_id, schedule_id, action_id = action or (None, None, None)
@@ -127,14 +141,14 @@ class Write(Protocol):
 
     async def __call__(
         self,
-        work: Callable[[Connection], tuple[T, bool]],
+        work: Callable[[Connection], tuple[T, bool | None]],
         then: Callable[[T], None],
         is_plain: Callable[[T], bool],
     ) -> None:
         """Write.
 
         Args:
-            work: returns its result, and whether actions are ready.
+            work: returns its result, and whether actions are ready; None if that is to be looked for.
             then: called with the result of the committed work.
             is_plain: whether no service has anything to look at after that, unless an action can start.
         """

@@ -141,7 +141,7 @@ class Node:
         bus.subscribe(ChangeReported, lambda _event: self.db.invalidate())
         self.dispatcher = Dispatcher(context, self._executor, self.attempts)
         self.ticker = Ticker(context, self.dispatcher.write_and_claim)
-        self.committer = Committer(context, self.dispatcher.write_and_claim)
+        self.committer = Committer(context, self.ticker.write_and_tick, self.dispatcher.gathers_s)
         self.cancelled_usage = CancelledUsage(context)
         self.sealed_commits = SealedCommits(context, host.datasets)
         self.lease_keeper, self.recovery = LeaseKeeper(context, host.handlers), Recovery(context)

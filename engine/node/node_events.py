@@ -28,21 +28,15 @@ class Claimed:
     """
 
     claims: tuple[Claim, ...]
-    now_us: int
     spent: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCommitted:
-    """Ends of attempts were written, or dropped where the lease was gone.
-
-    Attributes:
-        startable_us: when this node may start its next action, as of the transaction; None if none waits, or without a lease.
-    """
+    """Ends of attempts were written, or dropped where the lease was gone."""
 
     batch: tuple[tuple[Claim, Finished], ...]
     committed: Committed
-    startable_us: int | None
 
 
 @dataclass(frozen=True, slots=True)

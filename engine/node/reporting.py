@@ -4,7 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import Event, EventBus, Fault, LeaseLost
+from lodger.engine.core.events import AttemptsStarted, Event, EventBus, Fault, LeaseLost
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.effects.sealed_commits import Finish
@@ -54,6 +54,7 @@ class Reporter:
         bus.subscribe(LeaseLost, self._lease_lost)
         bus.subscribe(Ticked, self._ticked)
         bus.subscribe(Claimed, self._claimed)
+        bus.subscribe(AttemptsStarted, self._started)
         bus.subscribe(BatchCommitted, self._committed)
         bus.subscribe(SealedSettled, self._sealed_settled)
         bus.subscribe(CancelledWritten, self._cancelled)
@@ -105,8 +106,11 @@ class Reporter:
     def _claimed(self, event: Claimed) -> None:
         for tenant_id, reason in event.spent.items():
             self._day_spent(tenant_id, reason)
+
+    def _started(self, event: AttemptsStarted) -> None:
+        now_us = self._context.clock.now_us()
         slots = [claim for claim in event.claims if claim.origin == "slot"]
-        late_s = [max(0, event.now_us - claim.due_us) / 1_000_000 for claim in slots]
+        late_s = [max(0, now_us - claim.due_us) / 1_000_000 for claim in slots]
         exemplars = None if self._tracer is None else [self._tracer.exemplar(claim) for claim in slots]
         self._meters.observe("lodger_lateness_seconds", late_s, exemplars)
         if not self._has_subscribers:
@@ -119,7 +123,7 @@ class Reporter:
                 attempt=claim.attempt,
                 slot_us=claim.slot_us,
                 due_us=claim.due_us,
-                lateness_ms=(claim.started_us - claim.due_us) / 1000,
+                lateness_ms=max(0, now_us - claim.due_us) / 1000,
                 origin=claim.origin,
                 node=self._context.identity.name,
             )

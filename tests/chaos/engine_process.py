@@ -1,8 +1,8 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; prints its events to stdout, ends on SIGTERM.
 
-MODE ``work`` answers every claim, ``mortal``, ``punctual`` and ``race`` too with other settings (:data:`OTHERWISE`); ``hang`` never
-answers; ``hold`` holds its claims until SIGUSR1 and prints how it lost them. Every applied journal writes a row to ``effects_seen``, which
-has no unique key, so that a repeated effect is visible.
+MODE ``work`` answers every claim, ``mortal``, ``punctual``, ``race`` and ``even`` too with other settings (:data:`OTHERWISE`); ``hang``
+never answers; ``hold`` holds its claims until SIGUSR1 and prints how it lost them. Every applied journal writes a row to
+``effects_seen``, which has no unique key, so that a repeated effect is visible.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ SETTINGS = Settings(
 #: hands back would run elsewhere.
 OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0, "drain_s": 60.0, "missed_after_s": 600.0},
+    "even": {"lease_s": 60.0, "drain_s": 60.0, "missed_after_s": 600.0, "ahead_s": 0.0},
     # Long enough to keep the lease on a busy machine, short enough to wait for its end.
     "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
     "relief": {"lease_s": 12.0},
@@ -90,7 +91,7 @@ async def main(path: str, mode: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)
 
     def reported(event: Event) -> None:
-        if mode in {"hold", "keep", "race"} and event.kind in {"lost", "lease_lost"}:
+        if mode in {"hold", "keep", "race", "even"} and event.kind in {"lost", "lease_lost"}:
             tell(event.kind)
         if event.kind == "ledger_replaced":
             tell(f"ledger_replaced {event.details['lost']}")

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from tests.node.harness import OK, SETTINGS
 
 from lodger.engine import Engine
+from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import (
     EventBus,
 )
@@ -73,10 +74,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(place: Path | str, settings: Settings = SETTINGS) -> AsyncIterator[Bench]:
+async def bench(place: Path | str, settings: Settings = SETTINGS, clock: Clock | None = None) -> AsyncIterator[Bench]:
     """Open a store in a folder, or the one of a database's address."""
     place = str(place / "ledger.db") if isinstance(place, Path) else place
-    async with Engine.open(place, settings=settings) as engine:
+    async with Engine.open(place, settings=settings, clock=clock) as engine:
         await engine.tenants.create("acme", limits={"concurrent_runs": 8})
         await engine.scripts.put("acme", "job", "export default () => 1")
         made = Bench(engine)

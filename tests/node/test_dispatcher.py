@@ -195,7 +195,7 @@ def test_what_comes_during_a_tick_that_fails_is_looked_for(tmp_path: Path, monke
             await owed(alone, "s")
             alone.bus.publish(ChangeReported())
             monkeypatch.setattr(dispatcher, "wake", lambda: woken.append(dispatcher.attempts.claiming))
-            monkeypatch.setattr(tick, "tick", lambda *_given: 1 / 0)
+            monkeypatch.setattr(tick, "tick", lambda *_given, **_more: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 await ticker.round()
             assert woken == [False], "not while it would only see that something is being claimed"

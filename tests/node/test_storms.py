@@ -31,7 +31,7 @@ def slots_of_claims(of: Dispatcher) -> list[int]:
 
 
 def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ticker, "AHEAD_S", 200_000.0)
+    monkeypatch.setattr(ticker, "PREFETCH_S", 200_000.0)
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):

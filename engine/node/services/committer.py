@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -19,7 +20,6 @@ from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, Cancel
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import cancelled_usage, endings
 from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.outcome import Outcome
 
@@ -36,13 +36,15 @@ class Committer(Service):
 
     Args:
         write: writes ends in a transaction.
+        gathers_s: says how long those that wait may wait for more, seconds.
     """
 
     name: ClassVar[str] = "committer"
 
-    def __init__(self, context: NodeContext, write: Write) -> None:
+    def __init__(self, context: NodeContext, write: Write, gathers_s: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(context)
         self._write = write
+        self._gathers_s = gathers_s
         context.bus.subscribe(AttemptFinished, self._put)
         self._waiting: list[tuple[Claim, Finished]] = []
         #: So many of the first that wait are written each alone: one of them cannot be written.
@@ -59,6 +61,8 @@ class Committer(Service):
     async def round(self) -> float:
         """Write what waits."""
         if self._ready():
+            if (wait := self._gathers_s()) > 0:
+                await self.clock.sleep(wait)
             await self.flush()
         if self._ready():
             return 0.0
@@ -91,13 +95,13 @@ class Committer(Service):
             committed = Committed((), tuple(claim for claim, _finished in batch))
             if any(_key(claim) in self._doubted for claim in committed.lost):
                 committed = await self.context.db.read(partial(self._answered, committed=committed, batch=batch))
-            self._written(batch, committed, None)
+            self._written(batch, committed)
         else:
             try:
                 await self._write(
                     partial(self._commit, lease=lease, batch=batch),
-                    lambda written: self._written(batch, *written),
-                    _is_plain,
+                    lambda committed: self._written(batch, committed),
+                    lambda committed: committed.is_plain,
                 )
             except Unavailable:
                 self._doubted.update(_key(claim) for claim, _finished in batch)
@@ -125,7 +129,7 @@ class Committer(Service):
             if claim.action_id == gone.action_id:
                 self._waiting[place] = (claim, outcome_commit.failed_commit(finished, gone))
 
-    def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed, startable_us: int | None) -> None:
+    def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
         held_up = {_key(claim) for claim in committed.waiting}
         now = self.clock.elapsed_s()
         for key in held_up:
@@ -139,19 +143,17 @@ class Committer(Service):
         for key in gone:
             self._held_up.pop(key, None)
         self._alone = max(0, self._alone - len(batch))
-        self.context.bus.publish(BatchCommitted(tuple(over), committed, startable_us))
+        self.context.bus.publish(BatchCommitted(tuple(over), committed))
 
     def _commit(
         self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]
-    ) -> tuple[tuple[Committed, int | None], bool]:
+    ) -> tuple[Committed, None]:
         now = self.clock.elapsed_s()
         waited_long = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
         committed = outcome_commit.commit(
             self.context.store, connection, lease, batch, self.clock.now_us(), waited_long=waited_long
         )
-        startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
-        ready = startable_us is not None and startable_us <= self.clock.now_us()
-        return (self._answered(connection, committed, batch), startable_us), ready
+        return self._answered(connection, committed, batch), None
 
     def _answered(self, connection: Connection, committed: Committed, batch: list[tuple[Claim, Finished]]) -> Committed:
         """Find among what seems lost those ends that were written, and only their answer was lost on the way."""
@@ -207,12 +209,6 @@ class CancelledUsage(Service):
             context.bus.publish(BudgetsWarned(tuple(warned)))
             context.bus.publish(CancelledWritten(tuple(each for each in batch if _key(each[0]) in written)))
         del self._waiting[: len(batch)]
-
-
-def _is_plain(written: tuple[Committed, int | None]) -> bool:
-    """Whether no service has anything to look at."""
-    committed, startable_us = written
-    return committed.is_plain and startable_us is None
 
 
 def _key(claim: Claim) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar, TypeVar
@@ -15,6 +15,7 @@ from lodger.engine.core.events import (
     ActionsReady,
     AttemptFinished,
     AttemptReleased,
+    AttemptsStarted,
     AttemptStopped,
     Backlog,
     ChangeReported,
@@ -40,6 +41,7 @@ _log = logging.getLogger("lodger.node")
 #: While more slots are due than one tick takes, naming them goes first: a claim comes no sooner than so long after the last one,
 #: and starts so many at most; but after so long it claims as ever, whatever is due. Seconds, attempts, seconds.
 GIVES_WAY_S, MAX_GIVES_WAY, PATIENCE_S = 0.05, 16, 2.0
+
 #: An attempt: id of its action, and its number.
 Key = tuple[str, int]
 
@@ -185,8 +187,9 @@ class Dispatcher(Service):
         context, upcoming, now = self.context, self._startable_us, self.clock.now_us()
         if upcoming is None or self.free <= 0:
             return context.idle_s
-        if upcoming > now:
-            return min(context.idle_s, (upcoming - now) / 1_000_000)
+        begin = context.lead_us(upcoming)
+        if begin > now:
+            return min(context.idle_s, (begin - now) / 1_000_000)
         room = self.room()
         with self._claiming():
             claimed = await self.claim(lease, replace(room, slots=min(room.slots, MAX_GIVES_WAY)) if behind else room)
@@ -219,12 +222,19 @@ class Dispatcher(Service):
 
     def _claimed(self, claiming: "_Claiming") -> list[Claim]:
         self._startable_us = claiming.startable_us
-        self.context.bus.publish(Claimed(tuple(claiming.claims), claiming.now_us, claiming.spent))
+        self.context.bus.publish(Claimed(tuple(claiming.claims), claiming.spent))
         return claiming.claims
+
+    def gathers_s(self) -> float:
+        """Return how long what has ended may wait for more, seconds: not while an action waits for a slot, or if nothing else runs."""
+        startable_us = self._startable_us
+        if not self.attempts.running or (startable_us is not None and startable_us <= self.clock.now_us()):
+            return 0.0
+        return self._claimed_s + self.context.settings.ahead_s / 2 - self.clock.elapsed_s()
 
     async def write_and_claim(
         self,
-        work: Callable[[Connection], tuple[T, bool]],
+        work: Callable[[Connection], tuple[T, bool | None]],
         then: Callable[[T], None],
         is_plain: Callable[[T], bool],
     ) -> None:
@@ -234,46 +244,52 @@ class Dispatcher(Service):
         claim fails, the work is done again without it.
         """
         context, lease = self.context, self.context.identity.lease
-        if lease is None or self._draining or self.free <= 0 or self._gives_way() or self.clock.skewed:
-            await self._write(work, then, is_plain)
-            self._look_on()
-            return
-        claiming = _Claiming(context, lease, self.room(), wait=False)
-
-        def both(connection: Connection) -> tuple[T, bool]:
-            done, ready = work(connection)
-            if ready:
-                claiming.take(connection)
-            return done, ready
-
+        claiming = None
+        if lease is not None and not self._draining and self.free > 0 and not (self._gives_way() or self.clock.skewed):
+            claiming = _Claiming(context, lease, self.room(), wait=False)
         try:
-            with self._claiming():
-                done, ready = await context.db.write(
-                    both, is_plain=lambda written: claiming.startable_us is None and is_plain(written[0])
-                )
+            with self._claiming() if claiming is not None else nullcontext():
+                await self._write(work, then, is_plain, claiming)
         except Exception as error:
-            if not claiming.failed or isinstance(error, Unavailable):
+            if claiming is None or not claiming.failed or isinstance(error, Unavailable):
                 raise
             await self._write(work, then, is_plain)
-        else:
-            then(done)
-            if ready:
-                self._begin(lease, self._claimed(claiming))
         finally:
             self._look_on()  # it was passed by what came meanwhile
 
     async def _write(
         self,
-        work: Callable[[Connection], tuple[T, bool]],
+        work: Callable[[Connection], tuple[T, bool | None]],
         then: Callable[[T], None],
         is_plain: Callable[[T], bool],
+        claiming: "_Claiming | None" = None,
     ) -> None:
-        done, ready = await self.context.db.write(
-            work, is_plain=lambda written: not written[1] and is_plain(written[0])
+        context, lease = self.context, self.context.identity.lease
+
+        def both(connection: Connection) -> tuple[T, bool | None, int | None, bool]:
+            done, ready = work(connection)
+            startable_us = 0 if ready else None
+            if ready is None and lease is not None:
+                startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
+            if (
+                claiming is not None
+                and startable_us is not None
+                and startable_us <= context.ahead_us(self.clock.now_us())
+            ):
+                claiming.take(connection)
+                return done, None, claiming.startable_us, True
+            return done, ready, startable_us, False
+
+        done, ready, startable_us, claimed = await context.db.write(
+            both, is_plain=lambda written: written[2] is None and is_plain(written[0])
         )
+        if ready is not False:
+            self._startable_us = startable_us
         then(done)
-        if ready:
-            self.context.bus.publish(ActionsReady())
+        if claiming is not None and claimed:
+            self._begin(claiming.lease, self._claimed(claiming))
+        elif ready:
+            context.bus.publish(ActionsReady())
 
     @contextmanager
     def _claiming(self) -> Iterator[None]:
@@ -310,10 +326,14 @@ class Dispatcher(Service):
         if held is None or held.epoch != lease.epoch:
             # Lost while they were claimed: they are another's, or this node's again when it is registered anew.
             return False
+        now_us = self.clock.now_us()
         for claim in claimed:
-            task = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
+            attempt = self._attempt(claim) if claim.due_us <= now_us else self._attempt_when_due(claim)
+            task = asyncio.create_task(attempt, name=f"lodger-attempt-{claim.action_id}")
             task.add_done_callback(partial(self._over, claim))
             self.attempts.add(claim, task)
+        if due := tuple([claim for claim in claimed if claim.due_us <= now_us]):
+            self.context.bus.publish(AttemptsStarted(due))
         return True
 
     def _over(self, claim: Claim, task: asyncio.Task[None]) -> None:
@@ -334,6 +354,19 @@ class Dispatcher(Service):
             finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
         self.attempts.end(claim)
         self.context.bus.publish(AttemptFinished(claim, finished))
+
+    async def _attempt_when_due(self, claim: Claim) -> None:
+        """Wait for what was claimed ahead, but no longer if the clock is set back meanwhile."""
+        longest_s = self.context.settings.ahead_s
+        end_s = self.clock.elapsed_s() + longest_s
+        try:
+            while (early_us := claim.due_us - self.clock.now_us()) > 0 and self.clock.elapsed_s() < end_s:
+                await self.clock.sleep(min(early_us / 1_000_000, longest_s))
+        except asyncio.CancelledError:
+            self._stopped(claim, Finished(Outcome.CANCELLED))
+            return
+        self.context.bus.publish(AttemptsStarted((claim,)))
+        await self._attempt(claim)
 
     def _stopped(self, claim: Claim, finished: Finished) -> None:
         self.context.bus.publish(AttemptStopped(claim, finished))
@@ -369,7 +402,6 @@ class Dispatcher(Service):
         self._behind_s = event.since_s
 
     def _committed(self, event: BatchCommitted) -> None:
-        self._startable_us = event.startable_us
         for claim, _finished in event.batch:
             self._release(claim)
         self._look_on()
@@ -393,8 +425,7 @@ class _Claiming:
     """A claim and what it found, for a transaction that may be another's."""
 
     def __init__(self, context: NodeContext, lease: Lease, room: Room, *, wait: bool = True) -> None:
-        self._context, self._lease, self._room, self._wait = context, lease, room, wait
-        self.now_us = context.clock.now_us()
+        self._context, self.lease, self._room, self._wait = context, lease, room, wait
         self.spent: dict[str, str] = {}
         self.claims: list[Claim] = []
         self.startable_us: int | None = None
@@ -402,9 +433,12 @@ class _Claiming:
 
     def take(self, connection: Connection) -> None:
         """Claim; read when the next action may start."""
-        store, lease, room = self._context.store, self._lease, self._room
+        store, lease, room, now_us = self._context.store, self.lease, self._room, self._context.clock.now_us()
         self.failed = True
-        self.claims = claims.claim(store, connection, lease, room.slots, self.now_us, room, self.spent, wait=self._wait)
+        self.claims = claims.claim(
+            store, connection, lease, room.slots, now_us, room, self.spent, wait=self._wait,
+            ahead_us=self._context.ahead_us(now_us),
+        )  # fmt: skip
         self.startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
         self.failed = False
 

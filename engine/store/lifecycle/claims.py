@@ -118,6 +118,7 @@ def claim(
     spent: dict[str, str] | None = None,
     *,
     wait: bool = True,
+    ahead_us: int = 0,
 ) -> list[Claim]:
     """Start up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
@@ -127,6 +128,7 @@ def claim(
         room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
         spent: receives the exhausted budget of each tenant that has used up its day.
         wait: wait for locks. Otherwise nothing is claimed while the node's row is locked, or actions have to expire.
+        ahead_us: claim what comes due until then, too; it begins when it is due.
     """
     if free <= 0:
         return []
@@ -142,13 +144,14 @@ def claim(
     room = room or unbounded(free)
     # A node that refuses some actions considers more tenants: those in front may have none that fits.
     lookahead = free + LOOKAHEAD if room.refuses(_LONG) else free
-    waiting = _lock_queues(connection, sets, lookahead, now_us)
+    until_us = max(now_us, ahead_us)
+    waiting = _lock_queues(connection, sets, lookahead, until_us)
     tenant_rows = {row.tenant_id: row for row in waiting}
     for row in waiting:
         context.check_generation(row.tenant_id, row.generation)
     remaining = _remaining(context, connection, tenant_rows, now_us, spent)
     queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if remaining[row.tenant_id] > 0]
-    found = _candidates(context, connection, room, queues, tenant_rows, remaining, free, now_us)
+    found = _candidates(context, connection, room, queues, tenant_rows, remaining, free, until_us)
     context.revision_cache.revisions(connection, _revision_keys(row for rows in found.values() for row in rows))
     taken: list[Any] = []
     for number, queue in enumerate(queues):
@@ -274,8 +277,8 @@ def _start(
                 "k_id": row.id,
                 "node_id": lease.node_id,
                 "lease_epoch": lease.epoch,
-                "started_us": now_us,
-                "deadline_us": now_us + _time_limit_us(context, tenant_rows[row.tenant_id].limits),
+                "started_us": max(now_us, row.due_at),
+                "deadline_us": max(now_us, row.due_at) + _time_limit_us(context, tenant_rows[row.tenant_id].limits),
             }
             for row in rows
         ],
@@ -318,7 +321,11 @@ def _set_handler_deadlines(
         if source.kind == "host":
             deadline_s = json.loads(source.modules["host.json"])["deadline_s"] + context.settings.grace_s
             extensions.append(
-                {"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(deadline_s * 1_000_000)}
+                {
+                    "k_tenant": row.tenant_id,
+                    "k_id": row.id,
+                    "until": max(now_us, row.due_at) + int(deadline_s * 1_000_000),
+                }
             )
     if extensions:
         connection.execute(_set_deadline, extensions)
@@ -378,7 +385,7 @@ def _build_claims(
                 origin=row.origin,
                 slot_us=row.slot,
                 due_us=row.due_at,
-                started_us=now_us,
+                started_us=max(now_us, row.due_at),
                 tz=revision.tz if revision else "UTC",
                 params=load_json(params),
                 previous_slot_us=last[1],

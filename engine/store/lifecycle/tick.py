@@ -56,11 +56,13 @@ class Ticked:
     """The rows that the tick of one clock wrote: ``runs`` as (action id, slot), ``skipped`` as (slot, slot_to or None, reason).
 
     Attributes:
+        due_us: when the clock came due.
         is_plain: nothing was written but one run, of a schedule that had none, and its clock.
     """
 
     tenant_id: str
     schedule_id: str
+    due_us: int
     runs: tuple[tuple[str, int], ...]
     skipped: tuple[tuple[int, int | None, str], ...]
     next_us: int | None
@@ -75,13 +77,19 @@ _update_clocks = UpdateMany(
 )
 
 
-def tick(context: StoreContext, connection: Connection, now_us: int, maximum: int | None = None) -> list[Ticked]:
+def tick(
+    context: StoreContext, connection: Connection, now_us: int, maximum: int | None = None, *, ahead_us: int = 0
+) -> list[Ticked]:
     """Account every clock that is due at ``now_us``, oldest first, up to ``maximum``.
 
     It never waits: clocks of a tenant locked by another transaction stay due for the next tick.
+
+    Args:
+        ahead_us: account the first slot of clocks that come due until then, too, unless they have unfinished actions, which may have
+            ended by then.
     """
     maximum = maximum or context.settings.tick_batch
-    rows = due.due_clocks(connection, now_us, maximum)
+    rows = due.due_clocks(connection, max(now_us, ahead_us), maximum)
     # A clock armed here comes due after now, so that it is not in ``rows``.
     for row in due.ended_pauses(connection, now_us, maximum) if not rows or rows[0].any_awake else ():
         context.check_generation(row.tenant_id, row.generation)
@@ -89,7 +97,7 @@ def tick(context: StoreContext, connection: Connection, now_us: int, maximum: in
     for row in rows:
         context.check_generation(row.tenant_id, row.generation)
     halted = {row.schedule_id for row in rows if row.failures and _pause_if_failing(context, connection, row)}
-    return account(context, connection, [row for row in rows if row.schedule_id not in halted], now_us)
+    return account(context, connection, [row for row in rows if row.schedule_id not in halted], now_us, ahead=True)
 
 
 def pause_failing(context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
@@ -124,8 +132,14 @@ class _Changes:
     required: set[tuple[str, str]] = field(default_factory=set)
 
 
-def account(context: StoreContext, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
-    """Write the actions that these armed clocks owe up to and including ``now_us``, and move the clocks to their next slot."""
+def account(
+    context: StoreContext, connection: Connection, rows: Sequence[Any], now_us: int, *, ahead: bool = False
+) -> list[Ticked]:
+    """Write the actions that these armed clocks owe up to and including ``now_us``, and move the clocks to their next slot.
+
+    Args:
+        ahead: account clocks that come due later up to their slot, except for those with unfinished actions.
+    """
     if not rows:
         return []
     revisions = context.revision_cache.revisions(
@@ -133,6 +147,9 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
     )
     busy = [row.schedule_id for row in rows if row.may_be_busy]
     unfinished_by_key = schedule_concurrency.unfinished(connection, busy)
+    if ahead:
+        open_ids = {schedule for schedule, _key in unfinished_by_key}
+        rows = [row for row in rows if row.next_at <= now_us or row.schedule_id not in open_ids]
     limits = {row.tenant_id: row.tenant_limits for row in rows}
     exhausted = day_budgets.exhausted_tenants(context, connection, limits, now_us)
     living = (
@@ -140,10 +157,12 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
         if any(each.everywhere for each in revisions.values())
         else []
     )
-    changes, now = _Changes(), from_us(now_us)
+    changes = _Changes()
     accounted: list[tuple[AnyRow, int, int, int | None]] = []
     for row in rows:
         revision, first_row = revisions[row.schedule_id], len(changes.rows)
+        until_us = max(now_us, row.next_at) if ahead else now_us
+        now = from_us(until_us)
         if revision.fault is not None:
             _pause_with_note(context, connection, row, revision.fault)
             continue
@@ -166,7 +185,7 @@ def account(context: StoreContext, connection: Connection, rows: Sequence[Any], 
             (each["slot"] for each in changes.rows[first_row:] if each["state"] == "ready"), default=row.last_slot_us
         )
         state = "armed" if next_us is not None else "ended"
-        changes.moves.append(_clock_values(row, state, next_us, now_us, searching=searching, last_slot_us=last_us))
+        changes.moves.append(_clock_values(row, state, next_us, until_us, searching=searching, last_slot_us=last_us))
         accounted.append((row, first_row, len(changes.rows), next_us))
         if len(changes.rows) > first_row:
             changes.touched.add(row.tenant_id)
@@ -337,7 +356,7 @@ def _ticked(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> 
     skipped = tuple([(each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"])
     beside = row.may_be_busy or row.any_awake or row.failures
     is_plain = len(runs) == 1 and not (skipped or beside)
-    return Ticked(row.tenant_id, row.schedule_id, runs, skipped, next_us, is_plain)
+    return Ticked(row.tenant_id, row.schedule_id, row.next_at, runs, skipped, next_us, is_plain)
 
 
 def disarm(

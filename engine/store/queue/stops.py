@@ -67,7 +67,8 @@ def close_attempts(connection: Connection, which: ColumnElement[bool] | TextClau
         "n": _c.attempt,
         "node_id": _c.node_id,
         "lease_epoch": _c.lease_epoch,
-        "started_us": _c.started_us,
+        # It may have been claimed ahead of its start.
+        "started_us": case((_c.started_us > now_us, now_us), else_=_c.started_us),
         "finished_us": literal(now_us),
         "outcome": literal("cancelled"),
         "cpu_us": literal(0),

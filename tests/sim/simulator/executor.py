@@ -32,13 +32,16 @@ class Workers:
 
     Args:
         calm: whether every attempt succeeds quickly, at the end of the world.
+        begins: called with each attempt that begins.
         reservations: reserves each attempt's share of its tenant's daily budgets; None for no reservations.
     """
 
     def __init__(
-        self, seed: int, calm: "Callable[[], bool]", datasets: Datasets, reservations: BudgetReservations | None = None
-    ) -> None:
+        self, seed: int, calm: "Callable[[], bool]", begins: "Callable[[Claim], None]", datasets: Datasets,
+        reservations: BudgetReservations | None = None,
+    ) -> None:  # fmt: skip
         self._seed = seed
+        self._begins = begins
         self._reservations = reservations
         self._datasets = datasets
         self._effects = datasets.expose(EFFECTS, tenant_column="tenant_id", write=WRITTEN, feed="off")
@@ -60,6 +63,7 @@ class Workers:
     async def execute(self, claim: Claim) -> Finished:
         """Run an attempt in virtual time and return its outcome."""
         key = (claim.action_id, claim.attempt)
+        self._begins(claim)
         self.at_work.add(key)
         try:
             return await self._run(claim)

@@ -25,6 +25,7 @@ from tests.sim.simulator.recorder import Recorder, Row
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.events import Event
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.executors.attempt_budgets import BudgetReservations
@@ -61,7 +62,7 @@ class Machine:
         self.since_s = world.loop.time()
         self.process = Process(f"n{self.number}.{self.lives}")
         self.engine = Engine(world.context(self.number))
-        self.workers = Workers(world.plan.seed, lambda: world.calm, self.engine.datasets,
+        self.workers = Workers(world.plan.seed, lambda: world.calm, world.begins, self.engine.datasets,
                                BudgetReservations(self.engine.context) if world.plan.shape.draws else None)  # fmt: skip
         self.node = Node(self.engine.host, self.workers, f"n{self.number}")
         self.workers.node_id = self.node.id
@@ -223,6 +224,12 @@ class World:
         if self.broken is None:
             self.broken = broken
         self.loop.stop()
+
+    def begins(self, claim: Claim) -> None:
+        """Check that an attempt does not begin before its time."""
+        early_us = claim.due_us - self.clock.latest_us()
+        if early_us > 0:
+            self.breaks(Broken("nothing starts before it is due", f"{claim.action_id} starts {early_us} µs early"))
 
     def may(self, machine: Machine, turn: Turn) -> bool:
         """Return whether a machine's node has a free slot for a tenant's turn."""

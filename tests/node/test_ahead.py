@@ -1,0 +1,242 @@
+"""What is ticked and claimed before it is due: it begins at its instant, and nothing is decided that may still change."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.node.alone import Bench, bench
+from tests.node.harness import SETTINGS, Script
+
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.events import AttemptsStarted, AttemptStopped
+from lodger.engine.node.services.committer import Committer
+from lodger.engine.node.services.dispatcher import Dispatcher, RunningAttempts
+from lodger.engine.node.services.ticker import Ticker
+from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.testing.clock import FakeClock
+from lodger.sandbox.outcome import Outcome
+
+SLOT = datetime(2026, 6, 15, 12, 0, tzinfo=UTC)
+SLOT_US = to_us(SLOT)
+MIDNIGHT_US = to_us(datetime(2026, 6, 16, tzinfo=UTC))
+MS = 1000
+SLOTS = 2
+
+
+class Ahead:
+    """A node's ticker, dispatcher and committer on a clock that stands until it is moved."""
+
+    def __init__(self, alone: Bench, clock: FakeClock, script: Script) -> None:
+        self.alone, self.clock, self.script = alone, clock, script
+        self.attempts = RunningAttempts()
+        self.dispatcher = Dispatcher(alone.context, script, self.attempts)
+        self.ticker = Ticker(alone.context, self.dispatcher.write_and_claim)
+        self.committer = Committer(alone.context, self.ticker.write_and_tick, self.dispatcher.gathers_s)
+
+    async def tick_at(self, us: int) -> list[str]:
+        """Move the clock, let the ticker do a round, and return the states of all actions."""
+        self.clock.move_to(us)
+        await self.ticker.round()
+        return await self.states()
+
+    async def states(self) -> list[str]:
+        """Return the states of all actions, the oldest first."""
+        found = await self.alone.engine.actions.list("acme")
+        return [each.state for each in sorted(found, key=lambda each: each.due_at)]
+
+    @property
+    def written(self) -> int:
+        """Number of write transactions."""
+        return self.alone.engine.context.database.written
+
+
+@asynccontextmanager
+async def ahead(tmp_path: Path, *, ahead_s: float = 0.03, hang: bool = False) -> AsyncIterator[Ahead]:
+    clock = FakeClock(SLOT.replace(hour=11, minute=59, second=58))
+    async with bench(tmp_path, SETTINGS.model_copy(update={"ahead_s": ahead_s, "slots": SLOTS}), clock) as alone:
+        await alone.register()
+        made = Ahead(alone, clock, Script(hang=hang))
+        try:
+            yield made
+        finally:
+            await made.ticker.stop()
+            made.attempts.kill()
+            await asyncio.gather(*made.attempts.tasks, return_exceptions=True)
+            await made.committer.flush()
+            await made.attempts.drained()
+
+
+async def schedule(made: Ahead, name: str = "s", rule: str = "every 1d", at: datetime = SLOT) -> None:
+    await made.alone.engine.schedules.create(
+        "acme", name, script="job", rules=RuleSpec(rule, dtstart=at.isoformat()), overlap="skip"
+    )
+
+
+def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            started = node.alone.heard(AttemptsStarted)
+            await schedule(node)
+            assert await node.tick_at(SLOT_US - 11 * MS) == []
+            assert await node.tick_at(SLOT_US - 10 * MS) == ["running"]
+            for us in (SLOT_US - 10 * MS, SLOT_US - 1):
+                node.clock.move_to(us)
+                await asyncio.sleep(0.01)
+                assert not started
+                assert not node.script.seen
+            node.clock.move_to(SLOT_US)
+            await asyncio.gather(*node.attempts.tasks)
+            (claim,) = node.script.seen
+            assert (claim.due_us, claim.started_us) == (SLOT_US, SLOT_US)
+            assert [each.claims for each in started] == [(claim,)]
+            (action,) = await node.alone.engine.actions.list("acme")
+            assert action.started_at == SLOT
+
+    asyncio.run(scenario())
+
+
+def test_without_look_ahead_nothing_is_claimed_before_it_is_due(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path, ahead_s=0.0) as node:
+            await schedule(node)
+            assert await node.tick_at(SLOT_US - 1) == []
+            assert await node.tick_at(SLOT_US) == ["running"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["it ends", "it goes on"])
+def test_a_slot_of_a_schedule_that_runs_is_decided_when_it_is_due(tmp_path: Path, ends: bool) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path, hang=True) as node:
+            await schedule(node, rule="every 1s")
+            await node.tick_at(SLOT_US)
+            assert await node.tick_at(SLOT_US + 990 * MS) == ["running"]
+            if ends:
+                (action,) = await node.alone.engine.actions.list("acme")
+                await node.alone.engine.actions.cancel(None, action.id)
+            expected = ["cancelled", "running"] if ends else ["running", "skipped"]
+            assert await node.tick_at(SLOT_US + 1000 * MS) == expected
+
+    asyncio.run(scenario())
+
+
+def test_a_clock_that_is_late_is_ticked_up_to_now(tmp_path: Path) -> None:
+    """What runs from its first slot may have ended at its second."""
+
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            await schedule(node, rule="every 1s")
+            assert await node.tick_at(SLOT_US + 980 * MS) == ["running"]
+
+    asyncio.run(scenario())
+
+
+def test_a_commit_takes_along_what_comes_due_soon(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            await schedule(node, "one")
+            await schedule(node, "two", at=SLOT.replace(microsecond=35_000))
+            await node.tick_at(SLOT_US)
+            await node.ticker.start()
+            await asyncio.gather(*node.attempts.tasks)
+            node.clock.move_to(SLOT_US + 6 * MS)
+            written = node.written
+            await node.committer.flush()
+            assert await node.states() == ["done", "running"]
+            assert node.written == written + 1
+
+    asyncio.run(scenario())
+
+
+def test_a_tick_that_fails_keeps_no_end_from_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            await schedule(node, "one")
+            await schedule(node, "two", at=SLOT.replace(microsecond=35_000))
+            await node.tick_at(SLOT_US)
+            await node.ticker.start()
+            await asyncio.gather(*node.attempts.tasks)
+            node.clock.move_to(SLOT_US + 6 * MS)
+            with monkeypatch.context() as broken:
+                broken.setattr(tick, "tick", lambda *_given, **_more: 1 / 0)
+                await node.committer.flush()
+            assert await node.states() == ["done"]
+            await node.ticker.stop()
+            assert await node.tick_at(SLOT_US + 35 * MS) == ["done", "running"]
+
+    asyncio.run(scenario())
+
+
+def test_what_is_killed_before_it_is_due_never_begins(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            stopped = node.alone.heard(AttemptStopped)
+            await schedule(node)
+            await node.tick_at(SLOT_US - 10 * MS)
+            (action,) = await node.alone.engine.actions.list("acme")
+            await node.alone.engine.actions.cancel(None, action.id)
+            (attempt,) = await node.alone.engine.actions.attempts(None, action.id)
+            assert attempt.started_at <= attempt.finished_at
+            node.attempts.kill()
+            await node.attempts.drained()
+            node.clock.move_to(SLOT_US)
+            assert [each.finished.outcome for each in stopped] == [Outcome.CANCELLED]
+            assert not node.script.seen
+
+    asyncio.run(scenario())
+
+
+def test_a_clock_that_is_set_back_holds_nothing_up(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            await schedule(node)
+            await node.tick_at(SLOT_US - 10 * MS)
+            now_us = node.clock.now_us()
+            node.alone.context.clock.set_offset(now_us - 3_600_000_000, now_us, now_us)
+            node.clock.move_to(now_us + 30 * MS)
+            await asyncio.gather(*node.attempts.tasks)
+            assert len(node.script.seen) == 1
+
+    asyncio.run(scenario())
+
+
+def test_what_ends_waits_for_more_only_while_others_run_and_none_waits_for_a_slot(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path, hang=True) as node:
+            assert node.dispatcher.gathers_s() <= 0
+            await schedule(node)
+            await node.tick_at(SLOT_US)
+            node.clock.move_to(SLOT_US + 5 * MS)
+            assert node.dispatcher.gathers_s() == pytest.approx(0.010)
+            node.clock.move_to(SLOT_US + 20 * MS)
+            assert node.dispatcher.gathers_s() <= 0
+            node.attempts.kill()
+            await node.attempts.drained()
+            await schedule(node, "more", at=SLOT.replace(second=1))
+            await node.tick_at(SLOT_US + 1_000_000)
+            assert node.dispatcher.gathers_s() > 0
+            for _ in range(SLOTS):
+                await node.alone.engine.run_in("acme", "job", 0)
+            await node.dispatcher.round()
+            assert node.dispatcher.gathers_s() <= 0, "one has no slot"
+
+    asyncio.run(scenario())
+
+
+def test_a_day_is_not_looked_into_before_it_begins(tmp_path: Path) -> None:
+    """Its budgets are its own."""
+
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            context = node.alone.context
+            assert context.lead_us(SLOT_US) == SLOT_US - 10 * MS
+            assert context.ahead_us(SLOT_US) == SLOT_US + 30 * MS
+            assert context.lead_us(MIDNIGHT_US) == MIDNIGHT_US
+            assert context.ahead_us(MIDNIGHT_US - 10 * MS) == MIDNIGHT_US - 1
+
+    asyncio.run(scenario())
