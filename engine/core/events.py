@@ -116,7 +116,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class AttemptsStarted:
-    """Attempts begin."""
+    """These attempts begin now: they are due."""
 
     claims: tuple[Claim, ...]
 

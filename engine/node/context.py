@@ -123,10 +123,10 @@ class NodeContext:
 
     def ahead_us(self, now_us: int) -> int:
         """Return up to which instant a transaction of now ticks and claims: within the day, because each has its own budgets."""
-        return min(now_us + self._ahead_us, now_us - now_us % DAY_US + DAY_US - 1)
+        return min(now_us + self._ahead_us, (now_us // DAY_US + 1) * DAY_US - 1)
 
     def lead_us(self, instant: int) -> int:
-        """Return when to write a transaction for this instant alone: later than one that is written anyway would take it along."""
+        """Return when to write a transaction for this instant if no other has taken it along."""
         lead_us = self._ahead_us // 3
         return instant - lead_us if instant % DAY_US >= lead_us else instant
 

@@ -62,7 +62,10 @@ class Bench:
         )
 
     async def write(
-        self, work: Callable[[Connection], tuple[T, bool]], then: Callable[[T], None], is_plain: Callable[[T], bool]
+        self,
+        work: Callable[[Connection], tuple[T, bool | None]],
+        then: Callable[[T], None],
+        is_plain: Callable[[T], bool],
     ) -> None:
         """Do some work in a transaction, without a claim."""
         done, _ready = await self.db.write(work, is_plain=lambda written: is_plain(written[0]))

@@ -125,7 +125,7 @@ def test_a_slot_of_a_schedule_that_runs_is_decided_when_it_is_due(tmp_path: Path
     asyncio.run(scenario())
 
 
-def test_a_clock_that_is_late_is_ticked_up_to_now(tmp_path: Path) -> None:
+def test_a_late_schedule_is_not_ticked_ahead(tmp_path: Path) -> None:
     """What runs from its first slot may have ended at its second."""
 
     async def scenario() -> None:
@@ -153,7 +153,9 @@ def test_a_commit_takes_along_what_comes_due_soon(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_tick_that_fails_keeps_no_end_from_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ends_are_written_even_if_the_tick_in_their_transaction_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
         async with ahead(tmp_path) as node:
             await schedule(node, "one")

@@ -103,7 +103,7 @@ def test_a_commit_claims_for_the_slots_of_what_has_ended(tmp_path: Path) -> None
     async def scenario() -> None:
         async with bench(tmp_path, SETTINGS.model_copy(update={"slots": 2})) as alone:
             claimed, dispatcher = alone.heard(Claimed), Dispatcher(alone.context, Script(), RunningAttempts())
-            committer = Committer(alone.context, dispatcher.write_and_claim)
+            committer = Committer(alone.context, dispatcher.write_and_claim, dispatcher.gathers_s)
             await alone.register()
             for _ in range(4):
                 await alone.engine.run_in("acme", "job", 0)
@@ -209,7 +209,7 @@ def test_what_has_ended_holds_no_slot_and_no_more_than_there_are_slots_waits_to_
             claimed, ended = alone.heard(Claimed), alone.heard(AttemptFinished)
             dispatcher, committer = (
                 Dispatcher(alone.context, Script(), RunningAttempts()),
-                Committer(alone.context, alone.write),
+                Committer(alone.context, alone.write, lambda: 0.0),
             )
             await alone.register()
             for _ in range(6):

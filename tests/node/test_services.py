@@ -110,7 +110,7 @@ def test_the_committer_writes_what_has_ended_with_its_effects(tmp_path: Path) ->
             database, traces = alone.engine.context.database, Traces(alone.engine.datasets)
             with database.write() as connection:
                 TABLE.create(connection)
-            committed, committer = alone.heard(BatchCommitted), Committer(alone.context, alone.write)
+            committed, committer = alone.heard(BatchCommitted), Committer(alone.context, alone.write, lambda: 0.0)
             good, bad = await alone.claim(2)
             alone.bus.publish(AttemptFinished(good, Finished(Outcome.OK, "1", journal=traces.journal(good))))
             alone.bus.publish(
@@ -129,7 +129,7 @@ def test_the_committer_writes_what_has_ended_with_its_effects(tmp_path: Path) ->
 def test_without_its_lease_the_committer_drops_what_has_ended(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone:
-            committed, committer = alone.heard(BatchCommitted), Committer(alone.context, alone.write)
+            committed, committer = alone.heard(BatchCommitted), Committer(alone.context, alone.write, lambda: 0.0)
             (claim,) = await alone.claim()
             alone.identity.lease = None
             alone.bus.publish(AttemptFinished(claim, OK))
@@ -147,7 +147,7 @@ def test_what_a_cancelled_attempt_used_is_written_once(tmp_path: Path, ended: st
     async def scenario() -> None:
         async with bench(tmp_path) as alone:
             written, service = alone.heard(CancelledWritten), CancelledUsage(alone.context)
-            committer = Committer(alone.context, alone.write)
+            committer = Committer(alone.context, alone.write, lambda: 0.0)
             (claim,) = await alone.claim()
             await alone.engine.actions.cancel(None, claim.action_id)
             finished = Finished(Outcome.OK, "1", usage=Usage(cpu_ms=7.0, wall_ms=9.0))

@@ -1,4 +1,4 @@
-"""Batched commits: whatever has ended while the last transaction was written goes into the next one."""
+"""Batched commits: ends that came during the last transaction, or within half of ``ahead_s``, share the next one."""
 
 import logging
 import math
@@ -36,12 +36,12 @@ class Committer(Service):
 
     Args:
         write: writes ends in a transaction.
-        gathers_s: says how long those that wait may wait for more, seconds.
+        gathers_s: returns how long ended attempts may wait to share a transaction, seconds.
     """
 
     name: ClassVar[str] = "committer"
 
-    def __init__(self, context: NodeContext, write: Write, gathers_s: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(self, context: NodeContext, write: Write, gathers_s: Callable[[], float]) -> None:
         super().__init__(context)
         self._write = write
         self._gathers_s = gathers_s

@@ -41,7 +41,6 @@ _log = logging.getLogger("lodger.node")
 #: While more slots are due than one tick takes, naming them goes first: a claim comes no sooner than so long after the last one,
 #: and starts so many at most; but after so long it claims as ever, whatever is due. Seconds, attempts, seconds.
 GIVES_WAY_S, MAX_GIVES_WAY, PATIENCE_S = 0.05, 16, 2.0
-
 #: An attempt: id of its action, and its number.
 Key = tuple[str, int]
 
@@ -52,7 +51,7 @@ def key_of(claim: Claim) -> Key:
 
 
 class RunningAttempts:
-    """The attempts of this node: they run, and hold a slot each, or have ended and wait to be written.
+    """The attempts of this node: they wait until they are due or run, and hold a place each; or have ended and wait to be written.
 
     Attributes:
         claiming: a claim is being written.
@@ -213,7 +212,7 @@ class Dispatcher(Service):
         self._startable_us = min(known, default=None)
 
     async def claim(self, lease: Lease, room: Room) -> list[Claim]:
-        """Claim for what is free, and publish what starts; none while this machine's clock is wrong."""
+        """Claim for what is free, and publish what was claimed; none while this machine's clock is wrong."""
         if self.clock.skewed:
             return []
         claiming = _Claiming(self.context, lease, room)
@@ -226,7 +225,10 @@ class Dispatcher(Service):
         return claiming.claims
 
     def gathers_s(self) -> float:
-        """Return how long what has ended may wait for more, seconds: not while an action waits for a slot, or if nothing else runs."""
+        """Return how long an ended attempt may wait to share a transaction, seconds; 0 or less: write now.
+
+        It does not wait if no other attempt runs, or while an action waits for a place.
+        """
         startable_us = self._startable_us
         if not self.attempts.running or (startable_us is not None and startable_us <= self.clock.now_us()):
             return 0.0
@@ -271,14 +273,10 @@ class Dispatcher(Service):
             startable_us = 0 if ready else None
             if ready is None and lease is not None:
                 startable_us = ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
-            if (
-                claiming is not None
-                and startable_us is not None
-                and startable_us <= context.ahead_us(self.clock.now_us())
-            ):
-                claiming.take(connection)
-                return done, None, claiming.startable_us, True
-            return done, ready, startable_us, False
+            if claiming is None or startable_us is None or startable_us > context.ahead_us(self.clock.now_us()):
+                return done, ready, startable_us, False
+            claiming.take(connection)
+            return done, None, claiming.startable_us, True
 
         done, ready, startable_us, claimed = await context.db.write(
             both, is_plain=lambda written: written[2] is None and is_plain(written[0])
@@ -357,11 +355,16 @@ class Dispatcher(Service):
 
     async def _attempt_when_due(self, claim: Claim) -> None:
         """Wait for what was claimed ahead, but no longer if the clock is set back meanwhile."""
-        longest_s = self.context.settings.ahead_s
-        end_s = self.clock.elapsed_s() + longest_s
+        end_s = self.clock.elapsed_s() + self.context.settings.ahead_s
         try:
-            while (early_us := claim.due_us - self.clock.now_us()) > 0 and self.clock.elapsed_s() < end_s:
-                await self.clock.sleep(min(early_us / 1_000_000, longest_s))
+            while (
+                min(
+                    early_s := (claim.due_us - self.clock.now_us()) / 1_000_000,
+                    left_s := end_s - self.clock.elapsed_s(),
+                )
+                > 0
+            ):
+                await self.clock.sleep(min(early_s, left_s))
         except asyncio.CancelledError:
             self._stopped(claim, Finished(Outcome.CANCELLED))
             return

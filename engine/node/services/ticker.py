@@ -1,4 +1,4 @@
-"""Turns due clocks into actions at their instant, and reads ahead what comes due soon."""
+"""Turns clocks into actions shortly before they come due, and reads ahead what comes due soon."""
 
 import asyncio
 import bisect
@@ -27,14 +27,15 @@ BATCH, REST_S = 50, 0.01
 
 
 class Horizon:
-    """The instants (µs) at which a clock comes due soon, in order: what lets a node tick on the millisecond.
+    """The instants (µs) at which a clock comes due soon, in order.
 
     Args:
         lead_us: says when an instant is to be ticked ahead.
 
     Attributes:
         until: instants up to this one are known.
-        ticked: instants up to this one were ticked ahead. What is still there was not ready for it, and waits until it is due.
+        ticked: instants up to this one were ticked ahead. A clock that is still there had an unfinished action or was locked; it is
+            ticked when it is due.
     """
 
     def __init__(self, lead_us: Callable[[int], int]) -> None:
@@ -57,7 +58,7 @@ class Horizon:
         del self._instants[: bisect.bisect_right(self._instants, now)]
 
     def drop(self, instant: int) -> None:
-        """Forget an instant of one clock, which may have come."""
+        """Forget one clock's instant, if it is still there."""
         place = bisect.bisect_left(self._instants, instant)
         if self._instants[place : place + 1] == [instant]:
             del self._instants[place]
@@ -95,8 +96,8 @@ class Ticker(Service):
         self._write = write
         self.wake_on(LedgerChanged, ChangeReported)
         self._horizon = Horizon(context.lead_us)
-        #: Held while the horizon is read, or something is ticked along: or what is ticked meanwhile would be forgotten.
-        self._reads = asyncio.Lock()
+        #: Held while the horizon is read or a commit ticks: a read that began before would replace what the tick has added.
+        self._horizon_lock = asyncio.Lock()
         #: What was read stands from one instant to another.
         self._read_us = self._again_us = 0
         self._version: object | None = None
@@ -109,7 +110,7 @@ class Ticker(Service):
         super().wake()
 
     async def round(self) -> float:
-        """Look ahead when it is time, tick when something is due."""
+        """Look ahead when it is time, tick when the horizon says so."""
         await self._look()
         upcoming = self._horizon.next
         if upcoming is None or upcoming > self.clock.now_us():
@@ -126,7 +127,7 @@ class Ticker(Service):
         return min(self.context.idle_s, (until - now) / 1_000_000)
 
     async def _tick_due(self) -> float | None:
-        """Tick what is due; return the seconds after which more is to be ticked, None if the horizon says when."""
+        """Tick what is due or comes due soon; return the seconds after which more is to be ticked, None if the horizon says when."""
         horizon, now = self._horizon, self.clock.now_us()
         horizon.forget(now)
         # Whatever becomes of it, look again: at once if it fails, after the commit if it does not.
@@ -179,8 +180,9 @@ class Ticker(Service):
         """
         now_us = self.clock.now_us()
         until_us = self.context.ahead_us(now_us)
-        idle = self._task is None or self.behind_s is not None or self._reads.locked()
-        if idle or not self._horizon.comes(until_us):
+        # Nothing is ticked after its last round: a node that stops claims nothing.
+        can_tick = self._task is not None and self.behind_s is None and not self._horizon_lock.locked()
+        if not (can_tick and self._horizon.comes(until_us)):
             await self._write(work, then, is_plain)
             return
         ticking = False
@@ -199,7 +201,7 @@ class Ticker(Service):
             self._ticked(written[1], until_us)
 
         try:
-            async with self._reads:
+            async with self._horizon_lock:
                 await self._write(both, then_both, lambda written: is_plain(written[0]) and _is_plain(written[1]))
         except Exception as error:
             if not ticking or isinstance(error, Unavailable):
@@ -222,7 +224,7 @@ class Ticker(Service):
             return
         settings = context.settings
         poll_us, until = int(settings.poll_s * 1_000_000), now + int(settings.peek_s * 1_000_000)
-        async with self._reads:
+        async with self._horizon_lock:
             instants, until = await context.db.read(
                 partial(tick.lookahead, until_us=until, search_further=version is not None)
             )

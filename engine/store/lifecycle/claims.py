@@ -120,7 +120,7 @@ def claim(
     wait: bool = True,
     ahead_us: int = 0,
 ) -> list[Claim]:
-    """Start up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
+    """Claim up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
     Tenants share the free slots evenly; what one leaves, the next may take.
 

@@ -56,7 +56,7 @@ class Ticked:
     """The rows that the tick of one clock wrote: ``runs`` as (action id, slot), ``skipped`` as (slot, slot_to or None, reason).
 
     Attributes:
-        due_us: when the clock came due.
+        due_us: when the clock comes due; it may lie ahead.
         is_plain: nothing was written but one run, of a schedule that had none, and its clock.
     """
 
