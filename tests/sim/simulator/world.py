@@ -228,7 +228,7 @@ class World:
     def begins(self, claim: Claim) -> None:
         """Check that an attempt does not begin before its time; a clock that was set back may say that it does."""
         early_us = claim.due_us - self.clock.latest_us()
-        if early_us > 0 and self.loop.time() - self.warped_s > self.settings.ahead_s:
+        if early_us > 0 and self.loop.time() - self.warped_s > liveness.LATE_S:
             self.breaks(Broken("nothing starts before it is due", f"{claim.action_id} starts {early_us} µs early"))
 
     def may(self, machine: Machine, turn: Turn) -> bool:
