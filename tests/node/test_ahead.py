@@ -56,6 +56,7 @@ class Ahead:
 
 @asynccontextmanager
 async def ahead(tmp_path: Path, *, ahead_s: float = 0.03, hang: bool = False) -> AsyncIterator[Ahead]:
+    """Open a node with two places, two seconds before the slot."""
     clock = FakeClock(SLOT.replace(hour=11, minute=59, second=58))
     async with bench(tmp_path, SETTINGS.model_copy(update={"ahead_s": ahead_s, "slots": SLOTS}), clock) as alone:
         await alone.register()
@@ -74,6 +75,16 @@ async def schedule(made: Ahead, name: str = "s", rule: str = "every 1d", at: dat
     await made.alone.engine.schedules.create(
         "acme", name, script="job", rules=RuleSpec(rule, dtstart=at.isoformat()), overlap="skip"
     )
+
+
+async def ended_before_another(made: Ahead) -> None:
+    """Let an attempt end 29 ms before the next slot."""
+    await schedule(made, "one")
+    await schedule(made, "two", at=SLOT.replace(microsecond=35_000))
+    await made.tick_at(SLOT_US)
+    await made.ticker.start()
+    await asyncio.gather(*made.attempts.tasks)
+    made.clock.move_to(SLOT_US + 6 * MS)
 
 
 def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> None:
@@ -139,12 +150,7 @@ def test_a_late_schedule_is_not_ticked_ahead(tmp_path: Path) -> None:
 def test_a_commit_takes_along_what_comes_due_soon(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ahead(tmp_path) as node:
-            await schedule(node, "one")
-            await schedule(node, "two", at=SLOT.replace(microsecond=35_000))
-            await node.tick_at(SLOT_US)
-            await node.ticker.start()
-            await asyncio.gather(*node.attempts.tasks)
-            node.clock.move_to(SLOT_US + 6 * MS)
+            await ended_before_another(node)
             written = node.written
             await node.committer.flush()
             assert await node.states() == ["done", "running"]
@@ -158,12 +164,7 @@ def test_ends_are_written_even_if_the_tick_in_their_transaction_fails(
 ) -> None:
     async def scenario() -> None:
         async with ahead(tmp_path) as node:
-            await schedule(node, "one")
-            await schedule(node, "two", at=SLOT.replace(microsecond=35_000))
-            await node.tick_at(SLOT_US)
-            await node.ticker.start()
-            await asyncio.gather(*node.attempts.tasks)
-            node.clock.move_to(SLOT_US + 6 * MS)
+            await ended_before_another(node)
             with monkeypatch.context() as broken:
                 broken.setattr(tick, "tick", lambda *_given, **_more: 1 / 0)
                 await node.committer.flush()
