@@ -32,6 +32,9 @@ class Feed:
     Args:
         sources: a script's text by (tenant, script name), for the line of an error.
         missed_after_s: a slot later than this was due while the engine was off.
+
+    Attributes:
+        late_ms: start minus due of each attempt that came due since the story began, and was not missed.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Feed:
         self._missed_s = missed_after_s
         self._names: dict[str, str] = {}
         self._started: dict[str, tuple[int, float]] = {}
+        self.late_ms: list[float] = []
         self._loop = asyncio.get_running_loop()
         self._forget = engine.on_event(self._heard)
 
@@ -64,7 +68,10 @@ class Feed:
         details = event.details
         match event.kind:
             case "started" if event.action_id:
-                self._started[event.action_id] = (event.at_us, details["lateness_ms"] / 1000)
+                late_ms = details["lateness_ms"]
+                self._started[event.action_id] = (event.at_us, late_ms / 1000)
+                if from_us(details["due_us"]) >= self._story.begun and late_ms <= self._missed_s * 1000:
+                    self.late_ms.append(late_ms)
             case "finished" if event.action_id:
                 self._story.tell(self._run(event, *self._started.pop(event.action_id, (event.at_us, 0.0))))
             case "skipped":

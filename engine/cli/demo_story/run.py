@@ -105,7 +105,7 @@ async def play(
             if plan.serve and not interrupted:
                 say("The engine and its dashboard stay up; Ctrl-C ends them.")
                 await _watch(feed, None, clock, None)
-        return await asyncio.to_thread(summarise, engine.inner, story.begun, now(), settings.missed_after_s)
+        return await asyncio.to_thread(summarise, engine.inner, story.begun, now(), feed.late_ms)
 
 
 async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str], None]) -> str | None:

@@ -54,12 +54,11 @@ class Summary:
         return asdict(self)
 
 
-def summarise(engine: "Engine", began: datetime, ended: datetime, missed_after_s: float) -> Summary:
+def summarise(engine: "Engine", began: datetime, ended: datetime, late_ms: list[float]) -> Summary:
     """Summarize the ledger.
 
     Args:
-        began: lateness is counted from here on.
-        missed_after_s: slots later than this were missed, not late.
+        late_ms: start minus due of each live attempt. The ledger has the planned start.
     """
     summary = Summary(began, ended)
     lines: dict[tuple[str, str], Line] = {}
@@ -68,19 +67,15 @@ def summarise(engine: "Engine", began: datetime, ended: datetime, missed_after_s
         lines[key] = Line(*key, next_at=schedule.next_at, text=schedule.text)
     states: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
-    late: list[float] = []
     for action in _all(engine):
         key = (action.tenant_id, action.schedule or action.script or "?")
         _count(lines.setdefault(key, Line(*key)), action)
         states[action.state] += 1
         if action.outcome is not None:
             outcomes[action.outcome.value] += 1
-        lateness = action.lateness_ms
-        if lateness is not None and action.due_at >= began and lateness <= missed_after_s * 1000:
-            late.append(lateness)
     summary.lines = sorted(lines.values(), key=lambda line: (line.tenant, line.name))
     summary.states, summary.outcomes = dict(states), dict(outcomes)
-    summary.live_late_ms = _spread(late)
+    summary.live_late_ms = _spread(late_ms)
     summary.mails = _mails(engine)
     return summary
 
