@@ -4,7 +4,8 @@ import sys
 
 import typer
 
-from lodger.engine.cli.output.failure import Usage, tell
+from lodger.engine.cli.output.failure import tell
+from lodger.engine.core.errors import Usage
 
 
 def run(app: typer.Typer, name: str, arguments: list[str]) -> int:

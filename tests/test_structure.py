@@ -1,19 +1,10 @@
-"""The shape of the tree: few modules at the root, folders of a size that a person can survey, layers without exceptions."""
+"""The shape of the tree: few modules at the root, layers without exceptions."""
 
 import tomllib
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 MAX_AT_ROOT = 8
-MAX_IN_FOLDER = 15
-FOLDERS = sorted(
-    folder
-    for package in ("engine", "sandbox", "stdlib")
-    for folder in (ROOT / package, *(ROOT / package).rglob("*"))
-    if folder.is_dir() and (folder / "__init__.py").exists() and folder.name != "versions"
-)
 
 
 def modules(folder: Path) -> list[str]:
@@ -22,11 +13,6 @@ def modules(folder: Path) -> list[str]:
 
 def test_few_modules_lie_directly_in_the_engine() -> None:
     assert len(modules(ROOT / "engine")) <= MAX_AT_ROOT
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT)))
-def test_a_folder_can_be_surveyed(folder: Path) -> None:
-    assert len(modules(folder)) <= MAX_IN_FOLDER, "make a sub-package, or merge what belongs together"
 
 
 def test_the_layers_of_the_engine_have_no_exceptions() -> None:

@@ -62,7 +62,19 @@ SAME_SEAM = (
 SAME_THING = {
     *("action_stream", "adoption", "alerts", "attempt", "audit", "clock", "collections", "context", "doctor", "errors"),
     *("grants", "module_check", "modules", "pool", "progress", "retention", "schedules", "scripts", "sealed_commits"),
-    *("secrets", "sessions", "settings", "tenants", "tokens", "triggers", "webhooks", "actions"),
+    *(
+        "secrets",
+        "sessions",
+        "settings",
+        "tenants",
+        "tokens",
+        "triggers",
+        "webhooks",
+        "actions",
+        "bundle",
+        "check",
+        "pull",
+    ),
 }
 
 

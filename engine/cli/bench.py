@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.failure import Usage, require_matplotlib
+from lodger.engine.cli.output.failure import require_matplotlib
 from lodger.engine.cli.output.result_output import AsJson, say, write_json
+from lodger.engine.core.errors import Usage
 
 if TYPE_CHECKING:
     from lodger.bench.attempts import Row

@@ -11,8 +11,10 @@ from typing import Any
 import typer
 
 from lodger.engine.cli import place
-from lodger.engine.cli.output.failure import TRACEBACK, Usage, tell
-from lodger.engine.cli.output.result_output import say, visible
+from lodger.engine.cli.output.failure import TRACEBACK, tell
+from lodger.engine.cli.output.result_output import say
+from lodger.engine.core.errors import Usage
+from lodger.engine.core.plain_text import visible
 from lodger.engine.core.version import VERSION
 
 app = typer.Typer(
@@ -59,12 +61,12 @@ COMMANDS = {
     "exec": ("commands.exec", "execute"),
     "next": ("next", "next_slots"),
     "init": ("commands.init", "init"),
-    "bundle": ("folder.bundle", "bundle"),
-    "dev": ("folder.dev", "dev"),
-    "check": ("folder.check", "check"),
-    "test": ("folder.run_tests", "run"),
-    "deploy": ("folder.deploy", "deploy"),
-    "pull": ("folder.pull", "pull"),
+    "bundle": ("commands.bundle", "bundle"),
+    "dev": ("commands.dev", "dev"),
+    "check": ("commands.check", "check"),
+    "test": ("commands.test", "run"),
+    "deploy": ("commands.deploy", "deploy"),
+    "pull": ("commands.pull", "pull"),
     "doctor": ("commands.doctor", "doctor"),
     "escape": ("escape", "escape"),
     "errors": ("commands.errors", "errors"),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
+from lodger.engine.core.errors import Usage
 
 if TYPE_CHECKING:
     from lodger.escape.case import Case

@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.place import chosen
-from lodger.engine.core.errors import NotFound
+from lodger.engine.core.errors import NotFound, Usage
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine

@@ -19,11 +19,13 @@ from pydantic import ValidationError
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.failure import Usage
-from lodger.engine.cli.output.result_output import AsJson, Database, Yes, visible, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, Yes, write_json
+from lodger.engine.core.errors import Usage
+from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Operation
+from lodger.engine.workbench import script_files
 
 #: Parameters that are several texts, although the verb takes other things too.
 SEVERAL = {"rules", "exclusions", "script", "labels"}
@@ -229,7 +231,7 @@ def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the
     """
     option = "--" + CALLED.get(name, name).replace("_", "-")
     if name == "source":
-        return inputs.script(said)
+        return script_files.script(said)
     if name == "script" and isinstance(said, list):
         steps = [inputs.value(option, each) if each.startswith("{") else each for each in said]
         return steps[0] if len(steps) == 1 else steps

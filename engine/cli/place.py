@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lodger.engine.cli.output.failure import Usage
+from lodger.engine.core.errors import Usage
 
 FILE = "LODGER_PROFILES"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)

@@ -9,7 +9,8 @@ import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.keys import END, keys
-from lodger.engine.cli.output.result_output import AsJson, Database, visible, write_json
+from lodger.engine.cli.output.result_output import AsJson, Database, write_json
+from lodger.engine.core.plain_text import visible
 from lodger.engine.service.humanize import explain_wait, humanize_duration
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli import dashboard_link
-from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.core.errors import Usage
+from lodger.engine.web import dashboard_link
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

@@ -30,6 +30,11 @@ def from_us_or_none(us: int | None) -> datetime | None:
     return None if us is None else from_us(us)
 
 
+def zulu(instant: datetime) -> str:
+    """Write an aware instant as RFC 3339 with Z, without empty fractions."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 class Alarm(Protocol):
     """A call that a clock will make."""
 

@@ -67,3 +67,15 @@ class Unavailable(RuntimeError):
         """Return the error as the object that ``--json`` and the API show."""
         body = {"code": self.code, "message": self.what, "why": self.why, "fix": self.fix}
         return {name: text for name, text in body.items() if text}
+
+
+class Usage(Exception):
+    """Wrong usage of the command line (exit 2): a missing file, an option that is not JSON."""
+
+    def __init__(self, code: str, what: str, *, why: str = "", fix: str = "") -> None:
+        super().__init__(what)
+        self._body = {"code": code, "message": what, "why": why, "fix": fix}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the error as the object that ``--json`` shows."""
+        return {name: text for name, text in self._body.items() if text}

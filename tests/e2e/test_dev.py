@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.command import ROOT, inside
 
-from lodger.engine.cli.folder.dev_session import Report, open_session
+from lodger.engine.workbench.dev_session import Report, open_session
 
 SCRIPT = """\
 import { hello } from "./words.js";

@@ -17,9 +17,9 @@ import pytest
 from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
 
-from lodger.engine.cli.folder import script_folder
-from lodger.engine.cli.folder.cases import run_tests
-from lodger.engine.cli.folder.check import examine, throw_away
+from lodger.engine.workbench import script_folder
+from lodger.engine.workbench.cases import run_tests
+from lodger.engine.workbench.check import examine, throw_away
 
 EXAMPLES = ROOT / "examples"
 

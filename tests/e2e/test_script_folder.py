@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.e2e.command import inside
 
-from lodger.engine.cli.folder import schedules_file, toml_places
+from lodger.engine.workbench import schedules_file, toml_places
 
 WRONG = """\
 name = "shop"

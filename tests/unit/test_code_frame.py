@@ -2,7 +2,7 @@
 
 import pytest
 
-from lodger.engine.cli.output.code_frame import code_frame
+from lodger.engine.core.plain_text import code_frame
 
 SOURCE = "one\n\ttwo three\r\nfour"
 

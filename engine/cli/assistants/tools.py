@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from lodger.engine.cli.output.failure import described
-from lodger.engine.cli.output.result_output import visible
+from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.version import VERSION
 from lodger.engine.service.operations.declaration import UNCHANGED

@@ -9,8 +9,9 @@ import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.failure import Usage
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json, zulu
+from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.core.clock import zulu
+from lodger.engine.core.errors import Usage
 from lodger.engine.service.humanize import humanize_duration
 
 app = typer.Typer(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import AsJson, say, write_json
+from lodger.engine.core.errors import Usage
 
 if TYPE_CHECKING:
-    from lodger.engine.cli.demo_story.run import Viewer
-    from lodger.engine.cli.demo_story.story import Story
+    from lodger.engine.demo.run import Viewer
+    from lodger.engine.demo.story import Story
 
 KEPT = Path("lodger-demo")
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h)?", re.ASCII)
@@ -64,10 +64,10 @@ def seconds(text: str) -> float:
 def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> None:
     import asyncio
 
-    from lodger.engine.cli.demo_story.run import Plan, play
-    from lodger.engine.cli.demo_story.summary import shown
     from lodger.engine.core.clock import SystemClock
     from lodger.engine.core.errors import Unavailable
+    from lodger.engine.demo.run import Plan, play
+    from lodger.engine.demo.summary import shown
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _now(text: str) -> None:
 def _viewer(*, as_json: bool) -> "Callable[[Story, Callable[[], datetime]], contextlib.AbstractContextManager[Viewer]]":
     @contextlib.contextmanager
     def viewer(story: "Story", now: "Callable[[], datetime]") -> "Iterator[Viewer]":
-        from lodger.engine.cli.demo_story.lines import Lines
+        from lodger.engine.demo.lines import Lines
 
         if as_json:
             yield Lines(story, _silent, now)
@@ -120,7 +120,7 @@ def _viewer(*, as_json: bool) -> "Callable[[Story, Callable[[], datetime]], cont
         if not console.is_terminal or console.is_dumb_terminal or console.height < 20 or console.width < 60:
             yield Lines(story, _now, now)
             return
-        from lodger.engine.cli.demo_story.screen import Screen
+        from lodger.engine.demo.screen import Screen
 
         with Screen(story, console, now) as screen:
             yield screen

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from lodger.engine.cli import inputs
-from lodger.engine.cli.output.failure import Usage
-from lodger.engine.cli.output.result_output import AsJson, say, visible, write_json
+from lodger.engine.cli.output.result_output import AsJson, say, write_json
+from lodger.engine.core.errors import Usage
+from lodger.engine.core.plain_text import visible
+from lodger.engine.workbench import script_files
 
 MIB = 1024 * 1024
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")
@@ -57,9 +59,9 @@ def execute(
         raise Usage("runtime_unknown", f"there is no runtime {runtime!r}", fix="--runtime " + " or ".join(RUNTIMES))
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
-    files = inputs.folder(file) if inputs.is_script(file) else {}
-    raw = b"" if files else inputs.source(file)
-    wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(inputs.WASM)))
+    files = script_files.folder(file) if script_files.is_script(file) else {}
+    raw = b"" if files else script_files.source(file)
+    wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(script_files.WASM)))
     refused = None if wasm or files else _refused(raw, limits.source_bytes)
     source = (
         "" if wasm else files.get("main.js", "") if files else raw.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -83,7 +85,7 @@ def execute(
                 grants=grant or (),
             )
         )
-    where = (body["error"] or {}).get("file") or inputs.MAIN
+    where = (body["error"] or {}).get("file") or script_files.MAIN
     shown = str(file / where) if file.is_dir() else str(file)
     present(body, files.get(where, "") if files else source, shown, as_json=as_json)
 
@@ -177,7 +179,7 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
 
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:
-    from lodger.engine.cli.output.code_frame import code_frame
+    from lodger.engine.core.plain_text import code_frame
 
     place = f"{name}:{error['line']}" if error["line"] else name
     sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")

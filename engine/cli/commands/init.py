@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import inputs
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.workbench import script_files
 from lodger.stdlib import declarations
 
 TYPES = "lodger-types"
@@ -98,7 +98,7 @@ def init(
 ) -> None:
     """Write the types of everything that a script can name, and into an empty folder an example. Keeps your files."""
     place = folder / TYPES
-    inputs.refuse_link(place)
+    script_files.refuse_link(place)
     place.mkdir(parents=True, exist_ok=True)
     for part in declarations.parts():  # earlier releases wrote each part
         (place / part).unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def init(
     if expose is not None:
         types["sets.d.ts"] = _sets(expose, db)
     for name, text in types.items():
-        inputs.put(folder, f"{TYPES}/{name}", text.encode())
+        script_files.put(folder, f"{TYPES}/{name}", text.encode())
     written = [name for name, text in _own(folder).items() if _write(folder / name, text)]
     if as_json:
         write_json(
@@ -129,7 +129,7 @@ def _own(folder: Path) -> dict[str, str]:
 
 
 def _is_script(path: Path) -> bool:
-    return inputs.is_script(path) if path.is_dir() else path.suffix in (".js", ".ts", ".wasm")
+    return script_files.is_script(path) if path.is_dir() else path.suffix in (".js", ".ts", ".wasm")
 
 
 def _write(path: Path, text: str) -> bool:

@@ -7,6 +7,7 @@ import typer
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.workbench import script_files
 
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="Name of the script.")]
 app = typer.Typer(name="script", help="Manage scripts and their versions.", no_args_is_help=True)
@@ -45,7 +46,7 @@ def dry_run(
     from lodger.engine.core.serialization import to_jsonable
 
     params = inputs.value("--input", input_json)
-    source = None if file is None else inputs.script(Path(file))
+    source = None if file is None else script_files.script(Path(file))
     pretended = None if now is None else inputs.instant("--now", now)
     prepare = named(expose) if expose else None
     local = "--expose calls a Python function in this process" if expose else None
@@ -56,7 +57,7 @@ def dry_run(
         ended = engine.scripts.dry_run(
             tenant, name, params, version=version, source=source, fetches=fetches, now=pretended
         )
-    file_of_error = (ended.error.file if ended.error else None) or inputs.MAIN
+    file_of_error = (ended.error.file if ended.error else None) or script_files.MAIN
     text = shown if isinstance(shown, str) else shown.get(file_of_error, "") if isinstance(shown, dict) else ""
     present(to_jsonable(ended) | {"walls": {}}, text, name, as_json=as_json)
 
@@ -99,8 +100,8 @@ def rehearse(
     """
     from pathlib import Path
 
-    from lodger.engine.cli.output.failure import Usage
     from lodger.engine.cli.replays import local_replay, rehearsal
+    from lodger.engine.core.errors import Usage
 
     if file is not None and version is not None:
         raise Usage("usage", "--file and --version exclude each other", fix="leave one of them out")

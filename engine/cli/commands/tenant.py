@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
 from lodger.engine.cli.output.progress import bar
 from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.core.progress import report_progress_to
 from lodger.engine.service.archive.export import MAX_BYTES
+from lodger.engine.workbench import script_files
 
 app = typer.Typer(
     name="tenant",
@@ -70,7 +70,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Restore a tenant from an archive, suspended; lodger tenant resume resumes it."""
-    content = inputs.source(file, maximum=MAX_BYTES)
+    content = script_files.source(file, maximum=MAX_BYTES)
     with (
         opened(db) as engine,
         bar(f"restoring {tenant}", "rows", as_json=as_json) as progress,

@@ -3,8 +3,7 @@
 from typing import Any
 
 from lodger.engine.cli.output import views
-from lodger.engine.cli.output.result_output import zulu
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, zulu
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Finished
 from lodger.engine.service.humanize import humanize_duration

@@ -5,7 +5,9 @@ import sys
 import traceback
 from typing import Any, Protocol, runtime_checkable
 
-from lodger.engine.cli.output.result_output import visible, write_json
+from lodger.engine.cli.output.result_output import write_json
+from lodger.engine.core.errors import Usage
+from lodger.engine.core.plain_text import code_frame, visible
 
 _MAX_CHARACTERS = 1000
 #: A larger number of a line comes from no script.
@@ -21,18 +23,6 @@ class Teaching(Protocol):
     def as_dict(self) -> dict[str, Any]:
         """Return code, message, and where known why, fix, index and further fields."""
         ...
-
-
-class Usage(Exception):
-    """Wrong usage of the command line (exit 2): a missing file, an option that is not JSON."""
-
-    def __init__(self, code: str, what: str, *, why: str = "", fix: str = "") -> None:
-        super().__init__(what)
-        self._body = {"code": code, "message": what, "why": why, "fix": fix}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the error as the object that ``--json`` shows."""
-        return {name: text for name, text in self._body.items() if text}
 
 
 def described(error: BaseException) -> dict[str, Any]:
@@ -104,8 +94,6 @@ def under(text: str, index: int) -> str:
 
 
 def _place(text: str, line: int, column: int | None) -> list[str]:
-    from lodger.engine.cli.output.code_frame import code_frame
-
     shown = code_frame("\n" * (line - 1) + text, line, column, before=0)
     # What is far to the right is shown without what stands before it: nothing can point there.
     return shown if column is None or column <= len(text) + 1 else shown[:1]

@@ -24,7 +24,7 @@ def bar(
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from lodger.engine.cli.output.result_output import visible
+    from lodger.engine.core.plain_text import visible
 
     text = TextColumn(escape(visible(what)))
     counted = (TextColumn(f"{{task.completed:.0f}} {unit}"),) if unit else ()

@@ -1,22 +1,17 @@
 """Output of results: one JSON object for programs, or a table for people."""
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, TextIO
 
 import typer
 
-#: What could repaint or turn a line of a terminal, or stands in it unseen: control and format characters (escape sequences, direction, zero
-#: width), separators of lines and paragraphs, fillers, halves of surrogate pairs, tags. Line feeds and tabs stay.
-UNSEEN = (
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180b-\u180f\u200b-\u200f"
-    r"\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
+from lodger.engine.core.clock import zulu
+from lodger.engine.core.plain_text import visible
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 Database = Annotated[
     str | None,
@@ -30,11 +25,6 @@ TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="ID of the tenan
 def say(text: str = "") -> None:
     """Write a plain line for people; it may quote scripts, so invisible characters are escaped."""
     sys.stdout.write(visible(text) + "\n")
-
-
-def visible(text: str) -> str:
-    """Return text with its invisible and control characters escaped as in JSON."""
-    return re.sub(UNSEEN, _escaped, text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
@@ -66,11 +56,6 @@ def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - 
     stream.write(visible(text) + "\n")  # to a program the escapes are the same characters
 
 
-def _escaped(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
-
-
 def _json_default(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
     """Return a JSON form of a value that the encoder does not know."""
     if isinstance(value, datetime):
@@ -83,8 +68,3 @@ def _json_default(value: object) -> Any:  # noqa: ANN401 - anything that JSON ca
     if isinstance(value, set | frozenset | tuple):
         return sorted(value) if not isinstance(value, tuple) else list(value)
     return str(value)
-
-
-def zulu(instant: datetime) -> str:
-    """Write an aware instant as RFC 3339 with Z, without empty fractions."""
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -7,7 +7,9 @@ from datetime import datetime
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from lodger.engine.cli.output.result_output import say, table, visible, zulu
+from lodger.engine.cli.output.result_output import say, table
+from lodger.engine.core.clock import zulu
+from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service.humanize import humanize_duration
 from lodger.engine.store.records import Action

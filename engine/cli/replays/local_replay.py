@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lodger.engine.cli import inputs
 from lodger.engine.cli.dry_run import runnable_files, workers
-from lodger.engine.cli.output.code_frame import code_frame
-from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.output.result_output import say
+from lodger.engine.core.errors import Usage
+from lodger.engine.core.plain_text import code_frame
 from lodger.engine.core.settings import load
 from lodger.engine.node.replay import record as records
 from lodger.engine.node.replay.record import AttemptRecord, Ended
 from lodger.engine.node.replay.recorded_host import MadeCall
 from lodger.engine.node.replay.replay import DEPARTS, SAME, Replayed, replay, require_runtime, source_of
 from lodger.engine.store.stored_modules import MAP, is_authored
+from lodger.engine.workbench import script_files
 from lodger.sandbox.job import ScriptError
 
 #: Maximum length of one value in the comparison, in characters.
@@ -74,12 +74,12 @@ def edited_source(path: Path) -> dict[str, str] | bytes:
         Usage: it cannot be read, or is TypeScript with an error.
     """
     if path.is_dir():
-        files = inputs.folder(path)
+        files = script_files.folder(path)
         if not files:
             raise Usage("folder_unusable", f"{path} has no main.js or main.ts", fix="give the script's own folder")
     else:
-        raw = inputs.source(path)
-        if raw.startswith(inputs.WASM):
+        raw = script_files.source(path)
+        if raw.startswith(script_files.WASM):
             return raw
         files = {
             "main.ts" if path.suffix == ".ts" else "main.js": raw.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -98,7 +98,7 @@ def read_file(path: Path) -> AttemptRecord:
         InputError: record_invalid.
     """
     try:
-        body = json.loads(inputs.source(path, records.MAX_BYTES))
+        body = json.loads(script_files.source(path, records.MAX_BYTES))
     except (ValueError, RecursionError) as error:
         raise records.invalid(f"{path} is not JSON: {error}") from None
     return records.read(body)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Connection, create_engine, func, select
 
-from lodger.engine.cli.demo_story.cast import CAST, VICTIM_ORDER, Part
-from lodger.engine.cli.demo_story.demo_rows import SHOPS, fill
-from lodger.engine.cli.demo_story.tables import carts, metadata, orders, tickets
+from lodger.engine.demo.cast import CAST, VICTIM_ORDER, Part
+from lodger.engine.demo.demo_rows import SHOPS, fill
+from lodger.engine.demo.tables import carts, metadata, orders, tickets
 
 NOW = datetime(2026, 11, 21, 0, 30, tzinfo=UTC)
 

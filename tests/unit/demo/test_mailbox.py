@@ -6,7 +6,7 @@ from email.message import EmailMessage
 import aiosmtplib
 import pytest
 
-from lodger.engine.cli.demo_story.mailbox import Mail, Mailbox
+from lodger.engine.demo.mailbox import Mail, Mailbox
 
 
 def _message(subject: str, text: str) -> EmailMessage:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lodger.engine.cli.demo_story.lines import Lines
-from lodger.engine.cli.demo_story.mailbox import Mail
-from lodger.engine.cli.demo_story.screen import Screen
-from lodger.engine.cli.demo_story.story import Missed, Run, Story, Upcoming
+from lodger.engine.demo.lines import Lines
+from lodger.engine.demo.mailbox import Mail
+from lodger.engine.demo.screen import Screen
+from lodger.engine.demo.story import Missed, Run, Story, Upcoming
 
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.folder import deployment, script_folder
-from lodger.engine.cli.folder.check import show
-from lodger.engine.cli.folder.deployment import Step
+from lodger.engine.cli.commands.check import show
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json, zulu
+from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
+from lodger.engine.core.clock import zulu
+from lodger.engine.workbench import deployment, script_folder
+from lodger.engine.workbench.deployment import Step
 
 #: Maximum number of lines that are shown of one difference.
 MAX_LINES = 60

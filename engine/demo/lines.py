@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from lodger.engine.cli.demo_story import demo_words
-from lodger.engine.cli.demo_story.mailbox import Mail
-from lodger.engine.cli.demo_story.story import Item, Missed, Run, Story
+from lodger.engine.demo import demo_words
+from lodger.engine.demo.mailbox import Mail
+from lodger.engine.demo.story import Item, Missed, Run, Story
 
 
 class Lines:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.folder import schedules_file, stocking
-from lodger.engine.cli.folder.findings import Finding
-from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.errors import NotFound, Unavailable
 from lodger.engine.core.params import dump_fields, read_fields
 from lodger.engine.store.records import Page, Schedule, ScriptVersion
 from lodger.engine.store.scripts import differences
+from lodger.engine.workbench import schedules_file, stocking
+from lodger.engine.workbench.findings import Finding
+from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine

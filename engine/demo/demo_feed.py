@@ -3,11 +3,11 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.demo_story import demo_words
-from lodger.engine.cli.demo_story.story import Missed, Run, Story, Upcoming
-from lodger.engine.cli.output.code_frame import code_frame
 from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.events import Event
+from lodger.engine.core.plain_text import code_frame
+from lodger.engine.demo import demo_words
+from lodger.engine.demo.story import Missed, Run, Story, Upcoming
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
 

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lodger.engine.cli import inputs
-from lodger.engine.cli.folder.check import Folder
-from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.commands.check import Folder
 from lodger.engine.cli.output.keys import END, keys
-from lodger.engine.cli.output.result_output import AsJson, say, visible, write_json, zulu
+from lodger.engine.cli.output.result_output import AsJson, say, write_json
+from lodger.engine.core.clock import zulu
+from lodger.engine.core.errors import Usage
+from lodger.engine.core.plain_text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from lodger.engine.cli.folder.dev_session import DevSession, Report
+    from lodger.engine.workbench.dev_session import DevSession, Report
 
 #: Speeds of the virtual clock, in seconds a second, and seconds between two looks at keys and at files.
 SPEEDS = (1, 10, 60, 600, 3600, 21_600, 86_400)
@@ -53,7 +55,7 @@ def dev(
     as_json: AsJson = False,
 ) -> None:
     """Run a folder of scripts on a virtual clock, in the real sandbox; scripts are reloaded when they are saved."""
-    from lodger.engine.cli.folder.dev_session import open_session
+    from lodger.engine.workbench.dev_session import open_session
 
     begin = inputs.instant("--start", start or "now")
     if not MIN_YEAR <= begin.year <= MAX_YEAR:

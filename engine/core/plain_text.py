@@ -1,6 +1,20 @@
-"""Code frames: a script's line with a caret beneath the place of an error."""
+"""Text of scripts as people may see it: without invisible characters, and as a code frame with a caret beneath the place of an error."""
 
+import re
+
+#: What could repaint or turn a line of a terminal, or stands in it unseen: control and format characters (escape sequences, direction, zero
+#: width), separators of lines and paragraphs, fillers, halves of surrogate pairs, tags. Line feeds and tabs stay.
+UNSEEN = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180b-\u180f\u200b-\u200f"
+    r"\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 _WIDTH = 100
+
+
+def visible(text: str) -> str:
+    """Return text with its invisible and control characters escaped as in JSON."""
+    return re.sub(UNSEEN, _escaped, text)
 
 
 def code_frame(source: str, line: int | None, column: int | None = None, *, before: int = 2) -> list[str]:
@@ -35,3 +49,8 @@ def _plain(text: str) -> str:
 
 def _cut(text: str, start: int) -> str:
     return text[start : start + _WIDTH]
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

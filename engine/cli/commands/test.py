@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli import inputs
-from lodger.engine.cli.folder import script_folder
-from lodger.engine.cli.folder.check import Folder, show
-from lodger.engine.cli.folder.script_folder import ScriptFolder
-from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.commands.check import Folder, show
 from lodger.engine.cli.output.result_output import AsJson, say, write_json
+from lodger.engine.core.errors import Usage
+from lodger.engine.workbench import script_files, script_folder
+from lodger.engine.workbench.script_folder import ScriptFolder
 
 
 def run(
@@ -27,7 +26,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests (NAME.test.js, NAME.test.ts) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
-    from lodger.engine.cli.folder.cases import recordings_of, run_tests
+    from lodger.engine.workbench.cases import recordings_of, run_tests
 
     read = script_folder.read(folder)
     if not read.tests:
@@ -39,7 +38,7 @@ def run(
             place = recordings_of(path)
             before = json.loads(place.read_text()) if place.exists() else []
             text = json.dumps([*before, *received], indent=2, ensure_ascii=False) + "\n"
-            inputs.put(place.parent, place.name, text.encode())
+            script_files.put(place.parent, place.name, text.encode())
             written.append(place.name)
     failed = [case for case in done.cases if case.failures]
     broken = any(each.level == "error" for each in done.findings)
@@ -66,7 +65,7 @@ def run(
 
 
 def _show(folder: ScriptFolder, path: Path, failure: dict[str, Any]) -> None:
-    from lodger.engine.cli.output.code_frame import code_frame
+    from lodger.engine.core.plain_text import code_frame
 
     script = folder.scripts.get(str(failure.get("script")))
     shown = script.shown(folder.path, failure.get("file")) if script else path.name

@@ -1,19 +1,15 @@
-"""``lodger bundle``: one file of a script with the packages of npm that it imports, by esbuild."""
+"""One file of a script with the packages of npm that it imports, by esbuild."""
 
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from lodger.engine.cli import inputs
-from lodger.engine.cli.output.failure import Usage
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
-from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.errors import InputError, Unavailable, Usage
 from lodger.engine.store.scripts import source_maps
+from lodger.engine.workbench import script_files
 from lodger.stdlib import standard_modules
 
 #: As both runtimes take it. Standard modules and libraries are imported when the script runs.
@@ -26,21 +22,29 @@ FLAGS = (
 TIMEOUT_S = 300
 
 
-def bundle(
-    entry: Annotated[Path, typer.Argument(help="JavaScript or TypeScript file with the script's default export.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write main.js and its source map to.")] = Path(
-        "bundle"
-    ),
-    as_json: AsJson = False,
-) -> None:
-    """Make one file of a script and the npm packages that it imports, with a source map; store the folder as the script."""
+@dataclass(frozen=True, slots=True)
+class Bundled:
+    """A bundle in a folder: the sizes of its files in bytes, by name, and what esbuild warned about."""
+
+    sizes: dict[str, int]
+    warnings: str
+
+
+def bundle(entry: Path, out: Path) -> Bundled:
+    """Write one file of a script and the npm packages that it imports, with a source map, to a folder.
+
+    Raises:
+        Usage: file_missing, file_is_link.
+        InputError: bundle_failed.
+        Unavailable: extra_missing.
+    """
     if not entry.is_file():
         raise Usage("file_missing", f"there is no file {str(entry)!r}", fix="check the path and its spelling")
     file = out / source_maps.MAPPED
     if file.resolve() == entry.resolve():
         raise Usage("file_missing", "the bundle would replace its own source", fix="give another --out")
     for each in (out, file, out / source_maps.FILE):
-        inputs.refuse_link(each)
+        script_files.refuse_link(each)
     esbuild, environment = _esbuild(entry.resolve().parent)
     try:
         done = subprocess.run(  # noqa: S603 - the author's own bundler, on the author's files
@@ -54,12 +58,7 @@ def bundle(
             "bundle_failed", "esbuild refused the script", why=done.stderr.strip()[:4000], fix="correct it"
         )
     sizes = {each.name: each.stat().st_size for each in (file, out / source_maps.FILE)}
-    if as_json:
-        write_json({"folder": str(out), "files": sizes, "warnings": done.stderr.strip()})
-        return
-    if done.stderr.strip():
-        say(done.stderr.strip())
-    say(f"{file}: {sizes[source_maps.MAPPED]} bytes, with {source_maps.FILE} beside it")
+    return Bundled(sizes, done.stderr.strip())
 
 
 def _esbuild(folder: Path) -> tuple[list[str], dict[str, str]]:

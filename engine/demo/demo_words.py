@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 
-from lodger.engine.cli.demo_story.story import Missed, Run, Upcoming
+from lodger.engine.demo.story import Missed, Run, Upcoming
 from lodger.engine.service.humanize import humanize_duration
 
 _REASONS = {

@@ -1,73 +1,24 @@
-"""``lodger pull``: writes a tenant's scripts and schedules into a folder, so that a deployment right after has nothing to do."""
+"""A tenant's scripts and schedules as the files of a folder, so that a deployment right after has nothing to do."""
 
 import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lodger.engine.cli import inputs
-from lodger.engine.cli.folder import schedules_file, script_folder
-from lodger.engine.cli.folder.deployment import everything
-from lodger.engine.cli.folder.toml_places import has_null, toml_key, toml_text
-from lodger.engine.cli.inputs import PACKAGES
-from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.operations import confirm
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
 from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.store.records import Schedule, ScriptVersion
 from lodger.engine.store.scripts import content
+from lodger.engine.workbench import schedules_file
+from lodger.engine.workbench.deployment import everything
+from lodger.engine.workbench.script_files import PACKAGES
+from lodger.engine.workbench.toml_places import has_null, toml_key, toml_text
 from lodger.sandbox.limits import Limits
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
-
-
-def pull(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; created if it does not exist.")],
-    tenant: TenantId,
-    yes: Yes = False,
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a tenant's scripts and schedules into a folder."""
-    with opened(db) as engine:
-        files, scripts, left_out = read_scripts(engine, tenant)
-        schedules = {
-            each.name: table_of(each)
-            for each in everything(lambda cursor: engine.schedules.list(tenant, cursor=cursor))
-        }
-    written = {path: text for path, text in files.items() if _present(folder / path) != text}
-    file = new_file(folder, schedules, scripts)
-    if file is not None:
-        written[schedules_file.NAME] = file.encode()
-    if replaced := [path for path in written if (folder / path).exists()]:
-        more = " …" if len(replaced) > 5 else ""
-        confirm(f"replace {', '.join(replaced[:5])}{more} in {folder}", {}, yes=yes, as_json=as_json)
-    for path, text in written.items():
-        inputs.put(folder, path, text)
-    there = script_folder.read(folder).scripts if folder.is_dir() else {}
-    others = [name for name in there if not any(path.startswith((f"{name}/", f"{name}.")) for path in files)]
-    if as_json:
-        write_json({"folder": str(folder), "written": list(written), "left_out": left_out, "others": others})
-        return
-    for path in written:
-        say(f"written: {path}")
-    for name, reason in left_out.items():
-        say(f"left out: script {name}: {reason}")
-    for name in others:
-        say(f"only in the folder: script {name}")
-    if not written:
-        say("nothing to do")
-
-
-def _present(path: Path) -> bytes | None:
-    """Return what a file holds; None if there is none, or a link, which is not followed."""
-    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
 
 
 def read_scripts(

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, insert
 
-from lodger.engine.cli.demo_story.tables import carts, customers, metadata, orders, products, tickets
+from lodger.engine.demo.tables import carts, customers, metadata, orders, products, tickets
 
 SEED = 20_261
 #: How far back the shops' history goes: past the 100 days for which the demo's engine was off.

@@ -12,9 +12,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from lodger.engine.cli.demo_story import demo_words
-from lodger.engine.cli.demo_story.mailbox import Mail
-from lodger.engine.cli.demo_story.story import Missed, Run, Story
+from lodger.engine.demo import demo_words
+from lodger.engine.demo.mailbox import Mail
+from lodger.engine.demo.story import Missed, Run, Story
 from lodger.engine.service.humanize import humanize_duration
 
 

@@ -1,19 +1,15 @@
-"""``lodger check``: all findings about a folder of scripts at once, without a server."""
+"""All findings about a folder of scripts at once, in a ledger that is thrown away."""
 
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from lodger.engine.cli.folder import script_folder, stocking
-from lodger.engine.cli.folder.findings import LEVELS, Finding
-from lodger.engine.cli.folder.script_folder import ScriptFolder
-from lodger.engine.cli.output.result_output import AsJson, say, visible, write_json, zulu
+from lodger.engine.workbench import stocking
+from lodger.engine.workbench.findings import Finding
+from lodger.engine.workbench.script_folder import ScriptFolder
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
@@ -21,7 +17,6 @@ if TYPE_CHECKING:
 
 #: The tenant of a throw-away ledger.
 TENANT = "dev"
-Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the scripts.")]
 #: Number of slots that are shown of each schedule.
 SLOTS = 3
 
@@ -34,41 +29,6 @@ class Planned:
     script: str
     text: str
     next: tuple[datetime, ...]
-
-
-def check(folder: Folder = Path(), as_json: AsJson = False) -> None:
-    """Check a folder of scripts: syntax, imports, schedules.toml, rules and grants. Nothing is stored or sent."""
-    read = script_folder.read(folder)
-    with throw_away(read) as engine:
-        findings, planned = examine(engine, read)
-    findings = sorted(
-        findings, key=lambda each: (LEVELS.index(each.level), each.file, each.line or 0, each.column or 0)
-    )
-    failed = any(each.level == "error" for each in findings)
-    if as_json:
-        write_json({"ok": not failed, "findings": findings, "scripts": list(read.scripts), "schedules": planned})
-    else:
-        show(findings)
-        for one in planned:
-            slots = ", ".join(zulu(slot) for slot in one.next) or "no slot"
-            say(f"{one.name}: runs {one.script}: {one.text}\n  next: {slots}")
-        say(
-            f"{_count(len(read.scripts), 'script')}, {_count(len(planned), 'schedule')}, {_count(len(findings), 'finding')}"
-        )
-    if failed:
-        raise typer.Exit(1)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def show(findings: list[Finding]) -> None:
-    """Write findings for people."""
-    for each in findings:
-        say(str(each))
-        if each.fix:
-            say(f"  fix: {visible(each.fix)}")
 
 
 @contextmanager

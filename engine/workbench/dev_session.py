@@ -10,24 +10,21 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from lodger.engine.cli import inputs
-from lodger.engine.cli.folder import script_folder, stocking
-from lodger.engine.cli.folder.cases import SEED, SEEDING
-from lodger.engine.cli.folder.check import TENANT
-from lodger.engine.cli.folder.deployment import everything
-from lodger.engine.cli.folder.findings import Finding, nearest
-from lodger.engine.cli.folder.script_folder import ScriptFolder
-from lodger.engine.cli.output.code_frame import code_frame
-from lodger.engine.cli.output.failure import Usage
-from lodger.engine.cli.output.result_output import zulu
-from lodger.engine.core.clock import from_us
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.clock import from_us, zulu
+from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.plain_text import code_frame
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Schedule
 from lodger.engine.testing import Stage
 from lodger.engine.testing.recordings import Recordings, check_recordings
+from lodger.engine.workbench import script_files, script_folder, stocking
+from lodger.engine.workbench.cases import SEED, SEEDING
+from lodger.engine.workbench.check import TENANT
+from lodger.engine.workbench.deployment import everything
+from lodger.engine.workbench.findings import Finding, nearest
+from lodger.engine.workbench.script_folder import ScriptFolder
 from lodger.sandbox.job import LogLine
 
 #: One report: its ``kind`` is run, log, skipped, reload, finding or time.
@@ -110,7 +107,7 @@ class DevSession:
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
-                recordings += check_recordings(json.loads(inputs.regular(path, inputs.MAX_BYTES)))
+                recordings += check_recordings(json.loads(script_files.regular(path, script_files.MAX_BYTES)))
             except (OSError, ValueError, RecursionError) as error:
                 self._report(
                     {"kind": "finding"}
@@ -262,7 +259,7 @@ def stamp(path: Path) -> object:
     """Return a value that differs when a file of the folder has changed."""
     found = []
     for folder, folders, files in os.walk(path):
-        folders[:] = sorted(each for each in folders if each != inputs.PACKAGES and not each.startswith("."))
+        folders[:] = sorted(each for each in folders if each != script_files.PACKAGES and not each.startswith("."))
         for each in (Path(folder, name) for name in sorted(files) if not name.startswith(".")):
             with contextlib.suppress(OSError):
                 about = each.stat()

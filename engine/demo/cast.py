@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from lodger.engine.cli.demo_story.demo_rows import SHOPS
+from lodger.engine.demo.demo_rows import SHOPS
 
 #: For how long the demo's engine was off before its first second.
 OFF_DAYS = 100
@@ -35,7 +35,7 @@ class Part:
 
     def source(self) -> str:
         """Return the script's text."""
-        return (files("lodger.engine.cli.demo_story") / "scripts" / f"{self.script}.js").read_text(encoding="utf-8")
+        return (files("lodger.engine.demo") / "scripts" / f"{self.script}.js").read_text(encoding="utf-8")
 
 
 _BOOKSHOP, _BIKES = SHOPS

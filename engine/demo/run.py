@@ -10,19 +10,19 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from lodger.engine.cli import dashboard_link
-from lodger.engine.cli.demo_story.cast import CAST, OFF_DAYS
-from lodger.engine.cli.demo_story.demo_feed import Feed
-from lodger.engine.cli.demo_story.mailbox import Mailbox
-from lodger.engine.cli.demo_story.setup import Stage, set_up
-from lodger.engine.cli.demo_story.story import Story
-from lodger.engine.cli.demo_story.summary import Summary, summarise
-from lodger.engine.cli.demo_story.tables import carts, customers, orders, products, tickets
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core.settings import Settings, load
+from lodger.engine.demo.cast import CAST, OFF_DAYS
+from lodger.engine.demo.demo_feed import Feed
+from lodger.engine.demo.mailbox import Mailbox
+from lodger.engine.demo.setup import Stage, set_up
+from lodger.engine.demo.story import Story
+from lodger.engine.demo.summary import Summary, summarise
+from lodger.engine.demo.tables import carts, customers, orders, products, tickets
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.service.async_engine import Engine
+from lodger.engine.web import dashboard_link
 from lodger.sandbox.runtimes.js.artefact import ensure
 
 #: How often the viewer is drawn anew and the schedules are read.

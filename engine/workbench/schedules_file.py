@@ -15,9 +15,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lodger.engine.cli import inputs
-from lodger.engine.cli.folder import toml_places
-from lodger.engine.cli.folder.findings import Finding, nearest
 from lodger.engine.core.access import grants, names
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
@@ -31,6 +28,8 @@ from lodger.engine.service.nouns.base import specs
 from lodger.engine.service.operations.route import Parameter
 from lodger.engine.service.operations.table import OPERATIONS, routes_of
 from lodger.engine.store.records import Schedule
+from lodger.engine.workbench import script_files, toml_places
+from lodger.engine.workbench.findings import Finding, nearest
 
 NAME = "schedules.toml"
 #: Maximum size of the file and number of its schedules; a larger folder is more than one.
@@ -92,7 +91,7 @@ class SchedulesFile:
 def read(path: Path, default_name: str) -> SchedulesFile:
     """Read a file; an absent one is empty. Nothing is raised: all mistakes are findings."""
     try:
-        text = inputs.regular(path, MAX_BYTES)
+        text = script_files.regular(path, MAX_BYTES)
     except FileNotFoundError:
         return SchedulesFile(default_name)
     except (OSError, ValueError) as error:

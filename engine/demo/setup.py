@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect
 
-from lodger.engine.cli.demo_story.cast import CAST, OFF_DAYS, ONCE_AFTER_S
-from lodger.engine.cli.demo_story.demo_rows import SHOPS, fill
-from lodger.engine.cli.demo_story.tables import customers
 from lodger.engine.core.clock import from_us
+from lodger.engine.demo.cast import CAST, OFF_DAYS, ONCE_AFTER_S
+from lodger.engine.demo.demo_rows import SHOPS, fill
+from lodger.engine.demo.tables import customers
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine

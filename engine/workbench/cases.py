@@ -16,13 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from lodger.engine.cli import inputs
-from lodger.engine.cli.folder.check import next_slots
-from lodger.engine.cli.folder.findings import Finding, nearest
-from lodger.engine.cli.folder.schedules_file import script_names
-from lodger.engine.cli.folder.script_folder import ScriptFolder
-from lodger.engine.cli.folder.stocking import store_schedule, store_script
-from lodger.engine.cli.output.result_output import zulu
+from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.effects import kv_store
@@ -35,6 +29,12 @@ from lodger.engine.testing import Stage
 from lodger.engine.testing.clock import BEGIN
 from lodger.engine.testing.recordings import Recordings, check_recordings
 from lodger.engine.vault.keyring import Keyring
+from lodger.engine.workbench import script_files
+from lodger.engine.workbench.check import next_slots
+from lodger.engine.workbench.findings import Finding, nearest
+from lodger.engine.workbench.schedules_file import script_names
+from lodger.engine.workbench.script_folder import ScriptFolder
+from lodger.engine.workbench.stocking import store_schedule, store_script
 
 #: The tenant of the tests' own runs, and the script that gives a case its documents and values.
 TENANT, SEED = "tests", "lodger-seed"
@@ -176,7 +176,7 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
 def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
     """Return the files of a test's own run: the test, and the scripts of the folder that its text names."""
     files = {"main.js": MAIN.format(path.name), path.name: source}
-    for script in folder.with_imports(imported_scripts({inputs.MAIN: source})):
+    for script in folder.with_imports(imported_scripts({script_files.MAIN: source})):
         if isinstance(script.source, dict) and script.path.is_dir():
             files |= {f"{script.path.name}/{name}": text for name, text in script.source.items()}
         elif not isinstance(script.source, bytes):
@@ -270,7 +270,7 @@ class _Play:
     def _recorded(self, case: Case) -> list[dict[str, Any]]:
         path = recordings_of(case.path)
         try:
-            return check_recordings(json.loads(inputs.regular(path, inputs.MAX_BYTES)))
+            return check_recordings(json.loads(script_files.regular(path, script_files.MAX_BYTES)))
         except FileNotFoundError:
             return []
         except (OSError, ValueError, RecursionError) as error:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from lodger.engine.cli import inputs
-from lodger.engine.cli.folder import schedules_file
-from lodger.engine.cli.folder.findings import Finding
-from lodger.engine.cli.folder.schedules_file import SchedulesFile
-from lodger.engine.cli.output.failure import Usage
 from lodger.engine.core.access import names
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.store.scripts.linking import imported_scripts
+from lodger.engine.workbench import schedules_file, script_files
+from lodger.engine.workbench.findings import Finding
+from lodger.engine.workbench.schedules_file import SchedulesFile
 
 #: Endings of script files, and of the tests beside them.
 SCRIPTS = (".js", ".ts", ".wasm")
@@ -44,14 +42,14 @@ class FolderScript:
     @property
     def _entry(self) -> str:
         files = self.source if isinstance(self.source, dict) else {}
-        return next((each for each in inputs.ENTRIES if each in files), inputs.MAIN)
+        return next((each for each in script_files.ENTRIES if each in files), script_files.MAIN)
 
     @property
     def imports(self) -> set[str]:
         """Names of the scripts that its files seem to import."""
         if isinstance(self.source, bytes):
             return set()
-        return imported_scripts({inputs.MAIN: self.source} if isinstance(self.source, str) else self.source)
+        return imported_scripts({script_files.MAIN: self.source} if isinstance(self.source, str) else self.source)
 
     @property
     def is_library(self) -> bool:
@@ -144,18 +142,18 @@ def _order(found: dict[str, FolderScript]) -> list[str]:
 
 def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:
     names.check(name, "script_name_invalid", "a script", "rename the file")
-    inputs.refuse_link(path)
+    script_files.refuse_link(path)
     if other is not None:
         what = f"{other.path.name} and {path.name} are both the script {name!r}"
         raise InputError("script_twice", what, fix="rename one of them")
-    return FolderScript(name, path, inputs.script(path))
+    return FolderScript(name, path, script_files.script(path))
 
 
 def _name(path: Path) -> str | None:
     """Return the name of the script that a path is; None if it is none."""
-    if path.name.startswith(".") or path.name == inputs.PACKAGES:
+    if path.name.startswith(".") or path.name == script_files.PACKAGES:
         return None
     if path.is_dir():
-        return path.name if inputs.is_script(path) else None
+        return path.name if script_files.is_script(path) else None
     tool = path.name.endswith((*TESTS, ".d.ts"))
     return path.stem if path.suffix in SCRIPTS and not tool and path.is_file() else None

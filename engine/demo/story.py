@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lodger.engine.cli.demo_story.mailbox import Mail
+from lodger.engine.demo.mailbox import Mail
 
 #: Runs and mails that a screen can still show; the ledger keeps all.
 KEPT = 60

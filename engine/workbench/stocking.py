@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.folder import schedules_file
-from lodger.engine.cli.folder.findings import Finding, nearest
-from lodger.engine.cli.folder.schedules_file import place_of, script_names
-from lodger.engine.cli.folder.script_folder import FolderScript, ScriptFolder
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.recurrence.rule import DstPolicy
+from lodger.engine.workbench import schedules_file
+from lodger.engine.workbench.findings import Finding, nearest
+from lodger.engine.workbench.schedules_file import place_of, script_names
+from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine

@@ -1,0 +1,177 @@
+"""Files of scripts: read and written without following links, up to a size."""
+
+import sys
+from pathlib import Path
+
+from lodger.engine.core.errors import Usage
+from lodger.engine.core.plain_text import visible
+
+#: More than any limit allows is not even read; the sandbox names the exact limit for what is.
+MAX_BYTES = 64 * 1024 * 1024
+#: Most files of one script.
+MAX_FILES = 500
+#: What a WebAssembly file begins with.
+WASM = b"\0asm"
+
+
+def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
+    """Read a file up to a maximum size; ``-`` is stdin.
+
+    Raises:
+        Usage: it is missing, a folder, unreadable or too large.
+    """
+    if str(path) == "-":
+        given = sys.stdin.buffer.read(maximum + 1)
+        if len(given) > maximum:
+            raise Usage("file_too_large", f"stdin has more than {maximum} bytes", fix="give less")
+        return given
+    if path.is_dir():
+        raise Usage(
+            "file_is_folder", f"{str(path)!r} is a folder", fix="give a file, or a folder with a script's main.js"
+        )
+    try:
+        with path.open("rb") as file:
+            given = file.read(maximum + 1)  # its size says nothing: it may grow, or be a device
+    except FileNotFoundError:
+        raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None
+    except OSError as error:
+        raise Usage(
+            "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check its permissions"
+        ) from None
+    if len(given) > maximum:
+        raise Usage("file_too_large", f"{str(path)!r} is larger than {maximum} bytes", fix="give a smaller file")
+    return given
+
+
+#: The file of a script that is run, and the file of a library that is imported: one of them makes a folder a script's.
+MAIN = "main.js"
+ENTRIES = (MAIN, "main.ts", "index.js", "index.ts")
+#: What a script consists of; a source map lies beside the file that it is of.
+FILES = frozenset({".js", ".ts", ".json", ".map"})
+_LINK = "what it leads to may lie outside the folder"
+#: Where package managers put what they fetch.
+PACKAGES = "node_modules"
+#: Code that scripts elsewhere can import; files of these names are tools' own.
+CODE = frozenset({".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs"})
+TOOLS = frozenset({"jsconfig.json", "tsconfig.json", "package.json", "package-lock.json"})
+
+
+def script(path: Path) -> str | bytes | dict[str, str]:
+    """Read a script: a file of UTF-8 text, a folder of them, or a WebAssembly module, recognized by its first bytes.
+
+    Raises:
+        Usage: as :func:`source`; or it is none of them.
+    """
+    if path.is_dir():
+        return folder(path)
+    raw = source(path)
+    if raw.startswith(WASM):
+        return raw
+    text = _text(path, raw)
+    return {"main.ts": text} if path.suffix == ".ts" else text
+
+
+def folder(path: Path) -> dict[str, str]:
+    """Read a script of several files: every .js, .ts, .json and .map file below a folder, by its relative path.
+
+    Files of tools are left out, with a note on standard error; hidden folders are skipped.
+
+    Raises:
+        Usage: as :func:`source`; a file is no text, or code that cannot be stored (.mjs, .tsx); there are too many.
+    """
+    files: list[Path] = []
+    others: list[str] = []
+    packages = 0
+    for each in sorted(path.rglob("*")) if is_script(path) else ():
+        place = each.relative_to(path)
+        if any(part.startswith(".") for part in place.parts) or not each.is_file() or each.is_symlink():
+            continue
+        if PACKAGES in place.parts:
+            packages += each.suffix == ".js"
+        elif each.name in TOOLS or each.name.endswith(".d.ts"):
+            continue
+        elif each.suffix in FILES:
+            files.append(each)
+        elif each.suffix in CODE:
+            others.append(place.as_posix())
+    if packages:
+        sys.stderr.write(
+            f"{visible(str(path / PACKAGES))}: left out, with {packages} JavaScript files; bundle the modules that the script imports\n"
+        )
+    if others:
+        raise Usage(
+            "file_not_javascript",
+            f"{str(path)!r} has files that cannot be part of a script: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
+            why="the files of a script are .js, .ts and .json; other code is not stored",
+            fix="rename or compile them, or give a folder without them",
+        )
+    if not files or len(files) > MAX_FILES:
+        raise Usage(
+            "folder_unusable",
+            f"{str(path)!r} has {len(files)} files" if files else f"{str(path)!r} has no {MAIN}",
+            why=f"a script has 1 to {MAX_FILES} files, one of which is {' or '.join(ENTRIES)}",
+            fix="give the script's own folder",
+        )
+    found, left = {}, MAX_BYTES
+    for each in files:
+        raw = source(each, left)
+        left -= len(raw)
+        found[each.relative_to(path).as_posix()] = _text(each, raw)
+    return found
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a path that is a link.
+
+    Raises:
+        Usage: file_is_link.
+    """
+    if path.is_symlink():
+        raise Usage("file_is_link", f"{str(path)!r} is a link", why=_LINK, fix="put the file itself there")
+
+
+def regular(path: Path, maximum: int) -> str:
+    """Read the text of a file in a folder of scripts.
+
+    Raises:
+        FileNotFoundError: there is none.
+        OSError, ValueError: it is no regular file, too large or not UTF-8.
+    """
+    if not path.is_file() and path.exists():
+        raise OSError(f"{path.name} is not a regular file")
+    with path.open("rb") as file:
+        raw = file.read(maximum + 1)
+    if len(raw) > maximum:
+        raise ValueError(f"{path.name} has more than {maximum} bytes")
+    return raw.decode("utf-8")
+
+
+def put(folder: Path, file: str, data: bytes) -> None:
+    """Write a file below a folder that is not known to be harmless: through a link it could lie anywhere.
+
+    Raises:
+        Usage: file_is_link.
+    """
+    place = folder
+    for part in Path(file).parts:
+        place /= part
+        refuse_link(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
+
+
+def is_script(path: Path) -> bool:
+    """Whether a folder is that of a script or a library."""
+    return any((path / entry).is_file() for entry in ENTRIES)
+
+
+def _text(path: Path, raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Usage(
+            "not_text",
+            f"{str(path)!r} is not UTF-8 text",
+            why=f"byte {error.start} is not valid UTF-8",
+            fix="a script is UTF-8 text in JavaScript",
+        ) from None
