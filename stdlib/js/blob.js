@@ -131,4 +131,6 @@ class File extends Blob {
 
 $.global("Blob", Blob);
 $.global("File", File);
+$.showGetters(Blob, ["size", "type"]);
+$.showGetters(File, ["name", "size", "type", "lastModified"]);
 $.blobs = { __proto__: null, bytesOf, isBlob, of, copy, copied, whole, streamed };

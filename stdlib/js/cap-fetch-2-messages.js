@@ -371,4 +371,6 @@ function received(told, more) {
 
 $.global("Request", Request);
 $.global("Response", Response);
+$.showGetters(Request, ["method", "url", "headers", "redirect", "bodyUsed"]);
+$.showGetters(Response, ["status", "statusText", "ok", "headers", "bodyUsed", "url"]);
 $.messages = { __proto__: null, Request, answered, take, collected };

@@ -138,5 +138,7 @@ class EventTarget {
 $.global("Event", Event);
 $.global("CustomEvent", CustomEvent);
 $.global("EventTarget", EventTarget);
+$.showGetters(Event, ["type", "defaultPrevented", "cancelable", "timeStamp"]);
+$.showGetters(CustomEvent, ["type", "detail", "defaultPrevented", "cancelable", "timeStamp"]);
 $.Event = Event;
 $.EventTarget = EventTarget;

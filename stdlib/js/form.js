@@ -215,4 +215,5 @@ function decode(bytes, type) {
 }
 
 $.global("FormData", FormData);
+$.shown.FormData = (form, show) => "FormData " + show(listOf(form));
 $.forms = { __proto__: null, isForm, encode, decode };

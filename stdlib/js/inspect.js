@@ -20,7 +20,12 @@ const mapSize = uncurry(describe(Map.prototype, "size").get);
 const setSize = uncurry(describe(Set.prototype, "size").get);
 const bufferSize = uncurry(describe(ArrayBuffer.prototype, "byteLength").get);
 const viewLength = uncurry(describe(prototypeOf(Uint8Array.prototype), "length").get);
-const unbox = { Number: uncurry(Number.prototype.valueOf), String: uncurry(String.prototype.valueOf), Boolean: uncurry(Boolean.prototype.valueOf) };
+const unbox = { __proto__: null };
+for (const type of [Number, String, Boolean, BigInt, Symbol]) unbox[type.name] = uncurry(type.prototype.valueOf);
+const PromiseClass = Promise;
+const exception = DOMException.prototype;
+const exceptionName = uncurry(describe(exception, "name").get);
+const exceptionText = uncurry(describe(exception, "message").get);
 const { slice, indexOf, exec, stringify, isError } = p;
 const join = uncurry(Array.prototype.join);
 const { push } = $.primordials;
@@ -28,7 +33,8 @@ const includes = uncurry(Array.prototype.includes);
 const replaceAll = uncurry(String.prototype.replaceAll);
 const startsWith = uncurry(String.prototype.startsWith);
 
-// Classes of the script API by their tag: a function that returns the text of a value, and throws for a value of another class.
+// Classes of the script API by their tag: a function of a value, of what shows another value, and of the depth. It returns the value's text,
+// and throws for a value of another class.
 const shown = ($.shown = { __proto__: null });
 const DEEPEST = 5;
 const MAX = 100; // entries of one container
@@ -57,11 +63,52 @@ function constructorName(value) {
   return "null prototype";
 }
 
-function errorText(error) {
+function errorText(error, state, depth) {
+  // As the stack's text, with the error's own fields and its causes behind it.
   const about = $.describe(error);
   const head = about.name + (about.message === "" ? "" : ": " + about.message);
-  return about.stack === "" ? head : head + "\n" + about.stack;
+  let pad = "\n";
+  for (let level = 0; level < depth; level++) pad += "  ";
+  const first = about.stack === "" ? head : head + pad + replaceAll(about.stack, "\n", pad);
+  if (depth > DEEPEST || state.room <= 0 || includes(state.path, error)) return first;
+  push(state.path, error);
+  try {
+    const entries = [];
+    members(error, entries, state, depth, false, ["name", "message", "stack", "cause"]);
+    for (const name of ["cause", "errors"]) {
+      const found = describe(error, name);
+      if (found === undefined || !("value" in found) || (name === "errors" && found.enumerable)) continue;
+      push(entries, "[" + name + "]: " + show(found.value, state, depth + 1));
+    }
+    return entries.length === 0 ? first : wrap(first + " ", "{", entries, "}", depth);
+  } finally {
+    state.path.length -= 1;
+  }
 }
+
+shown.DOMException = (value) => {
+  const message = exceptionText(value);
+  return "DOMException [" + exceptionName(value) + "]" + (message === "" ? "" : ": " + message);
+};
+shown.Promise = (value) => {
+  if (!(value instanceof PromiseClass)) throw value;
+  return "Promise { await it to see its value }";
+};
+
+// Show the values of a class by these getters of its prototype: each throws for a value of another class.
+$.showGetters = (type, names) => {
+  const getters = [];
+  for (let index = 0; index < names.length; index++) {
+    let holder = type.prototype;
+    while (describe(holder, names[index]) === undefined) holder = prototypeOf(holder);
+    push(getters, uncurry(describe(holder, names[index]).get));
+  }
+  shown[type.name] = (value, inner, depth) => {
+    const entries = [];
+    for (let index = 0; index < names.length; index++) push(entries, names[index] + ": " + inner(getters[index](value)));
+    return wrap(constructorName(value) + " ", "{", entries, "}", depth);
+  };
+};
 
 function showFunction(value) {
   const found = describe(value, "name");
@@ -84,13 +131,13 @@ function wrap(head, open, entries, close, depth) {
   return head + open + pad + "  " + join(entries, "," + pad + "  ") + pad + close;
 }
 
-function members(value, entries, state, depth, indexed) {
-  // Own enumerable properties; `indexed` leaves out those that were shown as elements.
+function members(value, entries, state, depth, indexed, without) {
+  // Own enumerable properties; `indexed` leaves out those that were shown as elements, `without` those with these names.
   const names = keys(value);
   let shown = 0;
   for (let index = 0; index < names.length && state.room > 0; index++) {
     const name = names[index];
-    if (indexed && exec(/^\d+$/, name) !== null) continue;
+    if ((indexed && exec(/^\d+$/, name) !== null) || (without !== undefined && includes(without, name))) continue;
     if (shown++ === MAX) {
       push(entries, "… " + (names.length - index) + " more");
       break;
@@ -106,7 +153,7 @@ function members(value, entries, state, depth, indexed) {
 
 function showObject(value, state, depth) {
   const tag = slice(tagOf(value), 8, -1);
-  if (isError(value)) return errorText(value);
+  if (isError(value) && tag !== "DOMException") return errorText(value, state, depth);
   const list = isArray(value);
   if (depth > DEEPEST || state.room <= 0) return list ? "[Array]" : "[Object]";
   if (includes(state.path, value)) return "[Circular]";
@@ -149,8 +196,8 @@ function showObject(value, state, depth) {
         return wrap("Set(" + size + ") ", "{", entries, "}", depth);
       }
       if (tag === "ArrayBuffer") return "ArrayBuffer { byteLength: " + bufferSize(value) + " }";
-      if (tag in shown) return shown[tag](value, (inner) => show(inner, state, depth));
-      if (tag === "Number" || tag === "String" || tag === "Boolean") return "[" + tag + ": " + show(unbox[tag](value), state, depth) + "]";
+      if (tag in shown) return shown[tag](value, (inner) => show(inner, state, depth + 1), depth);
+      if (tag in unbox) return "[" + tag + ": " + show(unbox[tag](value), state, depth) + "]";
     } catch {
       // a misleading toStringTag: shown as a plain object
     }

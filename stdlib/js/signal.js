@@ -75,3 +75,5 @@ class AbortController {
 
 $.global("AbortSignal", AbortSignal);
 $.global("AbortController", AbortController);
+$.showGetters(AbortSignal, ["aborted", "reason"]);
+$.showGetters(AbortController, ["signal"]);

@@ -154,6 +154,15 @@ def test_messages_need_no_grant(peer: Peer, runtime: str) -> None:
     }
 
 
+def test_an_answer_and_a_request_are_readable_in_a_log_line(peer: Peer) -> None:
+    ended = run(peer, "console.log(new Response('', { status: 404 })); console.log(new Request('@@/'))", grants=("kv",))
+    response, request = (line.text for line in ended.logs)
+    assert "status: 404" in response
+    assert "ok: false" in response
+    assert "method: 'GET'" in request
+    assert "headers: Headers {}" in request
+
+
 def test_what_was_not_granted_ends_as_denied_with_the_line(peer: Peer) -> None:
     ended = run(peer, "export default async () => {\n  await fetch('@@/');\n};", grants=("kv",))
     assert ended.outcome is Outcome.DENIED

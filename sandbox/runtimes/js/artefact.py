@@ -39,6 +39,7 @@ GLOBALS = (
     "intl.js",
     "locale.js",
     "regexp.js",
+    "date.js",
     "text.js",
     "search.js",
     "host.js",

@@ -78,7 +78,7 @@ def test_a_syntax_error_at_run_time_is_the_scripts_own(run) -> None:
             "threw [unreadable]",
         ),
         ("{ get message() { throw 1 }, stack: 5 }", ""),
-        ("Promise.reject(7)", "threw Promise {}"),
+        ("Promise.reject(7)", "threw Promise { await it to see its value }"),
     ],
 )
 def test_whatever_is_thrown(run, thrown: str, message: str) -> None:

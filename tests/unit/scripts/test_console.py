@@ -37,7 +37,25 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
         ("log(Object.create(null), new (class Foo { x = 1 })())", "info", "[Object: null prototype] {} Foo { x: 1 }"),
         ("log({ get a() { throw 1 }, set b(v) {} })", "info", "{ a: [Getter], b: [Setter] }"),
         ("log(new Proxy({}, { ownKeys() { throw 1 } }))", "info", "[unreadable]"),
-        ("log(Object(1), Object('s'))", "info", "[Number: 1] [String: 's']"),
+        ("log(Object(1), Object('s'), Object(5n))", "info", "[Number: 1] [String: 's'] [BigInt: 5n]"),
+        ("log(new DOMException('gone', 'AbortError'))", "info", "DOMException [AbortError]: gone"),
+        (
+            "log([new DOMException('gone')], Promise.resolve(1))",
+            "info",
+            "[ DOMException [Error]: gone ] Promise { await it to see its value }",
+        ),
+        ("log(new Blob(['abc'], { type: 'text/css' }))", "info", "Blob { size: 3, type: 'text/css' }"),
+        (
+            "log(new AbortController())",
+            "info",
+            "AbortController {\n  signal: AbortSignal { aborted: false, reason: undefined }\n}",
+        ),
+        ("const f = new FormData(); f.append('a', 'b'); console.log(f)", "info", "FormData [ [ 'a', 'b' ] ]"),
+        (
+            "log({ [Symbol.toStringTag]: 'Promise' }, { [Symbol.toStringTag]: 'DOMException', a: 1 })",
+            "info",
+            "{} { a: 1 }",
+        ),
         (
             "log(new URL('https://a.example/b?c=1'), new URLSearchParams('a=1&b= '))",
             "info",
@@ -51,7 +69,7 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
     ],
 )
 def test_line(run, call: str, level: str, text: str) -> None:
-    reported = run(f"console.{call}")
+    reported = run(call if call.startswith("const ") else f"console.{call}")
     assert reported.logs == [(level, text)], reported.text
 
 
@@ -90,6 +108,26 @@ def test_errors_show_the_authors_stack(run) -> None:
     assert text.startswith("TypeError: no\n    at ")
     assert "main.js:2:" in text
     assert "eval_script" not in text
+
+
+def test_errors_show_their_cause_and_their_own_fields(run) -> None:
+    script = """
+    class HttpError extends Error { name = "HttpError"; status = 500; }
+    const error = new HttpError("outer", { cause: Object.assign(new TypeError("inner"), { code: "E_IN" }) });
+    console.log(error);
+    console.log(new AggregateError([new Error("a"), 7], "many"));
+    error.cause = error;
+    console.log(error);
+    """
+    caused, several, circular = run(script).lines
+    assert "HttpError: outer\n    at " in caused
+    assert "  status: 500," in caused
+    assert "  [cause]: TypeError: inner\n" in caused
+    assert "{ code: 'E_IN' }" in caused
+    assert "[errors]: [" in several
+    assert "Error: a" in several
+    assert "7" in several
+    assert "[cause]: HttpError: outer" in circular
 
 
 def test_groups_indent(run) -> None:
