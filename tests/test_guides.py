@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from tests.guides import Guide, steps
 
-from lodger.engine.sync import Engine
-
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md")) + sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-#: What guides begin with, besides an empty folder: docs/index.md names it.
-TENANT, SCRIPT = "acme", 'export default async ({ db }) => ({ open: await db.orders.count({ state: "open" }) });\n'
+#: What guides begin with, besides an empty folder; tutorials begin with nothing.
+INDEX = ROOT / "docs" / "index.md"
+FIRST_STEPS = "[These steps](../index.md#how-to-guides) come first"
 
 
 def own_tests(page: Path) -> list[str]:
@@ -23,16 +22,12 @@ def own_tests(page: Path) -> list[str]:
 
 @pytest.fixture
 def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guide]:
-    """A guide in a folder of its own, with the tenant and the script that guides begin with."""
+    """A guide in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("LODGER_PROFILES", str(tmp_path / "profiles.toml"))
     monkeypatch.setenv("LODGER_SQLITE_SYNCHRONOUS", "NORMAL")
     before = dict(os.environ)
-    (tmp_path / "report.js").write_text(SCRIPT)
-    with Engine.open("lodger.db") as engine:
-        engine.tenants.create(TENANT)
-        engine.scripts.put(TENANT, "report", SCRIPT)
     yield Guide(tmp_path)
     os.environ.clear()
     os.environ.update(before)
@@ -43,12 +38,16 @@ def test_guide(page: Path, guide: Guide) -> None:
     if names := own_tests(page):
         assert [name for name in names if not (ROOT / name).exists()] == []
         return
+    if FIRST_STEPS in page.read_text():
+        guide.play(INDEX.read_text())
+    before = guide.carried_out
     guide.play(page.read_text())
-    assert guide.carried_out, "no block of this guide is carried out; let it name its test (`tests/…`)"
+    assert guide.carried_out > before, "no block of this guide is carried out; let it name its test (`tests/…`)"
     assert guide.compared, "the guide shows no output"
 
 
 def test_a_wrong_output_is_found(guide: Guide) -> None:
+    guide.play(INDEX.read_text())
     page = "```sh\nlodger schedule list acme\n```\n```text\n{}\n```\n"
     guide.play(page.format("none"))
     with pytest.raises(AssertionError, match="the page shows"):
@@ -56,6 +55,7 @@ def test_a_wrong_output_is_found(guide: Guide) -> None:
 
 
 def test_a_failing_command_is_found(guide: Guide) -> None:
+    guide.play(INDEX.read_text())
     guide.play("```sh\nlodger tenant show nobody  # exit code 1\n```\n")
     with pytest.raises(AssertionError, match="ended with 1"):
         guide.play("```sh\nlodger tenant show nobody\n```\n")
@@ -74,3 +74,4 @@ def test_form_of_a_guide(page: Path) -> None:
     if page.parent.name == "how-to" and not own_tests(page):
         assert len(text.splitlines()) <= 120
         assert "\n## See also\n" in text
+        assert FIRST_STEPS in text
