@@ -62,19 +62,8 @@ SAME_SEAM = (
 SAME_THING = {
     *("action_stream", "adoption", "alerts", "attempt", "audit", "clock", "collections", "context", "doctor", "errors"),
     *("grants", "module_check", "modules", "pool", "progress", "retention", "schedules", "scripts", "sealed_commits"),
-    *(
-        "secrets",
-        "sessions",
-        "settings",
-        "tenants",
-        "tokens",
-        "triggers",
-        "webhooks",
-        "actions",
-        "bundle",
-        "check",
-        "pull",
-    ),
+    *("secrets", "sessions", "settings", "tenants", "tokens", "triggers", "webhooks", "actions", "bundle", "check"),
+    *("claims", "pull", "replays"),
 }
 
 

@@ -164,8 +164,9 @@ class Node:
             streamer = LogStreamer(context)
             self.services.append(streamer)
             self._side.hear(streamer.add)
-        self.shadow_runs = None if self._pool is None else ShadowRuns(context, self.attempts, self._pool)
-        if self.shadow_runs is not None:
+        self.shadow_runs = None
+        if self._pool is not None and host.compare is not None:
+            self.shadow_runs = ShadowRuns(context, self.attempts, self._pool, host.compare)
             self.services.insert(0, self.shadow_runs)  # it stops first: what waits is compared under the lease
         self._senders = Senders(context, host.vault) if self._deliver else None
         # Last: the services have done their part of an event before people hear of it.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.cli.dry_run import DryRun, dry_run
+from lodger.engine.trials.trial import Tried, try_script
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs import limited_node
 
@@ -16,14 +16,14 @@ CHECKS = (Path(__file__).parent / "intl_checks.js").read_text()
 ROOMY = Limits(cpu_ms=20_000, wall_ms=120_000, host_calls=2000, result_bytes=1 << 20)
 
 
-def ran(source: str, runtime: str = "quickjs", limits: Limits = ROOMY) -> DryRun:
+def ran(source: str, runtime: str = "quickjs", limits: Limits = ROOMY) -> Tried:
     """Run the body of a function as a script."""
-    return dry_run(f"export default async () => {{{source}}};", None, limits, runtime=runtime)
+    return try_script(f"export default async () => {{{source}}};", None, limits, runtime=runtime)
 
 
 def result(source: str, runtime: str = "quickjs") -> Any:
     """Return the result of a body."""
-    ended = ran(source, runtime).report
+    ended = ran(source, runtime).finished
     assert ended.error is None, ended.error
     return json.loads(ended.result or "null")
 
@@ -132,17 +132,19 @@ def test_hostile_calls_end_in_errors_that_scripts_see() -> None:
 
 def test_the_number_of_calls_is_bounded_and_equal_ones_are_asked_once() -> None:
     few = Limits(host_calls=3)
-    assert ran("for (let n = 0; n < 1e4; n++) (n % 20 + 0.5).toLocaleString('de')", limits=few).outcome == "ok"
-    assert ran("for (let n = 0; n < 40; n++) (n + 0.5).toLocaleString('de')", limits=few).outcome == "call_limit"
+    assert ran("for (let n = 0; n < 1e4; n++) (n % 20 + 0.5).toLocaleString('de')", limits=few).finished.outcome == "ok"
+    assert (
+        ran("for (let n = 0; n < 40; n++) (n + 0.5).toLocaleString('de')", limits=few).finished.outcome == "call_limit"
+    )
     sort = "return Array.from({ length: 3000 }, (_, n) => 'Größe ' + (n * 7919) % 3001)"
     wide = Limits(host_calls=3, cpu_ms=5000)
     ended = ran(sort.replace("ß", "s") + ".sort(new Intl.Collator('de').compare).length", limits=wide)
-    assert ended.outcome == "ok", "letters of most languages are compared in the script"
-    assert ran(sort + ".sort(new Intl.Collator('de').compare).length", limits=wide).outcome == "call_limit"
+    assert ended.finished.outcome == "ok", "letters of most languages are compared in the script"
+    assert ran(sort + ".sort(new Intl.Collator('de').compare).length", limits=wide).finished.outcome == "call_limit"
 
 
 def test_costly_answers_are_bounded_by_the_cpu_limit_of_the_run() -> None:
     marks = "const a = '本' + '\\u0316\\u0300'.repeat(15e3); for (let n = 0; ; n++) a.localeCompare(a + n)"
     ended = ran(marks, limits=Limits(cpu_ms=500, wall_ms=60_000))
-    assert ended.report.error is not None
-    assert (ended.outcome, "500 ms of CPU time" in ended.report.error.message) == ("script_error", True)
+    assert ended.finished.error is not None
+    assert (ended.finished.outcome, "500 ms of CPU time" in ended.finished.error.message) == ("script_error", True)

@@ -12,15 +12,15 @@ import pytest
 from tests.e2e.command import lodger
 from tests.escape.commands import command
 
-from lodger.engine.cli.replays.local_replay import run
+from lodger.engine.core import attempt_record as records
+from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.execution import Finished
-from lodger.engine.node.replay import record as records
-from lodger.engine.node.replay.record import AttemptRecord
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.testing import Stage
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.redaction import Redactor
+from lodger.engine.workbench.replays import run
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome

@@ -13,13 +13,13 @@ from tests.escape.commands import command
 from tests.node.test_bundles_with_maps import Segments, map_of
 
 from lodger.engine.cli import entry
+from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.node.replay.agreement import compare
-from lodger.engine.node.replay.record import AttemptRecord
-from lodger.engine.node.replay.recorded_host import MadeCall, RecordedHost
 from lodger.engine.store.scripts.shadows import Shadow
 from lodger.engine.store.usage import trials
 from lodger.engine.testing import Stage
+from lodger.engine.trials.agreement import compare
+from lodger.engine.trials.recorded_host import MadeCall, RecordedHost
 from lodger.engine.vault.keyring import Keyring
 
 SECRET = "s3cret-value-of-the-tenant"

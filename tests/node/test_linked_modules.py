@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.cli.dry_run import dry_run
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
+from lodger.engine.trials.trial import try_script
 from lodger.sandbox.limits import Limits
 
 INDEX = """import { half } from "./lib/half.js";
@@ -160,6 +160,8 @@ def test_names_and_json_files_are_bounded(engine: Engine) -> None:
 
 def test_the_native_engine_imports_json() -> None:
     source = 'import data from "./data.json" with { type: "json" };\nimport "./data.json";\nexport default () => data.a + missing;'
-    report = dry_run({"main.js": source, "data.json": '{"a": "`\\n"}'}, None, Limits(), runtime="quickjs-native").report
+    report = try_script(
+        {"main.js": source, "data.json": '{"a": "`\\n"}'}, None, Limits(), runtime="quickjs-native"
+    ).finished
     assert report.error is not None
     assert (report.error.message, report.error.line) == ("missing is not defined", 3)

@@ -163,3 +163,25 @@ def test_a_handler_does_not_run_dry(engine: Engine) -> None:
     with pytest.raises(InputError) as refused:
         engine.scripts.dry_run("@platform", "rebuild")
     assert refused.value.code == "not_rehearsable"
+
+
+def test_a_dry_run_is_held_to_what_a_run_is_held_to(engine: Engine) -> None:
+    """A dry run is refused for typed params, budgets of the tenant and grants of the version as a run is."""
+    echo = "export default ({ action }) => action.input"
+    engine.scripts.put("acme", "typed", echo, params={"days": {"type": "integer", "max": 30, "default": 7}})
+    assert engine.scripts.dry_run("acme", "typed", {}).result == {"days": 7}
+    refused = engine.scripts.dry_run("acme", "typed", {"days": 31})
+    assert (refused.outcome, refused.error is not None and refused.error.name) == (Outcome.BAD_REQUEST, "BadRequest")
+
+    mail = "await mail.send({ to: 'kim@example.com', subject: 'n', text: 'n' });"
+    mails = f"export default async ({{ mail }}) => {{ {mail} {mail} }}"
+    engine.grants.give("acme", "mail:*")
+    engine.scripts.put("acme", "mails", mails)
+    assert engine.scripts.dry_run("acme", "mails").outcome is Outcome.OK
+    engine.tenants.edit("acme", limits={"mails": 1})
+    assert engine.scripts.dry_run("acme", "mails").outcome is Outcome.CALL_LIMIT
+
+    engine.scripts.put("acme", "mails", mails, grants=["kv"])
+    assert engine.scripts.dry_run("acme", "mails").outcome is Outcome.DENIED
+    assert engine.scripts.dry_run("acme", "mails", source=mails + " // edited").outcome is Outcome.DENIED
+    assert engine.scripts.dry_run("acme", "new", source="export default () => 1").result == 1

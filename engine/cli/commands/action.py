@@ -136,23 +136,25 @@ def replay_locally(
 
     Nothing is read from the tenant's data, sent or changed. Exit code 1 if the attempt ends differently.
     """
-    from lodger.engine.cli.replays import local_replay
+    from lodger.engine.cli.output import replays as output
+    from lodger.engine.cli.output.progress import to_stderr
+    from lodger.engine.workbench import replays
 
     if (file is None) == (tenant is None or action is None):
         raise Usage("usage", "give a tenant and an action, or --file", fix="lodger action replay-locally TENANT ACTION")
     if file is not None:
-        found = local_replay.read_file(file)
+        found = replays.read_file(file)
     else:
         assert tenant is not None
         assert action is not None
         with opened(db) as engine:
             found = engine.actions.record(tenant, action, attempt)
-    edited = None if script is None else local_replay.edited_source(script)
-    replayed = local_replay.run(found, edited)
+    edited = None if script is None else replays.edited_source(script)
+    replayed = replays.run(found, edited, to_stderr)
     if as_json:
-        write_json(local_replay.as_dict(replayed))
+        write_json(output.as_dict(replayed))
     else:
         source = found.modules if edited is None else edited
-        local_replay.show(replayed, source if isinstance(source, dict) else {})
+        output.show(replayed, source if isinstance(source, dict) else {})
     if replayed.verdict == "departs":
         raise typer.Exit(1)

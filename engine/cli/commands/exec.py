@@ -2,16 +2,21 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lodger.engine.cli import inputs
+from lodger.engine.cli.output.progress import to_stderr
 from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.errors import Usage
-from lodger.engine.core.plain_text import visible
+from lodger.engine.core.plain_text import code_frame, visible
 from lodger.engine.workbench import script_files
+
+if TYPE_CHECKING:
+    from lodger.engine.trials.trial import Tried
 
 MIB = 1024 * 1024
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")
@@ -73,15 +78,15 @@ def execute(
     if refused is not None:
         body = refused
     else:
-        from lodger.engine.cli.dry_run import as_dict, dry_run
+        from lodger.engine.trials.trial import try_script
 
         body = as_dict(
-            dry_run(
+            try_script(
                 raw if wasm else files or source,
                 params,
                 limits,
                 runtime=runtime or "quickjs",
-                progress=_progress,
+                progress=to_stderr,
                 grants=grant or (),
             )
         )
@@ -90,8 +95,27 @@ def execute(
     present(body, files.get(where, "") if files else source, shown, as_json=as_json)
 
 
+def as_dict(tried: "Tried") -> dict[str, Any]:
+    """Return the object that ``--json`` prints for a trial."""
+    ended = tried.finished
+    return {
+        "outcome": ended.outcome.value,
+        "result": None if ended.result is None else json.loads(ended.result),
+        "error": None if ended.error is None else asdict(ended.error),
+        "logs": [{"level": line.level, "text": line.text} for line in ended.logs],
+        "effects": list(tried.requested),
+        "usage": {
+            "cpu_ms": round(ended.usage.cpu_ms, 3),
+            "wall_ms": round(ended.usage.wall_ms, 3),
+            "memory_peak_bytes": ended.usage.memory_peak_bytes,
+            "host_calls": ended.usage.host_calls,
+        },
+        "walls": dict(tried.walls),
+    }
+
+
 def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> None:
-    """Show how a run ended (:func:`lodger.engine.cli.dry_run.as_dict`); exit 1 unless it is ok."""
+    """Show how a trial ended; exit 1 unless it is ok."""
     if as_json:
         write_json(body)
     else:
@@ -147,10 +171,6 @@ def _ended(outcome: str, name: str, message: str, line: int | None = None, file:
     return {"outcome": outcome, "error": error} | _NOTHING
 
 
-def _progress(text: str) -> None:
-    sys.stderr.write(f"{text} …\n")
-
-
 def _show(body: dict[str, Any], source: str, name: str) -> None:
     from lodger.engine.service.effect_diff import lines
 
@@ -179,8 +199,6 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
 
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:
-    from lodger.engine.core.plain_text import code_frame
-
     place = f"{name}:{error['line']}" if error["line"] else name
     sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")
     if error["name"] == "NotText":

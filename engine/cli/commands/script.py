@@ -100,20 +100,22 @@ def rehearse(
     """
     from pathlib import Path
 
-    from lodger.engine.cli.replays import local_replay, rehearsal
+    from lodger.engine.cli.output import replays as output
+    from lodger.engine.cli.output.progress import bar, to_stderr
     from lodger.engine.core.errors import Usage
+    from lodger.engine.workbench import rehearsal, replays
 
     if file is not None and version is not None:
         raise Usage("usage", "--file and --version exclude each other", fix="leave one of them out")
     since = inputs.instant("--last", f"-{last}")
-    new = version if file is None else local_replay.edited_source(Path(file))
-    with opened(db) as engine:
-        found = rehearsal.rehearse(engine, tenant, name, since, new, limit, quiet=as_json)
+    new = version if file is None else replays.edited_source(Path(file))
+    with opened(db) as engine, bar(f"rehearsing {name}", "runs", as_json=as_json) as done:
+        found = rehearsal.rehearse(engine, tenant, name, since, new, limit, done=done, progress=to_stderr)
     counted = rehearsal.summary(found)
     if as_json:
         write_json({"summary": counted, "runs": found})
     else:
-        rehearsal.show(found)
+        output.show_rehearsal(found)
     if counted["differs"]:
         raise typer.Exit(1)
     if not counted["agrees"]:

@@ -34,3 +34,8 @@ def bar(
     ) as shown:
         task = shown.add_task(what, total=total)
         yield lambda done: shown.update(task, completed=done)
+
+
+def to_stderr(text: str) -> None:
+    """Show on stderr what takes long."""
+    sys.stderr.write(f"{text} …\n")

@@ -35,14 +35,23 @@ class ByKind:
 
     async def execute(self, claim: Claim) -> Finished:
         """Run a claim by its kind, once its params satisfy what this version of its script declares."""
-        if claim.fields is not None:
-            try:
-                params = validate_params(claim.fields, claim.params)
-            except InputError as refused:
-                return Finished(Outcome.BAD_REQUEST, error=ScriptError("BadRequest", refused.what))
-            claim = replace(claim, params=params)
+        try:
+            claim = with_checked_params(claim)
+        except InputError as refused:
+            return Finished(Outcome.BAD_REQUEST, error=ScriptError("BadRequest", refused.what))
         executor = self._executors.get(claim.kind)
         if executor is None:
             said = f"this node cannot execute scripts of kind {claim.kind}"
             return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NoExecutor", said))
         return await executor.execute(claim)
+
+
+def with_checked_params(claim: Claim) -> Claim:
+    """Return a claim with the typed params that this version of its script declares, defaults included.
+
+    Raises:
+        InputError: they are not as declared.
+    """
+    if claim.fields is None:
+        return claim
+    return replace(claim, params=validate_params(claim.fields, claim.params))

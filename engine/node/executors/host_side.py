@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from lodger.engine.capabilities.fetch_state import FetchState, Send
 from lodger.engine.capabilities.secrets import no_secrets
-from lodger.engine.capabilities.session import AddressLookup, QueryRunner
+from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Answer, Claim
@@ -57,6 +57,7 @@ class HostSide:
         reservations: reserves shares of tenants' daily budgets; :meth:`close` closes it. None: they are not counted.
         tracer: makes spans of host calls and requests; None while tracing is off.
         kept: says which attempts are recorded; None: those that fail.
+        check_script: checks scripts that are to run later; None: by the ledger.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class HostSide:
         reservations: BudgetReservations | None = None,
         tracer: "Tracer | None" = None,
         kept: KeptRecords | None = None,
+        check_script: ScriptCheck | None = None,
     ) -> None:
         self._read = read
         self._datasets = datasets
@@ -85,6 +87,7 @@ class HostSide:
         self._reservations = reservations
         self._tracer = tracer
         self._kept_records = kept
+        self._script_check = check_script
         self._intl = IntlProcesses()
 
     @classmethod
@@ -131,7 +134,7 @@ class HostSide:
             draws=None if claim.dry_run else self._reservations,
             clock_us=self.clock.now_us,
             read_secrets=no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
-            check_script=partial(self._check_script, claim),
+            check_script=self._script_check or partial(self._check_script, claim),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
             span=None if self._tracer is None else self._tracer.calls(),
             recording=recording,

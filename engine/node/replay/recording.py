@@ -5,11 +5,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
+from lodger.engine.core import attempt_record as record
+from lodger.engine.core.attempt_record import AttemptRecord, Ended, RecordedCall
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.core.version import VERSION
-from lodger.engine.node.replay import record
-from lodger.engine.node.replay.record import AttemptRecord, Ended, RecordedCall
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.job import Job, Reply, Report
 from lodger.sandbox.outcome import Outcome

@@ -4,22 +4,23 @@ import asyncio
 import logging
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from sqlalchemy import Connection
 
+from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord
 from lodger.engine.core.clock import from_us_or_none
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
-from lodger.engine.node.replay.agreement import Source, agreement
 from lodger.engine.node.replay.recording import Recording
-from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.services.dispatcher import RunningAttempts, key_of
 from lodger.engine.store.scripts import shadows
 from lodger.engine.store.usage import trials
+from lodger.sandbox.pool import Pool
 
 #: Most runs that wait for their comparison, of all tenants and of one, each with its record in memory.
 MAX_WAITING, MAX_OF_TENANT = 16, 4
@@ -29,7 +30,31 @@ PATIENCE_S = 60.0
 LOOK_S = 0.25
 #: Seconds that a node which stops gives to what waits.
 DRAIN_S = 5.0
+Source = dict[str, str] | bytes
 _log = logging.getLogger("lodger.node")
+
+
+class Comparison(Protocol):
+    """The comparison of a recorded attempt with another version, and the CPU time of all that was run for it."""
+
+    @property
+    def cpu_ms(self) -> float:
+        """CPU time in milliseconds."""
+        ...
+
+    def of_run(self, action_id: str, step: int, slot: datetime | None) -> shadows.ShadowRun:
+        """Return the comparison as that of a run."""
+        ...
+
+
+class Compare(Protocol):
+    """Runs a version on what a recorded attempt was told, and compares."""
+
+    async def __call__(
+        self, pool: Pool, record: AttemptRecord, live: Source, new: Source, tenant: str, /
+    ) -> Comparison:
+        """Compare a source with the one that was recorded."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +73,16 @@ class ShadowRuns(Service):
 
     Args:
         pool: runs it, in the walls of every attempt.
+        compare: runs a trial on a record.
     """
 
     name: ClassVar[str] = "shadow-runs"
 
-    def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Runs) -> None:
+    def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Pool, compare: Compare) -> None:
         super().__init__(context)
         self._attempts = attempts
         self._pool = pool
+        self._compare_with = compare
         self._waiting: list[_Waiting] = []
         self._served = ""
         #: By tenant and shadow.
@@ -128,7 +155,7 @@ class ShadowRuns(Service):
                 return
             record = await asyncio.to_thread(one.recording.record)
             live = claim.modules if claim.wasm is None else claim.wasm
-            made = await agreement(self._pool, record, live, found, claim.tenant_id)
+            made = await self._compare_with(self._pool, record, live, found, claim.tenant_id)
         except Exception:
             self._miss(one)
             raise

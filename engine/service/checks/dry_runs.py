@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
-from lodger.engine.store.records import Checked, DryRun, Json
+from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import ScriptInput, read
 from lodger.engine.store.scripts.linking import link
@@ -45,32 +45,27 @@ class DryRuns:
         pretended_us: int | None = None,
     ) -> DryRun:
         """Run a script once in the sandbox; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
-        from lodger.engine.node.executors.stored_dry_run import claim, read_version
+        from lodger.engine.trials.claims import claim_in_ledger, read_version
 
-        with self._engine.context.database.read() as connection:
+        context = self._engine.context
+        found: ScriptVersion | None
+        with context.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
-            limits = scripts.limits_of(self._engine.context, connection, tenant_id)
-            if source is not None:
-                content, found = link(connection, tenant_id, name, read(source, limits), limits), None
-            else:
+            if source is None:
                 found, content = read_version(connection, tenant_id, name, version)
+            else:
+                limits = scripts.limits_of(context, connection, tenant_id)
+                content = link(connection, tenant_id, name, read(source, limits), limits)
+                found = scripts.find_latest(connection, tenant_id, name)
         self._budget.require(tenant_id)
         if source is not None:
             content = self._engine.scripts.source_check.require_stripped(tenant_id, name, content)
-        grants = None if found is None else found.grants
-        version = 0 if found is None else found.version
-        one = claim(
-            self._engine.context,
-            tenant,
-            name,
-            version,
-            content,
-            params,
-            grants,
-            fetches=fetches,
-            pretended_us=pretended_us,
-        )
-        ended = self._run(one)
+        ended = self._run(
+            claim_in_ledger(
+                context, tenant, name, found, content, params,
+                fetches=fetches, pretended_us=pretended_us, edited=source is not None,
+            )
+        )  # fmt: skip
         self._budget.charge(tenant_id, ended.usage.cpu_ms)
         return DryRun(
             outcome=ended.outcome,
@@ -104,8 +99,12 @@ class DryRuns:
             problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
         return Checked(ok=problem is None, problems=() if problem is None else (problem,))
 
-    def _run(self, one: "Claim") -> "Finished":
-        from lodger.engine.node.executors.stored_dry_run import carry_out
+    def _run(self, claim: "Claim") -> "Finished":
+        from lodger.engine.trials.trial import on_ledger
+
+        async def once() -> "Finished":
+            async with on_ledger(self._engine.host) as trials:
+                return (await trials.run(claim)).finished
 
         if not self._turn.acquire(timeout=PATIENCE_S):
             raise Unavailable(
@@ -115,7 +114,7 @@ class DryRuns:
                 fix="try again in a moment",
             )
         try:
-            return asyncio.run(carry_out(self._engine.host, one))
+            return asyncio.run(once())
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
         finally:

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from lodger.engine.core import attempt_record as records
 from lodger.engine.core.access.roles import Role
+from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
-from lodger.engine.node.replay import record as records
-from lodger.engine.node.replay.record import AttemptRecord
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation

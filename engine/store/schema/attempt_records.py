@@ -6,7 +6,7 @@ from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name
 from lodger.engine.store.stores.expressions import Id
 
-#: What an attempt was told and how it ended, compressed JSON (:mod:`lodger.engine.node.replay.record`).
+#: What an attempt was told and how it ended, compressed JSON (:mod:`lodger.engine.core.attempt_record`).
 attempt_records = Table(
     "lodger_attempt_records",
     metadata,

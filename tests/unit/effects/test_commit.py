@@ -9,7 +9,6 @@ import pytest
 import sqlalchemy as sa
 from tests.unit.data.shop import ALL, NOW_US, count_on, customers, orders, platform
 
-from lodger.engine.cli.dry_run import MemoryStore
 from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit
@@ -17,6 +16,7 @@ from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.schema.script_data import documents, kv, outbox
+from lodger.engine.trials.memory import MemoryStore
 
 
 class Cut(Exception):

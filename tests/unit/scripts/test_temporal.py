@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.cli.dry_run import dry_run
 from lodger.engine.recurrence.calendar.zone_tables import REPEATS_FROM_S, zone_table
 from lodger.engine.recurrence.calendar.zones import python_zone, zone, zone_names
+from lodger.engine.trials.trial import try_script
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.runtimes.js.artefact import RealmUnavailable, read_sources
@@ -90,15 +90,15 @@ def test_every_zone_repeats_from_2100_on() -> None:
 
 @pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"])
 def test_values_in_rows_filters_and_log_lines(runtime: str) -> None:
-    ended = dry_run(ROWS, None, Limits(), runtime=runtime)
-    assert ended.outcome is Outcome.OK, ended.report.error
-    is_instant, row, moved = json.loads(ended.report.result or "null")
+    ended = try_script(ROWS, None, Limits(), runtime=runtime)
+    assert ended.finished.outcome is Outcome.OK, ended.finished.error
+    is_instant, row, moved = json.loads(ended.finished.result or "null")
     assert (is_instant, moved) == (True, "2026-11-27T00:00:00.123456Z")
     assert {name: row[name] for name in ("at", "local", "day", "time", "span")} == {
         "at": "2026-11-25T22:00:00.123456Z", "local": "2026-11-25T22:00:00.123456Z", "day": "2026-11-25",
         "time": "09:30:00", "span": "PT1H",
     }  # fmt: skip
-    (line,) = ended.report.logs
+    (line,) = ended.finished.logs
     assert line.text == "1 2026-11-25T22:00:00.123456789Z { day: 2026-11-25, span: PT1H }"
 
 
@@ -110,7 +110,7 @@ def test_a_loop_over_zones_ends_at_the_limit_of_calls() -> None:
       }
     }
     """
-    assert dry_run(source, None, Limits()).outcome is Outcome.CALL_LIMIT
+    assert try_script(source, None, Limits()).finished.outcome is Outcome.CALL_LIMIT
 
 
 def test_a_file_that_is_not_the_pinned_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

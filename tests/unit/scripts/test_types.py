@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.cli.dry_run import dry_run
+from lodger.engine.trials.trial import try_script
 from lodger.engine.web.script_api import table
 from lodger.sandbox.limits import Limits
 from lodger.stdlib import declarations, standard_modules
@@ -73,7 +73,7 @@ def survey(runtime: str) -> dict[str, Any]:
         source = head + source.replace("NAMES", "{" + names + "}")
     else:
         source = source.replace("NAMES", "{}")
-    ended = dry_run(source, None, Limits(), runtime=runtime).report
+    ended = try_script(source, None, Limits(), runtime=runtime).finished
     assert ended.error is None, ended.error
     found: dict[str, Any] = json.loads(ended.result or "null")
     return found

@@ -4,10 +4,11 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from lodger.engine.node.replay.record import AttemptRecord, Ended, RecordedCall
-from lodger.engine.node.replay.recorded_host import STOPPED, MadeCall, RecordedHost
-from lodger.engine.node.replay.replay import FROM_OUTSIDE, Runs, run_again
+from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended, RecordedCall
 from lodger.engine.store.scripts.shadows import AGREES, DIFFERS, UNDECIDED, ShadowRun
+from lodger.engine.trials.claims import Source
+from lodger.engine.trials.recorded_host import STOPPED, MadeCall, RecordedHost
+from lodger.engine.trials.trial import Runs, run_again
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import EFFECTS
 
@@ -16,7 +17,6 @@ _MAX_SHOWN = 160
 FETCH = "http.fetch"
 #: Reads whose answer can depend on the attempt's own changes before them.
 _SEES_CHANGES = ("db.", "kv.", "limits.")
-Source = dict[str, str] | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source
     Args:
         live: the source that was recorded.
         new: the source to compare with it.
-        tenant: as of :func:`lodger.engine.node.replay.replay.run_again`.
+        tenant: as of :func:`lodger.engine.trials.trial.run_again`.
     """
     host, now = await run_again(pool, record, new, edited=True, tenant=tenant)
     verdict, difference = compare(record, host, now)

@@ -29,6 +29,12 @@ _SECRET_HEADERS = frozenset(
     {"set-cookie", "authorization", "www-authenticate", "proxy-authenticate", "authentication-info"}
 )
 _MASK = "[not recorded]"
+#: Outcomes that no replay repeats, because the cause was not in the script.
+FROM_OUTSIDE = {
+    Outcome.CANCELLED: "it was cancelled",
+    Outcome.WORKER_LOST: "its worker was lost",
+    Outcome.ENGINE_FAULT: "the engine or a service behind it failed",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ import json
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
+from lodger.engine.core.attempt_record import AttemptRecord, RecordedCall, one_form
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.node.replay.record import AttemptRecord, RecordedCall, one_form
 from lodger.sandbox.job import HostGone, LogLine, Reply
 from lodger.sandbox.outcome import Outcome
 

@@ -2,35 +2,18 @@
 
 import base64
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
+from lodger.engine.core import attempt_record
+from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended
 from lodger.engine.core.version import VERSION
-from lodger.engine.node.executors.attempt import sharpened
-from lodger.engine.node.executors.sandbox_executor import script_bundle
-from lodger.engine.node.replay import record as records
-from lodger.engine.node.replay.record import AttemptRecord, Ended
-from lodger.engine.node.replay.recorded_host import STOPPED, Departure, MadeCall, RecordedHost
-from lodger.sandbox.job import Bundle, Host, Job, Report
-from lodger.sandbox.limits import LIMITS, Limits
+from lodger.engine.trials.claims import Source
+from lodger.engine.trials.recorded_host import STOPPED, Departure, MadeCall, RecordedHost
+from lodger.engine.trials.trial import Runs, run_again
 from lodger.sandbox.outcome import Outcome
 
 SAME, DEPARTS, UNDECIDED = "same", "departs", "undecided"
-_MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
-#: Outcomes that no replay repeats, because the cause was not in the script.
-FROM_OUTSIDE = {
-    Outcome.CANCELLED: "it was cancelled",
-    Outcome.WORKER_LOST: "its worker was lost",
-    Outcome.ENGINE_FAULT: "the engine or a service behind it failed",
-}
 _TIMES = {Outcome.CPU_LIMIT: "cpu", Outcome.WALL_LIMIT: "wall"}
-
-
-class Runs(Protocol):
-    """A pool of workers."""
-
-    async def run(self, job: Job, host: Host) -> Report:
-        """Run one job in a new worker and return its report."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +50,7 @@ class Replayed:
 async def replay(
     pool: Runs,
     record: AttemptRecord,
-    source: "dict[str, str] | bytes",
+    source: Source,
     *,
     edited: bool = False,
 ) -> Replayed:
@@ -84,38 +67,7 @@ async def replay(
     return _compare(record, host, now, edited=edited)
 
 
-async def run_again(
-    pool: Runs, record: AttemptRecord, source: "dict[str, str] | bytes", *, edited: bool, tenant: str = "replay"
-) -> tuple[RecordedHost, Ended]:
-    """Run a source with the input and the answers of a record; return the host with the calls that it made, and its end.
-
-    Args:
-        source, edited: as of :func:`replay`.
-        tenant: owner of the compiled WebAssembly modules that are used.
-    """
-    host = RecordedHost(record)
-    if isinstance(source, bytes):
-        bundle = Bundle({}, record.context, wasm=source)
-    else:
-        bundle = script_bundle(source, record.context)
-    job = Job(
-        bundle,
-        limits=_limits(record, edited=edited),
-        tag=f"replay {record.script}#{record.attempt}",
-        now_us=record.now_us,
-        tenant=tenant,
-        seed=bytes.fromhex(record.seed),
-        trace=record.trace,
-        stop=host.stop,
-    )
-    report = await pool.run(job, host)
-    outcome, error = sharpened(host.refused, report.outcome, report.error), report.error
-    if error is not None and outcome is not report.outcome:
-        error = replace(error, name="CallRefused")
-    return host, records.of_report(outcome, error, report)
-
-
-def source_of(record: AttemptRecord) -> "dict[str, str] | bytes":
+def source_of(record: AttemptRecord) -> Source:
     """Return the source in a record that was read out.
 
     Raises:
@@ -124,16 +76,8 @@ def source_of(record: AttemptRecord) -> "dict[str, str] | bytes":
     if record.wasm is not None:
         return base64.b64decode(record.wasm)
     if not record.modules:
-        raise records.invalid("it holds no source")
+        raise attempt_record.invalid("it holds no source")
     return record.modules
-
-
-def _limits(record: AttemptRecord, *, edited: bool) -> Limits:
-    """Return the limits of a replay: a slower host gets more time for a run that was not stopped by the limit of time."""
-    limits, outcome = record.process_limits, record.ended.outcome
-    if edited or outcome in STOPPED:
-        return limits
-    return replace(limits, cpu_ms=_MAXIMUM["cpu_ms"])
 
 
 def _compare(record: AttemptRecord, host: RecordedHost, now: Ended, *, edited: bool) -> Replayed:
@@ -210,5 +154,5 @@ def require_runtime(record: AttemptRecord) -> str:
         InputError: record_invalid.
     """
     if record.runtime not in {"quickjs", "quickjs-native", "wasm"}:
-        raise records.invalid(f"it names the unknown runtime {record.runtime!r}")
+        raise attempt_record.invalid(f"it names the unknown runtime {record.runtime!r}")
     return record.runtime

@@ -2,24 +2,22 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.dry_run import workers
-from lodger.engine.cli.output.progress import bar
-from lodger.engine.cli.output.result_output import say
-from lodger.engine.cli.output.views import compared_runs
-from lodger.engine.cli.replays.local_replay import runtime_of, to_stderr, with_copies
+from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.settings import load
-from lodger.engine.node.replay.agreement import Source, agreement
-from lodger.engine.node.replay.record import AttemptRecord
-from lodger.engine.node.replay.replay import Runs, source_of
 from lodger.engine.store.records import Action
 from lodger.engine.store.scripts.shadows import UNDECIDED, ShadowRun
+from lodger.engine.trials.agreement import agreement
+from lodger.engine.trials.claims import Source
+from lodger.engine.trials.replay import source_of
+from lodger.engine.trials.trial import Runs, workers
+from lodger.engine.workbench.replays import runtime_of, with_copies
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
@@ -33,14 +31,23 @@ _PAGE = 100
 
 
 def rehearse(
-    engine: "Engine", tenant: str, name: str, since: datetime, new: Source | int | None, limit: int, *, quiet: bool
+    engine: "Engine",
+    tenant: str,
+    name: str,
+    since: datetime,
+    new: Source | int | None,
+    limit: int,
+    *,
+    done: Callable[[int], None] = lambda _number: None,
+    progress: Callable[[str], None] = lambda _text: None,
 ) -> list[ShadowRun]:
     """Run the recorded runs of a script since an instant again, newest first, one after the other in one sandbox.
 
     Args:
         new: a source; the number of a stored version; None for the latest.
         limit: maximum number of runs.
-        quiet: show no progress.
+        done: called with the number of compared runs.
+        progress: called with what takes long.
 
     Raises:
         NotFound: script_unknown.
@@ -55,13 +62,12 @@ def rehearse(
         pools: dict[tuple[str, bool], Runs] = {}
         end = monotonic() + MAX_S
         async with AsyncExitStack() as stack:
-            with bar(f"rehearsing {name}", "runs", as_json=quiet) as done:
-                for action in past:
-                    if monotonic() > end:
-                        to_stderr(f"stopped after {MAX_S:.0f} s, at the run of {action.due_at}")
-                        break
-                    found.append(await one(action, pools, stack))
-                    done(len(found))
+            for action in past:
+                if monotonic() > end:
+                    progress(f"stopped after {MAX_S:.0f} s, at the run of {action.due_at}")
+                    break
+                found.append(await one(action, pools, stack))
+                done(len(found))
         return found
 
     async def one(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> ShadowRun:
@@ -81,7 +87,7 @@ def rehearse(
         settings, runtime = load(), runtime_of(record)
         key = runtime, isinstance(then, bytes)
         if key not in pools:
-            pools[key] = await stack.enter_async_context(workers(settings, runtime, wasm=key[1], progress=to_stderr))
+            pools[key] = await stack.enter_async_context(workers(settings, runtime, wasm=key[1], progress=progress))
         return (await agreement(pools[key], record, then, source)).of_run(action.id, record.step, slot)
 
     return asyncio.run(in_walls())
@@ -114,10 +120,3 @@ def summary(found: list[ShadowRun]) -> dict[str, int]:
     """Return the number of runs by verdict."""
     counted = Counter(each.verdict for each in found)
     return {verdict.replace(" ", "_"): counted[verdict] for verdict in ("agrees", "differs", "undecided", NO_RECORD)}
-
-
-def show(found: list[ShadowRun]) -> None:
-    """Write the comparison for people."""
-    compared_runs(found)
-    counted = summary(found)
-    say(", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in counted.items()))

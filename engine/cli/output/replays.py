@@ -1,0 +1,103 @@
+"""Output of replays and rehearsals: how a recorded attempt and its replay differ."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from lodger.engine.cli.output.result_output import say
+from lodger.engine.cli.output.views import compared_runs
+from lodger.engine.core.attempt_record import Ended
+from lodger.engine.core.plain_text import code_frame
+from lodger.engine.store.scripts.shadows import ShadowRun
+from lodger.engine.trials.recorded_host import MadeCall
+from lodger.engine.trials.replay import DEPARTS, SAME, Replayed
+from lodger.engine.workbench.rehearsal import summary
+
+#: Maximum length of one value in the comparison, in characters.
+_MAX_SHOWN = 300
+
+
+def as_dict(replayed: Replayed) -> dict[str, Any]:
+    """Return the object that ``--json`` prints for a replay."""
+    return {
+        "verdict": replayed.verdict,
+        "recorded": _ended(replayed.recorded),
+        "now": _ended(replayed.now),
+        "limit": replayed.limit,
+        "differences": list(replayed.differences),
+        "departure": replayed.departure,
+        "calls": len(replayed.calls),
+        "notes": list(replayed.notes),
+    }
+
+
+def show(replayed: Replayed, modules: dict[str, str]) -> None:
+    """Write the comparison for people."""
+    same = {SAME: "same: it ended as recorded", DEPARTS: "departs from the record"}
+    say(same.get(replayed.verdict, "undecided: the record does not tell"))
+    now = replayed.now
+    say(f"  outcome  {now.outcome.value}, {len(replayed.calls)} calls, {len(now.logs)} log lines")
+    if now.error is not None:
+        place = f"{now.error.file}:{now.error.line}: " if now.error.file and now.error.line else ""
+        say(f"  error    {place}{now.error.name}: {now.error.message}")
+        for line in code_frame(modules.get(now.error.file or "", ""), now.error.line, now.error.column):
+            say(f"    {line}")
+    departure = replayed.departure
+    if departure is not None:
+        say(f"  first call that differs: number {departure.number + 1}")
+        say(f"    recorded  {_call(departure.recorded)}")
+        say(f"    now       {_call(departure.now)}")
+    for each in replayed.differences:
+        if each.part == "calls":
+            continue
+        recorded, said = (_shown(each.part, value) for value in (each.recorded, each.now))
+        if each.part == "logs":
+            recorded, said = _first_different(each.recorded, each.now)
+        say(f"  {each.part} differs")
+        say(f"    recorded  {recorded}")
+        say(f"    now       {said}")
+    for note in replayed.notes:
+        say(f"  note: {note}")
+
+
+def _ended(ended: Ended) -> dict[str, Any]:
+    return {
+        "outcome": ended.outcome.value,
+        "error": ended.error,
+        "result": None if ended.result is None else json.loads(ended.result),
+        "logs": [{"level": level, "text": text} for level, text in ended.logs],
+    }
+
+
+def _call(call: MadeCall | None) -> str:
+    return "no further call" if call is None else _cut(f"{call.name}({call.arguments})")
+
+
+def _shown(part: str, value: Any) -> str:  # noqa: ANN401 - any part of an end
+    if value is None:
+        return "none"
+    if part == "error":
+        name, message, file, line, _column = value
+        return _cut(f"{name}: {message}" + (f" ({file}:{line})" if file and line else ""))
+    return _cut(str(value))
+
+
+def _first_different(recorded: Sequence[tuple[str, str]], now: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    at = next(
+        (n for n, (one, two) in enumerate(zip(recorded, now, strict=False)) if one != two), min(len(recorded), len(now))
+    )
+    return tuple(  # type: ignore[return-value]  # two
+        _cut(f"line {at + 1}: {each[at][0]} {each[at][1]}") if at < len(each) else "no further line"
+        for each in (recorded, now)
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+
+
+def show_rehearsal(found: list[ShadowRun]) -> None:
+    """Write the comparison for people."""
+    compared_runs(found)
+    counted = summary(found)
+    say(", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in counted.items()))

@@ -1,0 +1,142 @@
+"""The claim of a trial, which has no action; and which versions of a ledger can be tried."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.access.grants import Grants
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.execution import Claim
+from lodger.engine.core.params import Field, read_fields
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.records import ScriptVersion, Tenant
+from lodger.engine.store.scripts import scripts, source_maps
+from lodger.engine.store.scripts.content import Content
+from lodger.engine.store.stored_modules import MAP, runnable
+from lodger.engine.store.tenants.grants import encode
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.nodejs import type_stripping
+
+#: Runnable files by name, or the bytes of a WebAssembly module.
+Source = dict[str, str] | bytes
+#: Owner and action of a trial that no ledger knows.
+TENANT, ACTION_ID = "dry-run", "00000000-0000-7000-8000-000000000000"
+
+
+def runnable_files(files: dict[str, str]) -> dict[str, str] | ScriptError:
+    """Return what runs of an author's files: TypeScript as JavaScript, the source map unpacked; or the error of TypeScript."""
+    stripped = type_stripping.strip(TENANT, files)
+    if stripped.error is not None:
+        return stripped.error
+    source_map = files.get(source_maps.FILE)
+    made = files | stripped.files | ({} if source_map is None else {MAP: source_maps.unpacked(source_map)})
+    made.pop(source_maps.FILE, None)
+    return made
+
+
+def claim(
+    source: Source,
+    params: Any,  # noqa: ANN401 - any JSON value
+    *,
+    grants: Grants,
+    limits: Limits,
+    now_us: int,
+    tenant_id: str = TENANT,
+    action_id: str = ACTION_ID,
+    name: str = "main",
+    version: int = 1,
+    budgets: Mapping[str, int] | None = None,
+    fields: tuple[Field, ...] | None = None,
+    fetches: bool = False,
+    pretended_us: int | None = None,
+) -> Claim:
+    """Return the claim of a trial.
+
+    Args:
+        fetches: whether all requests are sent, not only those with GET and HEAD.
+        pretended_us: what the script sees as now and as its slot; None for the clock's time and no slot.
+    """
+    return Claim(
+        action_id=action_id,
+        tenant_id=tenant_id,
+        schedule_id=None,
+        script_name=name,
+        script_version=version,
+        modules={} if isinstance(source, bytes) else source,
+        wasm=source if isinstance(source, bytes) else None,
+        fields=fields,
+        attempt=1,
+        step=0,
+        lease_epoch=0,
+        origin="run_now",
+        slot_us=pretended_us,
+        due_us=now_us if pretended_us is None else pretended_us,
+        started_us=now_us,
+        params=params,
+        grants=grants,
+        limits=limits,
+        budgets=budgets or {},
+        dry_run=True,
+        fetches=fetches,
+        pretended_us=pretended_us,
+    )
+
+
+def claim_in_ledger(
+    store: StoreContext,
+    tenant: Tenant,
+    name: str,
+    version: ScriptVersion | None,
+    content: Content,
+    params: Any,  # noqa: ANN401 - any JSON value
+    *,
+    fetches: bool,
+    pretended_us: int | None,
+    edited: bool = False,
+) -> Claim:
+    """Return the claim of a trial under a tenant's grants, limits and budgets.
+
+    Args:
+        version: the stored version; None for a script that is not stored.
+        edited: whether the content is an edit of that version, which has its grants and is not stored.
+    """
+    limits = json.dumps(tenant.limits, sort_keys=True)
+    stored = None if edited else version
+    return claim(
+        runnable(content.modules) if content.wasm is None else content.wasm,
+        params,
+        grants=store.content_cache.grants(encode(tenant.grants), encode(None if version is None else version.grants)),
+        limits=store.content_cache.limits(limits, None),
+        budgets=store.content_cache.budgets(limits, None),
+        fields=None if stored is None else read_fields(stored.fields),
+        now_us=store.clock.now_us(),
+        tenant_id=tenant.id,
+        action_id=store.ids.new(),
+        name=name,
+        version=0 if stored is None else stored.version,
+        fetches=fetches,
+        pretended_us=pretended_us,
+    )
+
+
+def read_version(
+    connection: Connection, tenant_id: str, script: str, version: int | None
+) -> tuple[ScriptVersion, Content]:
+    """Read a version that can be tried, the latest by default.
+
+    Raises:
+        NotFound: no such script or version.
+        InputError: not_rehearsable, it is not code behind walls.
+    """
+    found = scripts.get(connection, tenant_id, script, version)
+    if found.kind != "script":
+        raise InputError(
+            "not_rehearsable",
+            f"{script!r} is a {found.kind}, which cannot be run as a dry run",
+            why="it does not run in the sandbox, so its effects cannot be held back",
+            fix="run it on a test installation",
+        )
+    return found, scripts.content(connection, found)
