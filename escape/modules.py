@@ -93,9 +93,9 @@ sys.stdout.buffer.write(string_at(code.data, code.size))
 
 def compile_module(module: bytes) -> bytes:
     """Return a module's machine code, compiled on this host. Raises CalledProcessError."""
-    import lodger.sandbox
+    import lodger
 
-    root = Path(lodger.sandbox.__file__).parent.parent.parent
+    root = Path(lodger.__file__).parents[1]
     command = [sys.executable, "-I", "-S", "-c", _COMPILER.format(root=str(root)), str(find_library())]
     done = subprocess.run(command, input=module, capture_output=True, timeout=60, check=True, cwd="/")  # noqa: S603 - our own interpreter
     return done.stdout

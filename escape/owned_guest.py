@@ -92,7 +92,7 @@ def settings(module: bytes) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _compiled(module: bytes) -> Path:
-    import lodger.sandbox
+    import lodger
 
     folder = next((each for each in artefact.candidates() if artefact.is_ours(each)), None)
     if folder is None:
@@ -101,7 +101,7 @@ def _compiled(module: bytes) -> Path:
     place = folder / f"{key}-owned.cwasm"
     if place.exists() and artefact.is_ours(place):
         return place
-    root = Path(lodger.sandbox.__file__).parent.parent.parent
+    root = Path(lodger.__file__).parents[1]
     command = [sys.executable, "-I", "-S", "-c", _COMPILER.format(root=str(root)), str(artefact.find_library())]
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
         command, input=module, capture_output=True, timeout=_COMPILE_S, check=False, cwd="/"

@@ -24,9 +24,9 @@ GUIDES = [page for page in PAGES if page.parent.name in ("how-to", "tutorials")]
 
 def test_benchmarks_run_as_their_pages_say() -> None:
     """From the project's folder, with nothing but ``python``: what imports the tests finds them by itself."""
-    scripts = {path.name: path.read_text() for path in (ROOT / "bench").glob("*.py")}
+    scripts = {path.name: path.read_text() for path in (ROOT / "bench/developer").glob("*.py")}
     for text in (*scripts.values(), *(page.read_text() for page in PAGES)):
-        assert set(re.findall(r"python bench/(\w+\.py)", text)) <= set(scripts)
+        assert set(re.findall(r"python bench/developer/(\w+\.py)", text)) <= set(scripts)
         assert not re.search(r"PYTHONPATH=\S* python bench", text)
     for name, text in scripts.items():
         uses = text.find("from tests.")
@@ -110,7 +110,7 @@ def test_python_of_a_page_compiles_and_what_stands_alone_runs(page: Path, tmp_pa
         "import os, runpy, sys\nfor each in sys.argv[1:]:\n    os.chdir(each)\n"
         "    runpy.run_path('block.py', run_name='__main__')\n    os.chdir('..')"
     )
-    env = os.environ | {"PYTHONPATH": str(ROOT / ".dev"), "LODGER_SQLITE_SYNCHRONOUS": "NORMAL"}
+    env = os.environ | {"PYTHONPATH": str(ROOT), "LODGER_SQLITE_SYNCHRONOUS": "NORMAL"}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code, *alone], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=100, check=False
     )  # fmt: skip

@@ -74,7 +74,7 @@ def test_a_promise_without_its_test_is_found() -> None:
         "tests/sim/planted_bugs.py",
         "python -m tests.none",
         "lodger bench none",
-        "bench/none.py",
+        "bench/developer/none.py",
     ):
         with pytest.raises(AssertionError):
             check(wrong)

@@ -39,7 +39,7 @@ def test_the_worker_imports_nothing_heavy() -> None:
     """A worker's package import may not drag the parent side along: each module makes every fork dearer."""
     code = "import sys; sys.path.insert(0, sys.argv[1]); import lodger.sandbox.frames; print(*sorted(sys.modules))"
     out = subprocess.run(
-        [sys.executable, "-I", "-S", "-E", "-c", code, ".dev"], capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-S", "-E", "-c", code, "."], capture_output=True, text=True, check=True
     ).stdout.split()
     heavy = {
         "typing",
@@ -65,9 +65,7 @@ def test_the_worker_imports_nothing_heavy() -> None:
     ],
 )
 def test_the_base_alone_says_which_extra_is_missing(without: str, code: str, said: str) -> None:
-    hidden = (
-        f"import sys; sys.path.insert(0, '.dev'); sys.modules[{without!r}] = None; sys.argv[1:] = ['tenant', 'list']"
-    )
+    hidden = f"import sys; sys.path.insert(0, '.'); sys.modules[{without!r}] = None; sys.argv[1:] = ['tenant', 'list']"
     done = subprocess.run([sys.executable, "-c", f"{hidden}; {code}"], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert said in done.stderr

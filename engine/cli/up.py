@@ -106,8 +106,8 @@ def _require_server() -> None:
         raise Usage(
             "extra_missing",
             f"the API needs {' and '.join(missing)}",
-            why="Lodger is installed without its extra server",
-            fix="pip install 'lodger[server]', or run only a node: lodger up --role node",
+            why="Lodger is installed without its extra web",
+            fix="pip install 'lodger[web]', or run only a node: lodger up --role node",
         )
 
 

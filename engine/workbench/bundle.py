@@ -77,6 +77,6 @@ def _esbuild(folder: Path) -> tuple[list[str], dict[str, str]]:
             "extra_missing",
             "esbuild is not installed",
             why="it bundles a script with the npm packages that it imports",
-            fix="npm install --save-dev esbuild beside the script; Node.js is in pip install 'lodger[typescript]'",
+            fix="npm install --save-dev esbuild beside the script; Node.js is in pip install 'lodger[node]'",
         )
     return [found], environment

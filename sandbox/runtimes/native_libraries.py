@@ -52,14 +52,15 @@ def find_binding() -> Path:
             "package_missing",
             "the package quickjs-ng is not installed",
             why="runtime quickjs-native needs it",
-            fix="install lodger again with pip into the same environment",
+            fix="pip install 'lodger[native]'",
         )
     return Path(spec.origin)
 
 
 def examine() -> tuple[NativeLibrary, ...]:
-    """Return the installed libraries of the table. Raises SandboxError if a package is missing."""
-    return _installed("quickjs"), _installed("quickjs-native")
+    """Return the installed libraries of the table. Raises SandboxError if wasmtime is missing."""
+    native = (_installed("quickjs-native"),) if find_spec("_quickjs") else ()
+    return _installed("quickjs"), *native
 
 
 def require(profile: str, runtime: str) -> None:

@@ -35,7 +35,7 @@ class Node:
                 leash.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", self.name,
                              "--expose", "tests.chaos.town:expose", "--db", self._url, "--json"),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT,
-                env=bare | {"PYTHONPATH": str(ROOT / ".dev")} | self._settings,
+                env=bare | {"PYTHONPATH": str(ROOT)} | self._settings,
             )  # fmt: skip
 
     @property

@@ -43,7 +43,7 @@ def start(url: str) -> Iterator[Start]:
     def begin(name: str, mode: str = "work", through: str | None = None) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             leash.python("-m", "tests.chaos.engine_process", through or url, name, mode),
-            stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"},
+            stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         begun.append(process)
         assert process.stdout is not None

@@ -100,7 +100,7 @@ def ledger(url: str) -> Iterator[Ledger]:
 
 
 def env(tree: Path) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": f"{tree / '.dev'}:{tree}"}
+    return os.environ | {"PYTHONPATH": f"{tree}:{tree / '.dev'}"}
 
 
 def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -157,7 +157,7 @@ def previous(folder: Path) -> Path:
 
 def following(folder: Path, compatible_with: str | None = None) -> Path:
     """Return this tree with a further migration; with ``compatible_with`` it takes something away."""
-    for name in (".dev", "engine", "sandbox", "stdlib", "escape", "bench", "tests"):
+    for name in ("lodger", "engine", "sandbox", "stdlib", "escape", "bench", "tests"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
     line = f'compatible_with = "{compatible_with}"\n' if compatible_with else ""
     (folder / VERSIONS / "9001_next.py").write_text(NEXT.format(head=head(), compatible=line))

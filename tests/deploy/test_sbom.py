@@ -61,7 +61,7 @@ def test_a_guest_with_another_byte_is_not_baked(tmp_path: Path) -> None:
         "-",
         "--json",
         stdin="return 1;",
-        PYTHONPATH=f"{tmp_path}:{ROOT / '.dev'}",
+        PYTHONPATH=f"{tmp_path}:{ROOT}",
         XDG_CACHE_HOME=str(tmp_path / "cache"),
     )
     assert said.code == 1

@@ -33,7 +33,7 @@ def bare() -> dict[str, str]:
         for name in ("PATH", "HOME", "XDG_CACHE_HOME", "LODGER_CHECK_SCRIPTS")
         if name in os.environ
     }
-    return kept | {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "COLUMNS": "120"}
+    return kept | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "COLUMNS": "120"}
 
 
 def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = None, **env: str) -> Said:

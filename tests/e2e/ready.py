@@ -122,7 +122,7 @@ def waiting() -> str:
     path = os.path.join(place, "line")
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.e2e.ready", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
-        env=bare() | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"},
+        env=bare() | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
 
     def end() -> None:

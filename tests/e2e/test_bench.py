@@ -161,12 +161,12 @@ def measured(per_s: float, engine_ms: float, start_ms: float) -> Measured:
     return Measured(tuple(rows), pool, {})
 
 
-BENCH = Path(__file__).parents[2] / "bench"
+BENCH = Path(__file__).parents[2] / "bench" / "developer"
 
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in ``bench/`` is imported by its name, as when it is run."""
+    """What is in ``bench/developer/`` is imported by its name, as when it is run."""
     monkeypatch.syspath_prepend(BENCH)
 
 

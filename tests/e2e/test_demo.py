@@ -86,7 +86,7 @@ def test_every_missed_month_ran_oldest_first(shown: Said) -> None:
 def test_its_dashboard_stays_up_after_the_story_until_interrupted() -> None:
     env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     command = [sys.executable, "-m", "lodger.engine.cli", "demo", "--for", "1s", "--serve"]
-    env |= {"PYTHONPATH": str(ROOT / ".dev")}
+    env |= {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as demo:
         assert demo.stdout is not None
         link = ""
@@ -169,9 +169,7 @@ def test_a_full_disk_is_named_and_the_next_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
-    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ} | {
-        "PYTHONPATH": str(ROOT / ".dev")
-    }
+    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ} | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-u", "-m", "lodger.engine.cli", "demo", "--keep"]
     with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -201,7 +199,7 @@ def test_interrupted_in_a_terminal_it_restores_the_screen_and_sums_up() -> None:
     reader, terminal = pty.openpty()
     try:
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        env |= {"PYTHONPATH": str(ROOT / ".dev"), "TERM": "xterm-256color", "COLUMNS": "110", "LINES": "32"}
+        env |= {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "110", "LINES": "32"}
         process = subprocess.Popen(
             [sys.executable, "-m", "lodger.engine.cli", "demo"],
             stdin=terminal, stdout=terminal, stderr=terminal, env=env, start_new_session=True,

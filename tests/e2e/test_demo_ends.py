@@ -20,7 +20,7 @@ def _children(pid: int) -> list[int]:
 @pytest.mark.parametrize("number", [signal.SIGHUP])  # SIGINT: test_demo.py; SIGTERM: test_service.py
 def test_no_process_and_no_folder_is_left(number: signal.Signals, tmp_path: Path) -> None:
     env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    env |= {"PYTHONPATH": str(ROOT / ".dev"), "TMPDIR": str(tmp_path)}
+    env |= {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "lodger.engine.cli", "demo"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as demo:
         assert demo.stdout is not None

@@ -123,7 +123,7 @@ def test_what_is_saved_is_stored_and_what_is_wrong_leaves_the_old_version(folder
 def test_the_keys_of_a_terminal(folder: Path) -> None:
     child, terminal = pty.fork()
     if not child:
-        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / ".dev"), "TERM": "xterm", "COLUMNS": "110"}
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "110"}
         env |= {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
         os.execve(
             sys.executable, [sys.executable, "-m", "lodger.engine.cli", "dev", str(folder), "--start", START], env

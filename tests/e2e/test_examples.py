@@ -164,7 +164,7 @@ def _python(*arguments: str, cwd: Path) -> str:
 
 def _env() -> dict[str, str]:
     env = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
-    return env | {"PYTHONPATH": str(ROOT / ".dev")}
+    return env | {"PYTHONPATH": str(ROOT)}
 
 
 def test_scripts_for_everyday_work_pass_their_tests() -> None:

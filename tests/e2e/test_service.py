@@ -65,7 +65,7 @@ class Up:
 @contextmanager
 def up(folder: Path, *arguments: str, **environment: str) -> Iterator[Up]:
     command = ["up", "--db", str(folder / "ledger.db"), "--json", *arguments]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev"), "LODGER_API_PORT": "0", **environment}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "LODGER_API_PORT": "0", **environment}
     out, said = os.pipe()
     with os.fdopen(out, encoding="utf-8") as lines, open(os.devnull) as nothing:
         try:

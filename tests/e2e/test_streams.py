@@ -15,7 +15,7 @@ from tests.e2e.ready import lodger
 
 from lodger.engine.sync import Engine
 
-ENVIRONMENT = {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "PATH": os.environ["PATH"]}
+ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "PATH": os.environ["PATH"]}
 
 
 @pytest.mark.parametrize(

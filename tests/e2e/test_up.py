@@ -97,7 +97,7 @@ def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
         place,
         "--json",
     ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=house, env=environment, stdout=subprocess.PIPE, text=True) as node:
         try:
             assert node.stdout is not None

@@ -28,7 +28,7 @@ def begun(url: str, patience_s: float) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "node", "--name", "early", "--db", url, "--json"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / ".dev"), "LODGER_START_PATIENCE_S": str(patience_s)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "LODGER_START_PATIENCE_S": str(patience_s)},
     )  # fmt: skip
 
 

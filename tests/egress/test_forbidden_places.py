@@ -20,7 +20,7 @@ def world(taken_away: str) -> dict[str, Any]:
     """Play all forms in a network in which every address listens."""
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.egress.world", taken_away],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"}, capture_output=True, text=True, timeout=100, check=True,
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=100, check=True,
     )  # fmt: skip
     heard: dict[str, Any] = json.loads(ran.stdout)
     if "no namespace" in heard:

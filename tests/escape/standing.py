@@ -45,7 +45,7 @@ def standing(
     if user == "ordinary":
         python, identity = ordinary_python(), {"user": OVERFLOW_UID, "group": OVERFLOW_UID, "extra_groups": []}
     settings = json.dumps({"runtime_path": PROBE, "without": without})
-    command = [*under, python, "-B", str(SCRIPT), str(ROOT / ".dev"), settings, *([code] if code else [])]
+    command = [*under, python, "-B", str(SCRIPT), str(ROOT), settings, *([code] if code else [])]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env={}, **identity
     )

@@ -63,7 +63,7 @@ def test_without_namespaces_the_others_stand() -> None:
 def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
     """As in a container: calls for namespaces and mounts are denied, and root has few capabilities."""
     python = sys.executable if user == "root" else ordinary_python()
-    with standing(user, under=(python, str(CONTAINED), str(ROOT / ".dev"))) as (said, _):
+    with standing(user, under=(python, str(CONTAINED), str(ROOT))) as (said, _):
         assert {wall for wall, stands in said["walls"].items() if not stands} == lacks
         for name in ("ready", "armed"):
             facts = status(said[name])
@@ -81,7 +81,7 @@ def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
 def test_missing_walls_are_said_and_enough_of_them_refuse() -> None:
     code = f"""
 import asyncio, json, sys
-sys.path[:0] = [{str(ROOT / ".dev")!r}, {str(ROOT)!r}]
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT)!r}]
 from tests.escape.matrix.pools import WeakPool
 from lodger.sandbox.errors import WallUnavailable
 from lodger.sandbox import doctor
@@ -132,7 +132,7 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
         "--json",
     ]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=100, env={**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+        command, capture_output=True, text=True, timeout=100, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -148,8 +148,8 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
 @pytest.mark.parametrize(("call", "answer"), [("close_range", errno.ENOSYS), ("pidfd_open", errno.EPERM)])
 def test_a_kernel_without_a_call_is_named_as_the_cause(call: str, answer: int) -> None:
     """An old kernel returns ENOSYS, an old container engine's filter EPERM."""
-    older = [sys.executable, str(OLDER_KERNEL), str(ROOT / ".dev"), call, str(answer)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+    older = [sys.executable, str(OLDER_KERNEL), str(ROOT), call, str(answer)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
     for command in (("exec", "-", "--json"), ("doctor", "--json"), ("doctor", "--probe", "--json")):
         done = subprocess.run(
             [*older, sys.executable, "-m", "lodger.engine.cli", *command],

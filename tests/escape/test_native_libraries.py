@@ -17,7 +17,7 @@ _INSTALLED = {"_libwasmtime.so": find_library, "_quickjs.abi3.so": find_binding}
 
 def beside(folder: Path, *arguments: str, stdin: str = "", **env: str) -> Said:
     """Run a command with packages of this folder in front of the installed ones."""
-    path = f"{folder}:{ROOT / '.dev'}"
+    path = f"{folder}:{ROOT}"
     return lodger(*arguments, stdin=stdin, PYTHONPATH=path, **env)
 
 
@@ -34,11 +34,9 @@ def copied(folder: Path, library: str) -> Path:
 
 
 def test_every_pinned_version_has_digests_for_both_architectures() -> None:
-    pinned = dict(
-        text.split("==")
-        for text in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-        if "==" in text
-    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["native"]]
+    pinned = dict(each.split("==") for each in needed if "==" in each)
     for library, package in (("_libwasmtime.so", "wasmtime"), ("_quickjs.abi3.so", "quickjs-ng")):
         wheels = set(DIGESTS[library].values())
         for machine in ("x86_64", "aarch64"):

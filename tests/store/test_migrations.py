@@ -36,7 +36,7 @@ def test_the_files_names_are_what_alembic_reads_in_them() -> None:
 def test_a_ledger_that_is_set_up_opens_without_alembic(url: str) -> None:
     Database(url).close()
     code = "import sys; from lodger.engine.sync import Engine; Engine.open(sys.argv[1]).close(); assert 'alembic' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code, url], check=True, timeout=120, env=os.environ | {"PYTHONPATH": ".dev"})
+    subprocess.run([sys.executable, "-c", code, url], check=True, timeout=120, env=os.environ | {"PYTHONPATH": "."})
 
 
 def test_up_down_up(empty_url: str) -> None:
@@ -167,9 +167,7 @@ def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_s
             database.driver.prepare_upgrade(connection)
             both = [
                 stack.enter_context(
-                    subprocess.Popen(
-                        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": ".dev"}
-                    )
+                    subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": "."})
                 )
                 for _ in range(2)
             ]

@@ -55,7 +55,7 @@ def main(folder: Path) -> None:
 
 
 def _path() -> dict[str, str]:
-    return {"PYTHONPATH": str(ROOT / ".dev")}
+    return {"PYTHONPATH": str(ROOT)}
 
 
 def _shoot(link: str, folder: Path) -> None:

@@ -82,7 +82,7 @@ class SourceCheck:
 
         Raises:
             Conflict: budget_used_up.
-            Unavailable: package_missing (extra ``typescript``), no_worker.
+            Unavailable: package_missing (extra ``node``), no_worker.
         """
         from lodger.sandbox.nodejs import type_stripping
 

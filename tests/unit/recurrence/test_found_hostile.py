@@ -28,7 +28,7 @@ def _groups(many: int) -> str:
     return " ".join(f"{{{days[n % 5]} h({n % 24}) m({n % 60})}}" for n in range(many))
 
 
-#: A seed of ``bench/adversarial.py`` (c: of its corners), and the part of its schedule that was dear.
+#: A seed of :mod:`tests.unit.recurrence.hostile_schedules` (c: of its corners), and the part of its schedule that was dear.
 ANSWERED = {
     # A step of a week less a second meets no Sunday for 9968 years: the whole calendar was gone through, for each side of a
     # change of the clocks anew.

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from bench.recurrence import HOSTILE, TYPICAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.recurrence.hostile_schedules import HOSTILE, TYPICAL
 from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar import civil

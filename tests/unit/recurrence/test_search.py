@@ -5,11 +5,10 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from bench.adversarial import everyday, schedule
-from bench.recurrence import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recurrence.brute import Brute
+from tests.unit.recurrence.hostile_schedules import HOSTILE, everyday, schedule
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import compile_schedule

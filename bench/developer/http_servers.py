@@ -1,8 +1,8 @@
 """Compare stock ASGI servers in front of one small application: slow headers, idle connections, large bodies, memory, requests a second.
 
-``python bench/http_servers.py [--server uvicorn-h11 --server uvicorn-httptools --server granian] [--seconds 5]``. Each server runs in a
-process group of its own on the loopback; granian and httptools must be installed to be measured. The result is discussed in
-``docs/decisions/0002-http-server.md``.
+``python bench/developer/http_servers.py [--server uvicorn-h11 --server uvicorn-httptools --server granian] [--seconds 5]``. Each
+server runs in a process group of its own on the loopback; granian and httptools must be installed to be measured. The result is discussed
+in ``docs/decisions/0002-http-server.md``.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """One tenant floods: how late the others start, beside the same minutes without the flood, on one node.
 
-``python bench/flood.py [--url postgresql://…] [--seconds 10] [--flood 10000] [--cap 2]`` prints both and their ratio. The runs do
+``python bench/developer/flood.py [--url postgresql://…] [--seconds 10] [--flood 10000] [--cap 2]`` prints both and their ratio. The runs do
 nothing but hold their slot for a while; claim, tick and commit are the real ones.
 """
 

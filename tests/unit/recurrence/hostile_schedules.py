@@ -1,25 +1,9 @@
-"""Thousands of hostile schedules, drawn at random: how many steps one question about each takes, and what it costs.
+"""Hostile RRULEs, and hostile and everyday schedules drawn at random from a seed."""
 
-    python bench/adversarial.py [how many] [first seed] [--everyday]
-
-Questions go forwards and backwards from instants near and far. Ends with 1 when one takes more than
-``MAX_STEPS`` steps, or when an everyday schedule (``--everyday``) is refused or needs more than one question.
-"""
-
-import sys
-from collections import Counter
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from random import Random
-from time import thread_time_ns
 
-from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
-from lodger.engine.recurrence.rule_errors import RuleInvalid
-from lodger.engine.recurrence.schedule import CompiledSchedule
-from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 
-_NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
 _FREQS = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Asia/Kolkata")
@@ -219,48 +203,64 @@ def everyday(dice: Random) -> ScheduleRules:
     return ScheduleRules((RuleSpec(dice.choice(_CRON)),), tuple(closed), tz=tz)
 
 
-def question_cost(schedule: CompiledSchedule, dice: Random) -> tuple[int, float]:
-    """Most steps of some questions to a schedule, and milliseconds of the dearest."""
-    max_steps, dearest = 0, 0.0
-    for days in (0, dice.randint(-700_000, 2_900_000)):
-        for ask in (schedule.next_from, schedule.last_to):
-            steps = Steps()
-            begin = thread_time_ns()
-            with suppress(OutOfSteps):
-                ask(_NOW + timedelta(days=days, seconds=dice.randrange(86_400)), steps)
-            dearest = max(dearest, (thread_time_ns() - begin) / 1e6)
-            max_steps = max(max_steps, MAX_STEPS - steps.left)
-    return max_steps, dearest
-
-
-def main() -> int:
-    """Draw, ask, print; return the exit code."""
-    given = [each for each in sys.argv[1:] if not each.startswith("--")]
-    many, first = (int(text) for text in (*given, *("20000", "0")[len(given) :]))
-    usual = "--everyday" in sys.argv
-    refused: Counter[str] = Counter()
-    figures: list[tuple[int, float]] = []
-    wrong = 0
-    for seed in range(first, first + many):
-        dice = Random(seed)
-        rules = everyday(dice) if usual else schedule(dice)
-        try:
-            compiled = compile_schedule(rules, now=_NOW)
-            if usual and isinstance(compiled.next_after(_NOW), SearchedTo):
-                wrong += 1
-                print(f"seed {seed}: one question is not enough")
-        except RuleInvalid as error:
-            refused[error.code] += 1
-            continue
-        figures.append(question_cost(compiled, dice))
-    steps, costs = (sorted(each) for each in zip(*figures, strict=True))
-    wrong += (sum(refused.values()) if usual else 0) + (steps[-1] > MAX_STEPS + 1)
-    print(f"{many} drawn, refused: {dict(refused)}")
-    for name, values in (("steps", steps), ("ms", costs)):
-        median, p99 = values[len(values) // 2], values[len(values) * 99 // 100]
-        print(f"{name}: median {median:.3g}, p99 {p99:.3g}, most {values[-1]:.3g}")
-    return int(wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+TYPICAL = [
+    "DTSTART:20260101T090000\nRRULE:FREQ=DAILY",
+    "DTSTART;TZID=Europe/Berlin:20200101T090000\nRRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+    "DTSTART;TZID=America/New_York:20200101T090000\nRRULE:FREQ=MONTHLY;BYDAY=-1FR",
+    "DTSTART:20160101T000000\nRRULE:FREQ=HOURLY",
+    "DTSTART:20160101T000000\nRRULE:FREQ=MINUTELY;INTERVAL=5",
+    "DTSTART:20250101T000000\nRRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+    "DTSTART:20250101T000000\nRRULE:FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO",
+    "DTSTART:20200101T090000\nRRULE:FREQ=DAILY;COUNT=5000",
+]
+HOSTILE = [
+    "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30",
+    "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+    "FREQ=SECONDLY;BYYEARDAY=366",
+    "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;BYHOUR=3;BYMINUTE=4;BYSECOND=5",
+    "FREQ=MINUTELY;BYMONTH=12;BYMONTHDAY=31;BYHOUR=23;BYMINUTE=59",
+    "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3;BYMINUTE=4;BYSECOND=5",
+    "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3;BYMINUTE=4;BYSECOND=5;BYMONTH=2;BYMONTHDAY=29",
+    "FREQ=MINUTELY;INTERVAL=1439;BYHOUR=3;BYMINUTE=7;BYDAY=MO;BYMONTHDAY=13",
+    "FREQ=MINUTELY;INTERVAL=1441;BYHOUR=3,5,7;BYMONTH=2;BYMONTHDAY=29",
+    "FREQ=SECONDLY;INTERVAL=1000003;BYHOUR=1,2,3",
+    "FREQ=SECONDLY;INTERVAL=100003;BYHOUR=1,2,3,4,5,6,7;BYMONTH=2;BYMONTHDAY=29;BYDAY=SU",
+    "FREQ=SECONDLY;INTERVAL=999999937;BYMONTH=1",
+    "FREQ=HOURLY;INTERVAL=3904;BYMONTHDAY=-12,14;BYDAY=WE,TH;BYWEEKNO=34",
+    "FREQ=DAILY;INTERVAL=365;BYMONTH=2;BYMONTHDAY=29",
+    "FREQ=DAILY;INTERVAL=1461;BYMONTH=3;BYMONTHDAY=1;BYDAY=MO",
+    "FREQ=DAILY;INTERVAL=773;BYMONTHDAY=13;BYDAY=FR",
+    "FREQ=DAILY;INTERVAL=7;BYDAY=TU",
+    "FREQ=WEEKLY;INTERVAL=773;BYMONTH=2;BYMONTHDAY=29",
+    "FREQ=WEEKLY;INTERVAL=1000;BYMONTHDAY=31;BYDAY=FR",
+    "FREQ=MONTHLY;INTERVAL=11;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO",
+    "FREQ=MONTHLY;INTERVAL=13;BYMONTH=2;BYMONTHDAY=30",
+    "FREQ=YEARLY;INTERVAL=399;BYYEARDAY=366;BYDAY=SU",
+    "FREQ=YEARLY;BYDAY=MO;BYSETPOS=54",
+    "FREQ=YEARLY;BYWEEKNO=53;BYDAY=SU;BYMONTH=1;BYMONTHDAY=3",
+    "FREQ=YEARLY;BYHOUR="
+    + ",".join(map(str, range(24)))
+    + ";BYMINUTE="
+    + ",".join(map(str, range(60)))
+    + ";BYSECOND="
+    + ",".join(map(str, range(60)))
+    + ";BYMONTHDAY="
+    + ",".join(map(str, range(1, 32)))
+    + ";BYSETPOS="
+    + ",".join(str(n) for n in range(-366, 367) if n),
+    "FREQ=WEEKLY;BYDAY=MO,TU,WE;BYHOUR=" + ",".join(map(str, range(24))) + ";BYSETPOS=-72,71",
+    "DTSTART:19000101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=7;COUNT=999999999",
+    "DTSTART:19260101T000000\nRRULE:FREQ=HOURLY;COUNT=1000000",
+    "DTSTART:00010101T000000\nRRULE:FREQ=MINUTELY;INTERVAL=77;BYHOUR=1,5,9;COUNT=999999999",
+    "DTSTART:19260101T000000\nRRULE:FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=1,-1;COUNT=100000",
+    "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY",
+    "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYHOUR=1,2",
+    "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;INTERVAL=2\nEXRULE:FREQ=MINUTELY;BYSECOND=1,3,5,7,9",
+    "DTSTART:20260101T090000\nRRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=1,3\nEXRULE:FREQ=MONTHLY;BYMONTHDAY=1,3",
+    "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3",
+    "FREQ=SECONDLY;INTERVAL=604801;BYDAY=TU",
+    "FREQ=SECONDLY;INTERVAL=31556951;BYMONTH=3",
+    "FREQ=DAILY;INTERVAL=365;BYMONTH=3",
+    "FREQ=DAILY;INTERVAL=2555;BYDAY=TU",
+    "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=1,2,3,4,5,6,7,8,9,10,11",
+]

@@ -1,6 +1,6 @@
 """How long a trivial job takes in a warm worker, without sockets and walls: runtime ``quickjs`` beside native QuickJS.
 
-    python bench/realm.py [ATTEMPTS]
+    python bench/developer/realm.py [ATTEMPTS]
 
 Each attempt is one fork of this process. Timed is what lies between the bundle's arrival and the answer: bundle to DONE frame.
 """

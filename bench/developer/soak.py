@@ -1,8 +1,9 @@
 """A node that runs for long: memory, descriptors, threads and files of the node and its workers stay where they were.
 
-``python bench/soak.py [--runs 50000] [--batch 500] [--database sqlite|postgresql|URL] [--check]``. Real workers run scripts that succeed,
-log, write, throw and exceed their CPU limit; retention keeps the newest history. A sample is taken after each twentieth of the
-runs; ``--check`` exits with 1 if the last quarter of the samples is above the second one by more than the tolerances below.
+``python bench/developer/soak.py [--runs 50000] [--batch 500] [--database sqlite|postgresql|URL] [--check]``. Real workers run
+scripts that succeed, log, write, throw and exceed their CPU limit; retention keeps the newest history. A sample is taken after
+each twentieth of the runs; ``--check`` exits with 1 if the last quarter of the samples is above the second one by more than the
+tolerances below.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Load and abuse of the HTTP API: a server in a process of its own, a thousand clients in another, hostile ones, and a neighbour.
 
-``python bench/api.py [--proxy] [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only.
+``python bench/developer/api.py [--proxy] [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only.
 With ``--proxy`` nginx stands before the server, with ``deploy/nginx.conf`` on plain HTTP; the attackers share an address, the neighbours
 have another.
 
@@ -147,7 +147,7 @@ def proxied(server: Server) -> Iterator[Server]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        site = (Path(__file__).parents[1] / "deploy" / "nginx.conf").read_text()
+        site = (Path(__file__).parents[2] / "deploy" / "nginx.conf").read_text()
         site = site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port} backlog=4096;").replace(
             "127.0.0.1:8750", f"127.0.0.1:{server.port}"
         )

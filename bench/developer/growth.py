@@ -1,6 +1,6 @@
 """What a large history costs: tick, claim and finish of 1000 slots on an empty ledger and beside so many finished actions.
 
-``python bench/growth.py [--rows 1000 100000 1000000] [--database sqlite|postgresql|URL] [--rounds 5] [--json FILE]``
+``python bench/developer/growth.py [--rows 1000 100000 1000000] [--database sqlite|postgresql|URL] [--rounds 5] [--json FILE]``
 
 The history is written by SQL, with an attempt of each action. For each number of rows it prints what the database did
 (:class:`Work`), which no other process changes, and the ratio of times: the two ledgers take turns, and the median of
@@ -23,7 +23,7 @@ import crowd
 from scale import place
 from sqlalchemy import Connection, event, text
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock

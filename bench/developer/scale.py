@@ -1,9 +1,10 @@
 """A node with very many schedules: what it costs while nothing is due, and a storm of slots at one instant.
 
-``python bench/scale.py [--schedules 100000] [--tenants 1000] [--storm 10000] [--over 1.0] [--full] [--database sqlite|postgresql|URL]
-[--runs] [--picture FILE.svg] [--check]``. ``--full`` is 1 000 000 schedules of 10 000 tenants. Idle: CPU time and memory of the node
-with its workers, from the kernel. Storm: when each slot's row was committed, after its instant, and when its run began; without
-``--runs`` an executor that does nothing stands in for the workers, so that the ledger is what is measured.
+``python bench/developer/scale.py [--schedules 100000] [--tenants 1000] [--storm 10000] [--over 1.0] [--full] [--database
+sqlite|postgresql|URL] [--runs] [--picture FILE.svg] [--check]``. ``--full`` is 1 000 000 schedules of 10 000 tenants. Idle: CPU
+time and memory of the node with its workers, from the kernel. Storm: when each slot's row was committed, after its instant, and
+when its run began; without ``--runs`` an executor that does nothing stands in for the workers, so that the ledger is what is
+measured.
 """
 
 import argparse
@@ -169,7 +170,7 @@ def place(wanted: str) -> Iterator[str]:
     if "://" in wanted:
         yield wanted
     elif wanted == "postgresql":
-        sys.path.append(str(Path(__file__).resolve().parent.parent))
+        sys.path.append(str(Path(__file__).resolve().parents[2]))
         from tests.databases import server
 
         own = server.own()

@@ -1,6 +1,6 @@
 """Next slot of cron, Schyntax, interval and one-off rules, beside cronsim in the same run.
 
-    python bench/languages.py [--json]
+    python bench/developer/languages.py [--json]
 
 Each figure is microseconds per question: the median over many starting instants, ``worst`` the slowest
 instant (each asked three times, the fastest counts: the rest is the machine). ``ratio`` is cronsim's median

@@ -1,6 +1,6 @@
 """Slots of drawn schedules beside those of an older revision of the recurrence engine.
 
-    python bench/older_engine.py [schedules] [first seed] [--exclusions] [--hostile] [--revision REVISION]
+    python bench/developer/older_engine.py [schedules] [first seed] [--exclusions] [--hostile] [--revision REVISION]
 
 The older engine is read from git history into a temporary folder. Only schedules that it accepts count. Each is asked
 for slots after and before two instants; a search of the present engine goes on from where it stopped. Prints how many
@@ -22,11 +22,11 @@ from random import Random
 from time import process_time
 from typing import Any
 
-import adversarial
 from dateutil.rrule import rrule
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from tests.unit.recurrence import hostile_schedules as adversarial
 from tests.unit.recurrence.test_rrule_dateutil import rule_kwargs
 
 from lodger.engine.recurrence.compile import compile_schedule

@@ -1,12 +1,12 @@
 """Actions per second through the ledger with an executor that does nothing, on SQLite and PostgreSQL.
 
 Two figures: *burn-down* (ready actions claimed, run by a real node, committed with outcome, attempt and usage), and
-*whole* (clocks ticked, then the same). Run: ``python bench/ledger.py [ACTIONS] [BATCH] [sqlite|postgresql|URL]``; wants a
+*whole* (clocks ticked, then the same). Run: ``python bench/developer/ledger.py [ACTIONS] [BATCH] [sqlite|postgresql|URL]``; wants a
 quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsync=off``), or on with LODGER_BENCH_FSYNC=1;
 a URL names an empty database of yours. ``--peers FOLDER`` (:mod:`lodger.bench.peers`) measures graphile-worker and procrastinate on
 the same server in the same run, and ``--check`` exits with 1 unless whole actions are so many times graphile-worker's jobs as promised.
 
-``python bench/ledger.py --nodes 1 2 4 [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]`` runs so many node
+``python bench/developer/ledger.py --nodes 1 2 4 [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]`` runs so many node
 processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then until
 ACTIONS are done. What the server did is counted by the server itself. The nodes read their settings, such as
 LODGER_POLL_S, from the environment.
@@ -46,7 +46,7 @@ from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))  # tests.databases
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # tests.databases
 
 TENANTS = 10
 #: Whole actions for each no-op job of graphile-worker that is stored before the measurement.
@@ -266,7 +266,7 @@ def _scalar(engine: Any, statement: Any) -> Any:  # noqa: ANN401 - an engine, a 
 
 
 def nodes_main(arguments: argparse.Namespace) -> None:
-    sys.path.append(str(Path(__file__).resolve().parent.parent))
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
     from tests.databases import server
 
     server.SETTINGS |= {

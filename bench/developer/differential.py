@@ -1,6 +1,6 @@
 """Hundreds of thousands of random rules against python-dateutil and cronsim, and everyday schedules against a brute walk.
 
-    python bench/differential.py [rrules] [crons] [schedules] [first seed]
+    python bench/developer/differential.py [rrules] [crons] [schedules] [first seed]
 
 Prints how many were compared, how many were undecided (the oracle is too slow or refuses the rule), and every difference;
 ends with 1 when there is one. An interrupt ends one oracle's share
@@ -14,12 +14,12 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-from adversarial import everyday
 from cronsim import CronSim, CronSimError
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from tests.unit.recurrence.brute import Brute
+from tests.unit.recurrence.hostile_schedules import everyday
 from tests.unit.recurrence.test_rrule_dateutil import FIRST, LAST, rule_kwargs, slots_of
 
 from lodger.engine.recurrence.compile import compile_schedule

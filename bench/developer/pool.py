@@ -1,7 +1,7 @@
 """The pool of this checkout beside that of another, in turns, so that both meet the same noise.
 
-``python bench/pool.py TREE [quickjs|quickjs-native|wasm] [--seconds S] [--rounds N]``: medians of the other, of this one, and this over the
-other. What is measured: ``lodger bench attempts``. Page faults do not depend on what else the machine does.
+``python bench/developer/pool.py TREE [quickjs|quickjs-native|wasm] [--seconds S] [--rounds N]``: medians of the other,
+of this one, and this over the other. What is measured: ``lodger bench attempts``. Page faults do not depend on what else the machine does.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 #: This checkout's way of measuring, with the other one's sandbox.
 MEASURE = """
 import json, runpy, sys
@@ -26,7 +26,7 @@ def rows(tree: Path, runtime: str, seconds: float) -> list[dict[str, Any]]:
     script = str(ROOT / "bench" / "command" / "attempts.py")
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, script, runtime, str(seconds)],
-        env={**os.environ, "PYTHONPATH": str(tree / ".dev")},
+        env={**os.environ, "PYTHONPATH": str(tree)},
         stdout=subprocess.PIPE,
         text=True,
         check=True,

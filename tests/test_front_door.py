@@ -1,0 +1,129 @@
+"""What an editable installation gives: the front door, files in engine/, and types that mypy and pyright find."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import lodger
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("engine", "sandbox", "stdlib", "escape", "bench")
+
+
+PROGRAM = """
+from lodger.engine.recurrence.parse import parse_rule
+from lodger.engine.recurrence.rule import RuleSpec
+parse_rule(RuleSpec("every 90s"))
+"""
+
+
+def python(code: str, folder: Path) -> str:
+    """Output of a program in a fresh process that knows the tree only by its installation."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_bare_name_is_the_synchronous_one() -> None:
+    assert lodger.__version__ == version("lodger")
+    for kind in (lodger.Engine, lodger.Client):
+        assert hasattr(kind, "__enter__")
+    for kind in (lodger.AsyncEngine, lodger.AsyncClient):
+        assert hasattr(kind, "__aenter__")
+    assert set(dir(lodger)) >= {"engine", "__all__"}
+    with pytest.raises(AttributeError, match="'lodger' has no attribute 'Motor'"):
+        _ = lodger.Motor
+
+
+def test_the_front_door_alone_loads_no_package(tmp_path: Path) -> None:
+    code = "import sys; before = set(sys.modules); import lodger; print(*sorted(set(sys.modules) - before))"
+    assert python(code, tmp_path).split() == ["lodger"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_modules_are_loaded_from_the_folders_of_the_checkout(package: str, tmp_path: Path) -> None:
+    """Tracebacks, breakpoints and coverage name files as the module and its code objects do."""
+    code = (
+        "import importlib, pkgutil, sys, lodger\n"
+        f"import lodger.{package} as package\n"
+        "print(package.__file__)\n"
+        f"print(next(pkgutil.iter_modules(package.__path__, 'lodger.{package}.')).module_finder.path)"
+    )
+    assert python(code, tmp_path).splitlines() == [f"{ROOT}/{package}/__init__.py", f"{ROOT}/{package}"]
+
+
+def test_a_traceback_names_a_file_in_engine(tmp_path: Path) -> None:
+    code = (
+        "import traceback, lodger.engine.node.node as node\n"
+        "print(node.__file__)\n"
+        "from lodger.engine.recurrence.parse import parse_rule\n"
+        "from lodger.engine.recurrence.rule import RuleSpec\n"
+        "try: parse_rule(RuleSpec('FREQ=NEVER'))\n"
+        "except Exception as error: print(traceback.extract_tb(error.__traceback__)[-1].filename)"
+    )
+    module, frame = python(code, tmp_path).splitlines()
+    assert module == f"{ROOT}/engine/node/node.py"
+    assert frame.startswith(f"{ROOT}/engine/recurrence/")
+
+
+def test_coverage_counts_lines_of_the_checkout(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "coverage", "run", "--source", "lodger.engine.recurrence", program]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120, capture_output=True)
+    subprocess.run([sys.executable, "-m", "coverage", "json", "-q"], cwd=tmp_path, check=True, timeout=120)
+    files = json.loads((tmp_path / "coverage.json").read_text())["files"]
+    covered = {name for name, about in files.items() if about["summary"]["covered_lines"]}
+    assert f"{ROOT}/engine/recurrence/parse.py" in covered
+    assert {name for name in files if not name.startswith(f"{ROOT}/engine/recurrence/")} == set()
+
+
+def test_a_breakpoint_in_engine_is_reached(tmp_path: Path) -> None:
+    path = ROOT / "engine/recurrence/parse.py"
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if text.startswith("def parse_rule"))
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    commands = f"break {path}:{line + 1}\ncontinue\nwhere\nquit\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "pdb", program], input=commands, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert f"Breakpoint 1 at {path}" in done.stdout, done.stdout + done.stderr
+    assert f"> {path}(" in done.stdout
+
+
+USES = """
+from lodger import AsyncClient, AsyncEngine, Client, Engine
+from lodger.engine.core.settings import Settings
+
+
+async def use(engine: Engine, later: AsyncEngine, client: Client, asked: AsyncClient, settings: Settings) -> None:
+    reveal_type(engine.tenants.create("acme"))
+    reveal_type(await later.tenants.create("acme"))
+    reveal_type(client.tenants.create("acme"))
+    reveal_type(await asked.tenants.create("acme"))
+    reveal_type(settings.poll_s)
+"""
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_type_checkers_of_users_find_the_packages(checker: str, tmp_path: Path) -> None:
+    """In a project of its own, with the checker's defaults or its strict mode."""
+    (tmp_path / "uses.py").write_text(USES)
+    if checker == "mypy":
+        cache = ["--cache-dir", str(tmp_path / "cache")]
+        command = ["-m", "mypy", "--strict", "--no-incremental", *cache, "--follow-imports", "silent"]
+    else:
+        pytest.importorskip("pyright", reason="NOT TESTED: pip install pyright")
+        command = ["-m", "pyright", "--pythonpath", sys.executable]
+        (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    done = subprocess.run(
+        [sys.executable, *command, "uses.py"], cwd=tmp_path, capture_output=True, text=True, timeout=280
+    )
+    kinds = [
+        line.rpartition(" is ")[2].strip('"').rpartition(".")[2] for line in done.stdout.splitlines() if " is " in line
+    ]
+    assert kinds == ["Tenant", "Tenant", "Tenant", "Tenant", "float"], done.stdout + done.stderr
