@@ -27,7 +27,7 @@ _HOMES = {
 # In a checkout the packages lie beside this folder. The links in it are for type checkers, which do not run this line.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib would cost a worker's start 10 ms
 if os.path.exists(os.path.join(_ROOT, "hatch_build.py")):  # noqa: PTH110, PTH118 - as above
-    __path__.insert(0, _ROOT)
+    __path__ = [_ROOT, *__path__]
 
 
 def __getattr__(name: str) -> object:

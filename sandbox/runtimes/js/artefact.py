@@ -20,7 +20,6 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-import lodger
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 from lodger.sandbox.runtimes.libwasmtime import GUEST
@@ -287,9 +286,10 @@ def _prune(cache: Path) -> None:
 def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: bool) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=cache))
     try:
-        root = Path(lodger.__file__).parents[1]
+        # As in the zygote: only the packages beside this one can be imported.
         code = (
-            f"import sys; sys.path.insert(0, {str(root)!r}); from lodger.sandbox.runtimes.js.bake import main; main()"
+            f"import sys; package = type(sys)('lodger'); package.__path__ = [{str(Path(__file__).parents[3])!r}]; "
+            "sys.modules['lodger'] = package; from lodger.sandbox.runtimes.js.bake import main; main()"
         )
         command = [
             sys.executable,
