@@ -28,7 +28,7 @@ def test_every_entry_has_a_version_and_digests() -> None:
 
 def test_everything_that_an_operator_needs_is_in_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = {name: extra for name, extra in project["optional-dependencies"].items() if name not in {"bench", "mcp"}}
+    extras = {name: extra for name, extra in project["optional-dependencies"].items() if name not in {"all", "mcp"}}
     wanted = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]
     found = locked()
     for text in wanted:
@@ -40,4 +40,5 @@ def test_everything_that_an_operator_needs_is_in_it() -> None:
 @pytest.mark.parametrize("package", ["wasmtime", "quickjs-ng", "quickjs-rs"])
 def test_what_runs_inside_the_sandbox_is_the_pinned_version(package: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"{package}=={locked()[package]}" in project["dependencies"]
+    pinned = [*project["dependencies"], *project["optional-dependencies"]["native"]]
+    assert f"{package}=={locked()[package]}" in pinned

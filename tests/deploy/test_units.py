@@ -94,7 +94,7 @@ def test_the_image_runs_as_a_user_of_its_own() -> None:
     assert dict(given)["ENTRYPOINT"] == '["lodger"]'
     copied = [word for name, rest in given if name == "COPY" and "--from" not in rest for word in rest.split()[:-1]]
     assert all((DEPLOY.parent / each).exists() for each in copied)
-    packages = {"engine", "sandbox", "stdlib", "escape", "bench"}
+    packages = {"lodger", "engine", "sandbox", "stdlib", "escape", "bench"}
     assert packages <= set(copied)
 
 

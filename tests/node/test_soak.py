@@ -8,7 +8,7 @@ import pytest
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "developer"))
 import soak
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import event, text
 from tests.store.bench import Bench
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "developer"))
 import growth
 
 HISTORY = ("lodger_actions", "lodger_attempts", "lodger_attempt_logs")
