@@ -240,15 +240,14 @@ class Serving:
             self._sign_in_link(engine.inner, server.url)
 
     def _sign_in_link(self, engine: "sync.Engine", url: str) -> None:
-        """Write the dashboard's address with a link that signs in once."""
-        link = dashboard_link.link(engine, url)
-        if link is None:
-            self.say(f"the dashboard is at {url}/")
-        elif self._as_json:
-            write_json({"kind": "dashboard", "url": link})
+        """Write the dashboard's address, on a terminal with a link that signs in once."""
+        if self._as_json:
+            write_json({"kind": "dashboard", "url": f"{url}/"})
             sys.stdout.flush()
-        else:
+        elif dashboard_link.shows_secrets() and (link := dashboard_link.link(engine, url)) is not None:
             self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {link}\n")
+        else:
+            self.say(f"the dashboard is at {url}/; to print a link that signs in once, run: lodger token link")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, and its health, if the settings name a port."""
@@ -297,17 +296,21 @@ class Serving:
         return await stack.enter_async_context(engine.node(name=self._name))
 
     def _first_token(self, engine: "sync.Engine") -> None:
-        """Create the first administrator's token, if there never was one, and show it, the only time."""
+        """Create the first administrator's token, if there never was one, and show it on a terminal, the only time."""
         from lodger.engine.core.access.audit_context import audit_as
 
-        with audit_as(via="cli"):
-            made = engine.tokens.first("first administrator")
-        if made is None:
+        if engine.tokens.any_administrator():
             return
         if self._as_json:
-            write_json({"kind": "token", "role": made.token.role, "prefix": made.token.prefix, "text": made.text})
+            write_json({"kind": "token_missing", "fix": "lodger token first"})
             sys.stdout.flush()
-        self.say(f"token of the first administrator (shown only once):\n\n    {made.text}\n")
+        elif not dashboard_link.shows_secrets():
+            self.say("there is no administrator's token yet; to create it, run: lodger token first")
+        else:
+            with audit_as(via="cli"):
+                made = engine.tokens.first("first administrator")
+            if made is not None:
+                self.say(f"token of the first administrator (shown only once):\n\n    {made.text}\n")
 
 
 def raise_descriptor_limit() -> None:

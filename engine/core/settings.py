@@ -1,12 +1,11 @@
-"""Every setting of the engine as a field (unit in its name, default, help), how they are loaded, and their table.
+"""Every setting of the engine as a field (unit in its name, default, help), and how they are loaded.
 
-Environment variables begin with ``LODGER_``; ``lodger config show`` and the documentation are made from the fields.
+Environment variables begin with ``LODGER_``; their table is in :mod:`lodger.engine.core.settings_table`.
 """
 
 import logging
 import os
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -376,6 +375,11 @@ class Settings(BaseSettings):
         """The lease in microseconds."""
         return int(self.lease_s * 1_000_000)
 
+    def api_url(self, port: int | None = None) -> str:
+        """Return the address of the HTTP API, with the port that it got if the setting leaves the choice."""
+        host = f"[{self.api_host}]" if ":" in self.api_host else self.api_host
+        return f"{'https' if self.tls_cert else 'http'}://{host}:{self.api_port if port is None else port}"
+
     @property
     def memory_reserved_bytes(self) -> int:
         """The memory budget in bytes."""
@@ -395,32 +399,14 @@ class Settings(BaseSettings):
 
 
 PREFIX = "LODGER_"
+#: Settings whose values may hold a secret, and are not shown whole.
+SECRET = frozenset({"database", "heartbeat_url"})
 #: Variables of the command line, which are no settings of an engine.
 OF_THE_COMMAND_LINE = frozenset({"BENCH_PEERS", "PROFILE", "PROFILES", "READY_FD", "SERVER", "TOKEN", "TRACEBACK"})
 #: What Kubernetes sets for a service of that name.
 _OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_(TCP|UDP)|PORT$", re.ASCII)
 _journal = logging.getLogger("lodger")
 _warned: set[str] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table of settings, every value as text; ``source`` is ``default``, ``environment`` or ``given``."""
-
-    name: str
-    variable: str
-    unit: str
-    value: str
-    default: str
-    source: str
-    help: str
-
-    def as_dict(self) -> dict[str, str]:
-        """Return the row for ``--json``."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-_UNITS = {"_per_s": "per second", "_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_dir": "path"}
 
 
 def load(**overrides: Any) -> Settings:
@@ -442,7 +428,7 @@ def load(**overrides: Any) -> Settings:
         name = name.removeprefix(PREFIX.lower())
         raise InputError(
             "setting_invalid",
-            f"setting {PREFIX}{name.upper()} cannot be {first['input']!r}",
+            f"setting {PREFIX}{name.upper()} cannot be {'this value' if name in SECRET else repr(first['input'])}",
             why=first["msg"],
             fix="see lodger config show: every setting with its unit and default",
             setting=name,
@@ -462,39 +448,3 @@ def unknown_variables() -> list[tuple[str, str | None]]:
         near = get_close_matches(name, known, 1)
         found.append((variable, PREFIX + near[0] if near else None))
     return found
-
-
-def table(settings: Settings) -> list[Row]:
-    """Every setting as a row, in the order of declaration."""
-    rows = []
-    for name, field in Settings.model_fields.items():
-        default = field.get_default(call_default_factory=True, validated_data={})
-        unit = next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), "")
-        value = getattr(settings, name)
-        rows.append(
-            Row(
-                name=name,
-                variable=PREFIX + name.upper(),
-                unit=unit,
-                value=_shown(value),
-                default=_shown(default),
-                source=_source(PREFIX + name.upper(), is_set=value != default),
-                help=field.description or "",
-            )
-        )
-    return rows
-
-
-def _source(variable: str, *, is_set: bool) -> str:
-    # The names of environment variables are read without regard to their case.
-    if any(name.upper() == variable for name in os.environ):
-        return "environment"
-    return "given" if is_set else "default"
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)

@@ -109,7 +109,7 @@ async def play(
 
 
 async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str], None]) -> str | None:
-    """Serve the dashboard on a free port; return the link that signs in once, None without the extra for it."""
+    """Serve the dashboard on a free port; return its address, on a terminal the link that signs in once; None without the extra for it."""
     try:
         from lodger.engine.server.server import Server
     except ModuleNotFoundError:
@@ -123,6 +123,12 @@ async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str],
     stack.push_async_callback(server.stop)
     with audit_as(via="cli"):
         await asyncio.to_thread(engine.inner.tokens.first, "demo")
+    if not dashboard_link.shows_secrets():
+        place = engine.context.settings.database
+        say(
+            f"Its dashboard: {server.url}/. To print a link that signs in once: lodger token link --db {place} --url {server.url}"
+        )
+        return server.url
     found = await asyncio.to_thread(dashboard_link.link, engine.inner, server.url)
     say(f"Its dashboard, signed in once by this link for 15 minutes: {found}")
     return found

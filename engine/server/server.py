@@ -54,9 +54,7 @@ class Server:
     @property
     def url(self) -> str:
         """The address of the server; its port is known once it has started."""
-        host = self._settings.api_host
-        host = f"[{host}]" if ":" in host else host
-        return f"{'https' if self._settings.tls_cert else 'http'}://{host}:{self._port}"
+        return self._settings.api_url(self._port)
 
     async def start(self) -> None:
         """Listen.

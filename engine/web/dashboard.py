@@ -13,8 +13,8 @@ from starlette.types import Scope
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import cookie_name
-from lodger.engine.server.operation_call import authenticated
+from lodger.engine.server.auth import client, cookie_name
+from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem
 from lodger.engine.store.tenants import sessions
 from lodger.engine.web import rendering, sign_in
@@ -146,7 +146,8 @@ class Dashboard:
         code = request.query_params.get("code")
         begun = None
         if code:
-            begun = await self._api.calls.run("sign-in", partial(sign_in.redeem, self._api.engine.context, code))
+            work = partial(sign_in.redeem, self._api.engine.context, code, client(request), request_id(request))
+            begun = await self._api.calls.run("sign-in", work)
         if begun is not None:
             answer: Response = RedirectResponse(_root(request.scope) + "/", 303)
             secure = request.url.scheme == "https"

@@ -1,5 +1,6 @@
 """The dashboard of a command that serves: added to its API, and the link that signs in once."""
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,4 +27,9 @@ def link(engine: "sync.Engine", url: str) -> str | None:
     from lodger.engine.web import sign_in
 
     path = sign_in.link(engine)
-    return None if path is None else url + path
+    return None if path is None else url.rstrip("/") + path
+
+
+def shows_secrets() -> bool:
+    """Whether a secret that was not asked for may be printed: standard output is a terminal, not a file or a journal."""
+    return sys.stdout.isatty()

@@ -18,7 +18,7 @@ from tests.e2e.ready import lodger
 Lines = dict[tuple[str, str], dict[str, Any]]
 OUTPUT = [
     "The engine was off for 100 days",
-    "/sign-in?code=",
+    "To print a link that signs in once: lodger token link",
     "missed  bluebird/cart-reminders: slots ",
     "missed while the engine was off; one gap row in the ledger",
     "ran     bluebird/monthly-sales (missed",
@@ -91,8 +91,8 @@ def test_its_dashboard_stays_up_after_the_story_until_interrupted() -> None:
         assert demo.stdout is not None
         link = ""
         for line in demo.stdout:
-            if "/sign-in?code=" in line:
-                link = line.split()[-1]
+            if ": lodger token link " in line:
+                link = lodger(*line.partition(": lodger ")[2].split()).out.strip()
             if line.startswith("The engine and its dashboard stay up"):
                 break
         with httpx2.Client(trust_env=False, follow_redirects=True, timeout=120) as http:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import re
 import resource
 import select
 import signal
@@ -80,6 +82,13 @@ def up(folder: Path, *arguments: str, **environment: str) -> Iterator[Up]:
                 running.end()
 
 
+def first_token(service: Up, folder: Path) -> str:
+    if "token_missing" not in {line["kind"] for line in service.seen}:
+        service.kind("token_missing")
+    made = lodger("token", "first", "--db", "ledger.db", "--json", cwd=folder).json
+    return str(made["text"])
+
+
 def of_api(folder: Path) -> list[int]:
     """Processes that serve this folder's API."""
     found = []
@@ -95,9 +104,11 @@ def of_api(folder: Path) -> list[int]:
 
 def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
     with up(tmp_path, LODGER_MIN_INTERVAL_S="1") as service:
-        token = service.kind("token")["text"]
+        token = first_token(service, tmp_path)
         url = service.kind("listening")["url"]
-        link = service.kind("dashboard")["url"]
+        assert service.kind("dashboard")["url"] == f"{url}/", "what a journal keeps holds no secret"
+        linked = lodger("token", "link", "--url", url, "--db", "ledger.db", "--json", cwd=tmp_path)
+        link = linked.json["url"]
         (child,) = of_api(tmp_path)
         assert child != service.process.pid
         with httpx2.Client(
@@ -121,14 +132,50 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
     assert of_api(tmp_path) == []
     with up(tmp_path) as again:
         assert again.kind("listening")
-        assert "token" not in {line["kind"] for line in again.seen}, "shown once"
+        assert "token_missing" not in {line["kind"] for line in again.seen}
+
+
+SECRETS = re.compile(r"lodger_[a-z2-7]{10}_\S+|/sign-in\?code=\S+")
+
+
+def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path: Path) -> None:
+    arguments = ["up", "--role", "api", "--port", "0", "--db", "ledger.db"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev"), "COLUMNS": "200"}
+    with open(os.devnull) as nothing:
+        reading, pipe = os.pipe()
+        with Ready(CLI, arguments, (nothing.fileno(), pipe, pipe), env, tmp_path) as piped:
+            os.close(pipe)
+            text = _read_until(reading, "lodger token link")
+            piped.send_signal(signal.SIGTERM)
+            assert piped.wait(120) == 0
+        os.close(reading)
+        assert "lodger token first" in text
+        assert SECRETS.findall(text) == []
+        controlling, terminal = pty.openpty()
+        with Ready(CLI, arguments, (nothing.fileno(), terminal, terminal), env, tmp_path) as shown:
+            text = _read_until(controlling, "/sign-in?code=")
+            shown.send_signal(signal.SIGTERM)
+            assert shown.wait(120) == 0
+        os.close(terminal)
+        os.close(controlling)
+        assert len(SECRETS.findall(text)) == 2, "the first administrator's token, and the link"
+
+
+def _read_until(descriptor: int, sign: str) -> str:
+    seen = b""
+    while sign.encode() not in seen:
+        assert select.select([descriptor], [], [], 60)[0], f"{sign!r} never came; the last was {seen[-300:]!r}"
+        seen += os.read(descriptor, 65_536)
+    return seen.decode()
 
 
 def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:
     with up(tmp_path, "--name", "first", LODGER_MIN_INTERVAL_S="1", LODGER_METRICS_PORT="0") as service:
-        service.until(lambda _line: {"token", "listening", "metrics"} <= {line["kind"] for line in service.seen})
+        service.until(
+            lambda _line: {"token_missing", "listening", "metrics"} <= {line["kind"] for line in service.seen}
+        )
         reported = {line["kind"]: line for line in service.seen}
-        token, url, own = reported["token"]["text"], reported["listening"]["url"], reported["metrics"]["url"]
+        token, url, own = first_token(service, tmp_path), reported["listening"]["url"], reported["metrics"]["url"]
         shown = {"authorization": f"Bearer {token}"}
         with httpx2.Client(base_url=f"{url}/api/v1", headers=shown, trust_env=False, timeout=120) as client:
             client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()
@@ -199,7 +246,7 @@ def test_an_untrusted_proxy_setting_is_refused_at_start(tmp_path: Path) -> None:
 
 def test_the_api_alone_and_the_node_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with up(tmp_path, "--role", "api", LODGER_METRICS_PORT="0") as api:
-        token = api.kind("token")["text"]
+        token = first_token(api, tmp_path)
         url = api.kind("listening")["url"]
         own = api.kind("metrics")["url"]
         assert _value(httpx2.get(own, trust_env=False).text, "process_resident_memory_bytes") > 0
@@ -258,7 +305,7 @@ def test_tls(tmp_path: Path) -> None:
         part.write_to_path(tmp_path / "cert.pem", append=True)
     files = {"LODGER_TLS_CERT": str(tmp_path / "cert.pem"), "LODGER_TLS_KEY": str(tmp_path / "key.pem")}
     with up(tmp_path, "--role", "api", **files) as service:
-        token = service.kind("token")["text"]
+        token = first_token(service, tmp_path)
         url = service.kind("listening")["url"]
         assert url.startswith("https://")
         import ssl

@@ -123,6 +123,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "secrets.rotate": lambda engine: engine.secrets.rotate(new_key=True),
     "tokens.create": lambda engine: engine.tokens.create("billing", "admin"),
     "tokens.first": lambda engine: engine.tokens.first("administrator"),
+    "tokens.sign_in_code": lambda engine: (engine.tokens.create("billing", "admin"), engine.tokens.sign_in_code()),
     "tokens.revoke": lambda engine: engine.tokens.revoke(engine.tokens.create("billing", "admin").token.id),
 }
 #: What the log calls those that are a way of doing another.
@@ -181,6 +182,7 @@ READS = {
     "tenants.get",
     "tenants.list",
     "tenants.usage",
+    "tokens.any_administrator",
     "tokens.get",
     "tokens.list",
     "urls.list",
@@ -226,7 +228,15 @@ def test_a_change_writes_its_row_with_its_transaction(
     assert row.tenant_id == (
         None
         if verb
-        in {"tenants.delete", "tenants.restore", "secrets.rotate", "tokens.create", "tokens.first", "tokens.revoke"}
+        in {
+            "tenants.delete",
+            "tenants.restore",
+            "secrets.rotate",
+            "tokens.create",
+            "tokens.first",
+            "tokens.sign_in_code",
+            "tokens.revoke",
+        }
         else row.tenant_id
     )
 

@@ -111,6 +111,10 @@ def test_a_url_that_names_no_ledger(url: str) -> None:
             "postgres://ann@host/db?password=secret&sslmode=require",
             "postgres://ann@host/db?password=***&sslmode=require",
         ),
+        (
+            "postgresql://host/db?application_name=shop&sslpassword=secret&%70assword=secret",
+            "postgresql://host/db?application_name=shop&sslpassword=***&%70assword=***",
+        ),
         ("oracle+nothing://ann:secret@host", "oracle+nothing://ann:***@host"),
         ("postgresql://ann@host:5432/db", "postgresql://ann@host:5432/db"),
         ("sqlite:///a:b@c.db", "sqlite:///a:b@c.db"),

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.settings import Settings, load, table, unknown_variables
+from lodger.engine.core.settings import Settings, load, unknown_variables
+from lodger.engine.core.settings_table import table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
 
@@ -41,3 +42,12 @@ def test_a_variable_of_the_command_line_is_known(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LODGER_BENCH_PEERS", "peers")
     monkeypatch.setenv("LODGER_SLOT", "3")
     assert [name for name, _nearest in unknown_variables()] == ["LODGER_SLOT"]
+
+
+def test_a_url_that_is_a_password_is_not_shown() -> None:
+    settings = load(heartbeat_url="https://user:word@ping.example.com/9c1f-secret?key=secret")
+    (row,) = (row for row in table(settings) if row.name == "heartbeat_url")
+    assert row.value == "https://ping.example.com/***"
+    with pytest.raises(InputError) as caught:
+        load(heartbeat_url="htps://ping.example.com/9c1f-secret")
+    assert "secret" not in str(caught.value.as_dict())

@@ -43,8 +43,9 @@ def main(folder: Path) -> None:
             assert demo.stdout is not None
             link = ""
             for line in demo.stdout:
-                if "/sign-in?code=" in line:
-                    link = line.split()[-1]
+                if ": lodger token link " in line:
+                    asked = [sys.executable, "-m", "lodger.engine.cli", *line.partition(": lodger ")[2].split()]
+                    link = subprocess.check_output(asked, text=True, env=os.environ | _path()).strip()
                 if line.startswith("The engine and its dashboard stay up"):
                     break
             try:

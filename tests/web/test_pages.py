@@ -13,6 +13,7 @@ from tests.api.test_live import worked
 
 from lodger.engine.store.scripts import shadows
 from lodger.engine.store.scripts.shadows import ShadowRun
+from lodger.engine.store.tenants import sign_in_codes
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import POLICY, STATIC
 from lodger.engine.web.field_changes import FieldChange, field_changes
@@ -53,8 +54,29 @@ def test_a_link_signs_in_once(lodge: House) -> None:
     assert again.status_code == 401
     assert "set-cookie" not in again.headers
     late = sign_in.link(lodge.engine)
-    lodge.clock.advance(sign_in.LINK_US / 1e6 + 1)
+    lodge.clock.advance(sign_in_codes.LIFE_US / 1e6 + 1)
     assert lodge.http.get(lodge.url + str(late)).status_code == 401
+
+
+def test_the_code_of_a_link_is_no_session(lodge: House) -> None:
+    made = lodge.token("admin")
+    codes = [str(sign_in.link(lodge.engine)).partition("code=")[2] for _ in range(3)]
+    with httpx2.Client(base_url=lodge.url, trust_env=False) as thief:
+        for code in codes:
+            for headers in ({"cookie": f"lodger={code}"}, {"authorization": f"Bearer {code}"}):
+                assert thief.get("/api/v1/me", headers=headers).status_code == 401
+                assert (
+                    thief.post("/api/v1/tokens", json={"name": "x", "role": "admin"}, headers=headers).status_code
+                    == 401
+                )
+    assert lodge.http.get(f"{lodge.url}/sign-in?code={codes[0]}").status_code == 303
+    used, revoked = codes[:2]
+    assert lodge.http.get(f"{lodge.url}/sign-in?code={used}").status_code == 401
+    lodge.engine.tokens.revoke(made.partition("_")[0] + "_" + made.split("_")[1])
+    assert lodge.http.get(f"{lodge.url}/sign-in?code={revoked}").status_code == 401, "its token is revoked"
+    verbs = [row.verb for row in lodge.engine.audit.list(limit=None)]
+    assert verbs.count("tokens.sign_in_code") == 3
+    assert verbs.count("sessions.begin") == 1
 
 
 @pytest.mark.parametrize(

@@ -19,15 +19,16 @@ def show(db: Database = None, as_json: AsJson = False) -> None:
     """List every setting with its value, unit, default, source and description, and the server or ledger that commands use."""
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.settings import load
-    from lodger.engine.core.settings import table as rows_of
+    from lodger.engine.core.settings_table import table as rows_of
     from lodger.engine.store.connection.database import mask_password
+    from lodger.engine.store.tenants import tokens
     from lodger.sandbox.limits import LIMITS
 
     place = chosen(db)
     settings = load(database=place.database)
     places = [
-        {"name": "server", "value": place.server or "none", "source": place.server_source},
-        {"name": "token", "value": f"{place.token[:17]}…" if place.token else "none", "source": place.token_source},
+        {"name": "server", "value": mask_password(place.server or "none"), "source": place.server_source},
+        {"name": "token", "value": tokens.shown(place.token) if place.token else "none", "source": place.token_source},
         {"name": "database", "value": mask_password(settings.database), "source": place.database_source},
     ]
     rows = [

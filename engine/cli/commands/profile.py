@@ -28,6 +28,8 @@ def put(
     as_json: AsJson = False,
 ) -> None:
     """Store a profile. A token is read from stdin (asked for on a terminal), never from the command line."""
+    from lodger.engine.store.connection.database import mask_password
+
     # --server names a server everywhere else, so it does here.
     address = address or server_said()
     if (address is None) == (db is None):
@@ -39,20 +41,22 @@ def put(
         address, _headers = connection(address, token)
     Profiles().put(Profile(name, address, token, db), use=use)
     if as_json:
-        write_json({"profile": name, "server": address, "db": db})
+        write_json({"profile": name, "server": address, "db": mask_password(db) if db else db})
     else:
-        say(f"profile {name} is {address or db}")
+        say(f"profile {name} is {mask_password(address or db or '')}")
 
 
 @app.command("list")
 def show_all(as_json: AsJson = False) -> None:
     """List the profiles, without their tokens."""
+    from lodger.engine.store.connection.database import mask_password
+
     found, current = Profiles().all()
     shown = [
         {
             "name": each.name,
-            "server": each.server,
-            "db": each.db,
+            "server": mask_password(each.server) if each.server else None,
+            "db": mask_password(each.db) if each.db else None,
             "token": bool(each.token),
             "current": each.name == current,
         }

@@ -1,10 +1,14 @@
 """``lodger token``: access tokens of the HTTP API."""
 
+from typing import Annotated
+
 import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.output import views
 from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.core.errors import NotFound
+from lodger.engine.web import dashboard_link
 
 app = typer.Typer(name="token", help="Manage access tokens of the HTTP API.", no_args_is_help=True)
 
@@ -20,3 +24,27 @@ def first(db: Database = None, as_json: AsJson = False) -> None:
         say("an administrator's token already exists; create another with: lodger token create NAME admin")
     else:
         views.token(made)
+
+
+@app.command()
+def link(
+    url: Annotated[
+        str | None, typer.Option(help="Address of the dashboard for the browser. Default: that of the settings.")
+    ] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a link to the dashboard that signs in once, as the oldest administrator, and expires after 15 minutes."""
+    with opened(db, local="a link signs in without a token, so only the machine of the ledger creates one") as engine:
+        found = dashboard_link.link(engine, url or engine.context.settings.api_url())
+    if found is None:
+        raise NotFound(
+            "token_none",
+            "there is no valid token of an administrator",
+            why="none was created yet, or all are revoked or expired",
+            fix="create one with: lodger token first, or lodger token create NAME admin",
+        )
+    if as_json:
+        write_json({"url": found})
+    else:
+        say(found)

@@ -8,7 +8,7 @@ from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import NewToken, Page, Token
-from lodger.engine.store.tenants import tokens
+from lodger.engine.store.tenants import sign_in_codes, tokens
 
 # Inside the class ``list`` is a verb.
 TokenPage = Page[Token]
@@ -43,6 +43,12 @@ class Tokens(Noun[M]):
             )  # fmt: skip
             return change.made(made, after=made.token)
 
+    @local("a client is one that has a token")
+    def any_administrator(self) -> bool:
+        """Whether an administrator's token was ever created in this ledger."""
+        with self.context.database.read() as connection:
+            return tokens.any_of_platform(connection)
+
     @local("a client needs a token, and this creates the first one: use lodger up or lodger token first")
     def first(self, name: str) -> NewToken | None:
         """Create an administrator's token if there never was one in this ledger; None if there was."""
@@ -53,6 +59,17 @@ class Tokens(Noun[M]):
                 self.context, change.connection, name, "admin", None, None, change.audit_context.actor, self._now_us
             )
             return change.made(made, after=made.token)
+
+    @local("only the machine of the ledger signs a browser in without a token: use lodger token link")
+    def sign_in_code(self) -> str | None:
+        """Create a code that begins one session of the oldest valid admin token within 15 minutes; None if there is no such token."""
+        with self.context.database.read() as connection:
+            token_id = tokens.oldest_administrator(connection, self._now_us)
+        if token_id is None:
+            return None
+        with self._changing("tokens.sign_in_code", None, token_id) as change:
+            code = sign_in_codes.create(change.connection, token_id, self._now_us)
+            return change.made(code, after="a code for one session")
 
     @operation(
         "DELETE",

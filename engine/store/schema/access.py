@@ -1,4 +1,4 @@
-"""Tables of the platform: audit log, tokens, sessions, idempotent responses, signing keys, adoptions, running log lines."""
+"""Tables of the platform: audit log, tokens, sessions, sign-in codes, idempotent responses, signing keys, adoptions, running log lines."""
 
 from sqlalchemy import (
     BigInteger,
@@ -77,6 +77,15 @@ sessions = Table(
     Column("seen_us", Us, nullable=False),
     Index("ix_lodger_sessions_token_id", "token_id"),
     Index("ix_lodger_sessions_expires_us", "expires_us"),
+)
+
+#: Codes of one-time sign-in links, each of which begins a session of its token. Stored as a hash; no cookie is looked up here.
+sign_in_codes = Table(
+    "lodger_sign_in_codes",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("token_id", Id, nullable=False),
+    Column("expires_us", Us, nullable=False),
 )
 
 #: Responses to requests with an idempotency key, written in the transaction of the change itself.

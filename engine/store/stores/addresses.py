@@ -80,7 +80,7 @@ def opened_url(url: URL) -> URL:
 
 
 def mask_password(url: str) -> str:
-    """Return an address without its password, even if it is not a valid address."""
+    """Return an address without its password and the values of unknown parameters, even if it is not a valid address."""
     return _PASSWORD.sub(r"\1\2***", url) if "://" in url else url
 
 
@@ -88,8 +88,11 @@ _HOSTS = re.compile(
     r"(?P<before>\w+://(?:[^/@]*@)?)(?P<hosts>[^/@?,]+(?:,[^/@?,]+)+)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?",
     re.ASCII,
 )
-#: Between the user name and the last @, or in the query, which libpq allows too.
-_PASSWORD = re.compile(r"(://[^:/@?]*:).*(?=@)|([?&]password=)[^&]*")
+#: Between the user name and the last @, or in the query, where only known parameters are shown: libpq takes passwords there, too.
+_PASSWORD = re.compile(
+    r"(://[^:/@?]*:).*(?=@)"
+    r"|([?&](?!(?:host|hostaddr|port|dbname|user|sslmode|application_name|connect_timeout|target_session_attrs)=)[^=&]*=)[^&]*"
+)
 
 
 def _absolute(path: str) -> str:

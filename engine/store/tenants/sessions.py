@@ -61,11 +61,6 @@ def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller,
     return None if isinstance(found, str) else (found, row.seen_us + SEEN_US < now_us)
 
 
-def age_us(connection: Connection, text: str, now_us: int) -> int:
-    """Return the time since a known session began, microseconds."""
-    return now_us - int(connection.execute(select(_t.created_us).where(_t.digest == _digest(text))).scalar_one())
-
-
 def record_seen(connection: Connection, text: str, now_us: int) -> None:
     """Update the time of the last request."""
     connection.execute(update(sessions).where(_t.digest == _digest(text)).values(seen_us=now_us))

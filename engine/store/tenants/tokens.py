@@ -128,6 +128,19 @@ def any_of_platform(connection: Connection) -> bool:
     return connection.scalar(select(_t.id).where(_t.role == Role.ADMIN.value).limit(1)) is not None
 
 
+def shown(text: str) -> str:
+    """Return the public prefix of a token; of a text that is no token of Lodger, nothing."""
+    form = _FORM.fullmatch(text)
+    return f"{form[1]}…" if form else "***"
+
+
+def oldest_administrator(connection: Connection, now_us: int) -> str | None:
+    """Return the id of the oldest admin token that is neither revoked nor expired, or None."""
+    valid = and_(_t.revoked_us.is_(None), or_(_t.expires_us.is_(None), _t.expires_us > now_us))
+    statement = select(_t.id).where(_t.role == Role.ADMIN.value, valid).order_by(_t.created_us, _t.id).limit(1)
+    return connection.scalar(statement)
+
+
 def authenticate(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
     """Return the caller of a token and its last use; or the reason for refusal: ``unknown``, ``expired``, ``revoked``.
 

@@ -69,7 +69,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     given = {name: value for name, value in _CONNECT.items() if name not in url.query}
     # Last in, first out: few connections are used, and these have their statements prepared.
     engine = create_engine(url, connect_args=given, pool_size=8, max_overflow=24, pool_use_lifo=True,
-                           isolation_level="READ COMMITTED", execution_options=options or {})  # fmt: skip
+                           isolation_level="READ COMMITTED", hide_parameters=True, execution_options=options or {})  # fmt: skip
     event.listen(engine, "begin", _begin)
     event.listen(engine, "checkin", _returned)
 

@@ -164,7 +164,7 @@ class PostgresDriver(Driver):
         options = {OPTION: self}
         if url.drivername == connections.DRIVER:
             return connections.open_pool(url, options=options)
-        return create_engine(url, execution_options=options)
+        return create_engine(url, hide_parameters=True, execution_options=options)
 
     @property
     def read_options(self) -> Mapping[str, Any]:

@@ -106,6 +106,8 @@ class SqliteDriver(Driver):
             max_overflow=8,
             # The connection used last has the pages and statements of the next reader.
             pool_use_lifo=True,
+            # Values of rows, some of which are secrets, stay out of the text of errors.
+            hide_parameters=True,
             execution_options={OPTION: self},
         )
         event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
@@ -114,7 +116,7 @@ class SqliteDriver(Driver):
 
     def open_platform(self, url: URL) -> Engine:
         """Return a pool of connections that check foreign keys."""
-        engine = create_engine(url, execution_options={OPTION: self})
+        engine = create_engine(url, hide_parameters=True, execution_options={OPTION: self})
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 

@@ -1,0 +1,67 @@
+"""The table of settings, as ``lodger config show`` and the documentation have it: every value as text, secrets masked."""
+
+import os
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from lodger.engine.core.settings import PREFIX, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table of settings, every value as text; ``source`` is ``default``, ``environment`` or ``given``."""
+
+    name: str
+    variable: str
+    unit: str
+    value: str
+    default: str
+    source: str
+    help: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the row for ``--json``."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+_UNITS = {"_per_s": "per second", "_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_dir": "path"}
+
+
+def table(settings: Settings) -> list[Row]:
+    """Every setting as a row, in the order of declaration."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        default = field.get_default(call_default_factory=True, validated_data={})
+        unit = next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), "")
+        value = getattr(settings, name)
+        rows.append(
+            Row(
+                name=name,
+                variable=PREFIX + name.upper(),
+                unit=unit,
+                value=_shown(name, value),
+                default=_shown(name, default),
+                source=_source(PREFIX + name.upper(), is_set=value != default),
+                help=field.description or "",
+            )
+        )
+    return rows
+
+
+def _source(variable: str, *, is_set: bool) -> str:
+    # The names of environment variables are read without regard to their case.
+    if any(name.upper() == variable for name in os.environ):
+        return "environment"
+    return "given" if is_set else "default"
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "heartbeat_url" and value is not None:
+        # The path of such a URL is a password: a request to it keeps the alarm silent.
+        parts = urlsplit(str(value))
+        return f"{parts.scheme}://{parts.hostname or ''}/***"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
