@@ -15,6 +15,7 @@ from lodger.engine.core.errors import Usage
 from lodger.engine.web import dashboard_link
 
 if TYPE_CHECKING:
+    import asyncio
     from contextlib import AsyncExitStack
 
     from lodger.engine import sync
@@ -210,9 +211,24 @@ class Serving:
                 gc.freeze()
                 self.say(f"node {node.name} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
-            await stopping.wait()
+            await self._until(stopping, engine)
             if not self._with_parent:
                 self.say("stopping; waiting for running attempts")
+
+    async def _until(self, stopping: "asyncio.Event", engine: "Engine") -> None:
+        """Wait for the request to stop; look once per lease whether the ledger is still the file that was opened.
+
+        Raises:
+            Unavailable: ledger_replaced.
+        """
+        import asyncio
+        from contextlib import suppress
+
+        database = engine.inner.context.database
+        while not stopping.is_set():
+            await asyncio.to_thread(database.check_place)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), self._settings.lease_s)
 
     def say(self, text: str) -> None:
         """Write a line for people."""

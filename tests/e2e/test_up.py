@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -118,3 +119,29 @@ def test_what_is_no_function_is_said(house: Path, place: str) -> None:
     ran = lodger("up", "--expose", place, "--db", "ledger.db", "--json", cwd=house)
     assert ran.code == 2
     assert json.loads(ran.out)["error"]["code"] == "expose_unknown"
+
+
+@pytest.mark.parametrize("role", ["all", "api", "node"])
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+def test_up_ends_when_its_ledger_is_another_file(house: Path, role: str, replaced: bool) -> None:
+    place = house / "ledger.db"
+    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", role, "--port", "0", "--db", str(place)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / ".dev"), "LODGER_LEASE_S": "2"}
+    with subprocess.Popen(
+        command, cwd=house, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as up:
+        try:
+            assert up.stdout is not None
+            begun = "the dashboard is at" if role == "api" else "Ctrl-C stops it"
+            next(line for line in up.stdout if begun in line or "link to the dashboard" in line)
+            before = place.stat().st_ino
+            place.rename(house / "away.db")
+            if replaced:
+                shutil.copy(house / "away.db", place)
+            said = up.stdout.read()
+            assert up.wait(120) == 1
+        finally:
+            up.kill()
+    assert "ledger_replaced" in said
+    assert place.exists() == replaced, "no empty ledger takes the place"
+    assert not replaced or place.stat().st_ino != before

@@ -1,17 +1,21 @@
 """Opening the ledger where it cannot be opened says what to do; durability and isolation are what the pragmas promise."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.store.connection import database as module
 from lodger.engine.store.connection.database import Database, mask_password
 from lodger.engine.store.connection.inspection import inspect_database
@@ -211,3 +215,52 @@ def test_what_is_in_use_when_it_is_closed_is_let_go_when_it_comes_back(url: str)
     assert late is not None
     with pytest.raises(Exception, match="closed"):
         late.cursor().execute("SELECT 1")
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+def test_nothing_is_written_to_a_file_that_lost_its_name(tmp_path: Path, replaced: bool) -> None:
+    place = tmp_path / "ledger.db"
+    database = Database(str(place))
+    try:
+        with database.write() as connection:
+            connection.execute(text("CREATE TABLE probe (a)"))
+        place.rename(tmp_path / "away.db")
+        if replaced:
+            shutil.copy(tmp_path / "away.db", place)
+        for begin in (database.read, database.write):
+            with pytest.raises(Unavailable) as found, begin():
+                pytest.fail("the transaction began")
+            assert found.value.code == "ledger_replaced"
+        database.engine.dispose()  # what a pool does after a lost connection: the next one opens nothing else either
+        with pytest.raises(Unavailable, match="replaced"), database.read():
+            pytest.fail("the transaction began")
+        assert place.exists() == replaced
+        place.unlink(missing_ok=True)
+        (tmp_path / "away.db").rename(place)
+        with database.write() as connection:  # back in its place, it is the ledger again
+            assert connection.scalar(text("SELECT count(*) FROM probe")) == 0
+    finally:
+        database.close()
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["by its address", "by the platform's engine"])
+def test_an_exposed_database_that_was_replaced_is_refused_once_and_then_opened_anew(tmp_path: Path, own: bool) -> None:
+    place = tmp_path / "shop.db"
+    for path, count in ((place, 1), (tmp_path / "new.db", 2)):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE lamps (id INTEGER PRIMARY KEY)")
+            connection.executemany("INSERT INTO lamps VALUES (?)", [(number,) for number in range(count)])
+    engine = create_engine(f"sqlite:///{place}")
+    platform = ForeignDatabase(engine if own else f"sqlite:///{place}", elapsed_s=lambda: 0.0)
+    try:
+        with platform.read() as connection:
+            assert connection.scalar(text("SELECT count(*) FROM lamps")) == 1
+        (tmp_path / "new.db").rename(place)
+        with pytest.raises(Unavailable) as found, platform.write():
+            pytest.fail("the transaction began")
+        assert found.value.code == "database_replaced"
+        with platform.read() as connection:
+            assert connection.scalar(text("SELECT count(*) FROM lamps")) == 2
+    finally:
+        platform.close()
+        engine.dispose()

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection.notify import Hints
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
 from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
@@ -127,6 +127,19 @@ class Database:
         except (UnicodeEncodeError, DBAPIError) as error:
             _explain(error, self.driver, engine.url)
             raise
+
+    def check_place(self) -> None:
+        """Begin and end a read, which fails if the file was replaced. A database that does not answer is not this check's subject.
+
+        Raises:
+            Unavailable: ledger_replaced.
+        """
+        try:
+            with self.read():
+                pass
+        except Unavailable as error:
+            if error.code == "ledger_replaced":
+                raise
 
     def file_watcher(self) -> CommitWatcher | None:
         """Return what watches a file for commits of others than :meth:`write`, or None for a server."""

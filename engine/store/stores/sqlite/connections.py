@@ -1,5 +1,6 @@
 """Connections to SQLite files: pragmas, transactions, the commit watcher, and the meaning of SQLite's errors."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -43,6 +44,51 @@ def begin(connection: Connection) -> None:
     # A deferred transaction that turns into a writer fails at once with SQLITE_BUSY and ignores busy_timeout.
     deferred = connection.get_execution_options().get("lodger_read")
     prepared.fetch(connection, "BEGIN DEFERRED" if deferred else "BEGIN IMMEDIATE", ())
+
+
+class LedgerFile:
+    """The file of a pool: no connection and no transaction begins after it was deleted, moved or replaced. Costs one stat(2) each."""
+
+    def __init__(self, pool: Engine) -> None:
+        self._path = str(pool.url.database)
+        self._opened: tuple[int, int] | None = None
+        event.listen(pool, "do_connect", self._require_same)
+        event.listen(pool, "connect", self._note)
+        event.listen(pool, "begin", self._require_same)
+
+    def _note(self, *_of_event: object) -> None:
+        self._opened = self._opened or _identity(self._path)
+
+    def _require_same(self, *_of_event: object) -> None:
+        if self._opened is not None and _identity(self._path) != self._opened:
+            raise Unavailable("ledger_replaced", f"{self._path}: the ledger's file was deleted, moved or replaced",
+                              why="this process has the old file open, and what it commits there is lost",
+                              fix="put the file back, or see that the new one is wanted, and start again with: lodger up")  # fmt: skip
+
+
+def require_same_file(connection: Connection) -> None:
+    """Refuse a connection of the platform whose path names another file than it opened; the next one opens the new file.
+
+    Raises:
+        Unavailable: database_replaced.
+    """
+    path = str(connection.engine.url.database or "")
+    if path in {"", ":memory:"} or path.startswith("file:"):
+        return
+    found = _identity(path)
+    if found is None or connection.connection.info.setdefault("lodger_file", found) != found:
+        connection.invalidate()
+        raise Unavailable("database_replaced", f"{path}: the database's file was deleted, moved or replaced",
+                          why="what is written to the old file is lost", fix="try again, with the new file in place")  # fmt: skip
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return the device and inode of a file, None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - before each transaction
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class OneWriter:

@@ -111,6 +111,7 @@ class SqliteDriver(Driver):
             execution_options={OPTION: self},
         )
         event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
+        connections.LedgerFile(engine)
         event.listen(engine, "begin", connections.begin)
         return engine
 
@@ -130,7 +131,8 @@ class SqliteDriver(Driver):
         return connections.READ
 
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
-        """Begin a transaction unless the DBAPI has begun one."""
+        """Begin a transaction unless the DBAPI has begun one. Raises Unavailable: database_replaced; the next one opens the new file."""
+        connections.require_same_file(connection)
         raw: Any = connection.connection.driver_connection
         if not raw.in_transaction:
             # Python's driver begins a transaction only before the first write, and that one ignores its busy timeout.
