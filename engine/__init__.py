@@ -6,11 +6,11 @@ Names load on first use (PEP 562), so that reading one pure module does not impo
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lodger.engine.service.async_engine import Engine
+    from lodger.engine.aio import Engine
 
 __all__ = ["Engine"]
 
-_HOMES = {"Engine": "service.async_engine"}
+_HOMES = {"Engine": "aio"}
 
 
 def __getattr__(name: str) -> object:

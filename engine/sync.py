@@ -1,5 +1,12 @@
 """The synchronous engine, for Flask, Django and scripts; :class:`lodger.engine.Engine` is the same for asyncio."""
 
-from lodger.engine.service.engine import Engine
+from lodger.engine import features
+from lodger.engine.service import engine
+from lodger.engine.service.operations.declaration import Sync
+
+
+class Engine(features.Nouns[Sync], engine.Engine):
+    """An open ledger and its verbs. Create one with :meth:`open`; it is thread-safe."""
+
 
 __all__ = ["Engine"]

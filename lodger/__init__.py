@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # the same as typing.TYPE_CHECKING, without importing typ
 if TYPE_CHECKING:
     from lodger.engine.client.aio import AsyncClient
     from lodger.engine.client.blocking import Client
-    from lodger.engine.service.async_engine import Engine as AsyncEngine
+    from lodger.engine.aio import Engine as AsyncEngine
     from lodger.engine.sync import Engine
 
     __version__: str

@@ -4,8 +4,8 @@ import sys
 
 import typer
 
-from lodger.engine.cli.output.failure import tell
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.failure import tell
 
 
 def run(app: typer.Typer, name: str, arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ import typer
 
 from lodger.engine.cli import entry
 from lodger.engine.cli.operations import summary
-from lodger.engine.service.operations.table import LOCAL_ONLY, OPERATIONS, ROUTES
+from lodger.engine.features import TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- made by python -m tests.reference_pages -->"
@@ -56,7 +56,7 @@ def command_line() -> str:
     """Return the sections of the nouns."""
     commands = everything().commands
     lines = []
-    for noun, what in entry.NOUNS.items():
+    for noun, what in entry.all_nouns().items():
         more = f" More: [{MORE[noun]}](../{MORE[noun]})." if noun in MORE else ""
         lines += [f"## lodger {noun}", "", what + more, ""]
         for name, command in sorted(commands[noun].commands.items()):
@@ -71,10 +71,12 @@ def http() -> str:
     lines = ["## Operations", "", "| route | role | in Python | what |", "|---|---|---|---|"]
     lines += [
         f"| `{each.method} {each.path}` | `{each.role.value}` | `{each.name}` | {summary(each.function)} |"
-        for each in ROUTES
+        for each in TABLE.routes
     ]
     lines += ["", "In Python only:", ""]
-    lines += [f"- `{name}`: {summary(OPERATIONS[name].function)} Why: {why}." for name, why in LOCAL_ONLY.items()]
+    lines += [
+        f"- `{name}`: {summary(TABLE.operations[name].function)} Why: {why}." for name, why in TABLE.local_only.items()
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -75,13 +75,18 @@ def test_every_public_method_of_a_noun_is_an_operation() -> None:
     """One without the decorator would be on the synchronous engine alone."""
     from inspect import getmembers, isfunction
 
-    from lodger.engine.service.operations.table import NOUNS, OPERATIONS, ROUTES
+    from lodger.engine.features import TABLE
 
     methods = {
-        f"{noun}.{name}" for noun, kind in NOUNS.items() for name, _ in getmembers(kind, isfunction) if name[0] != "_"
+        f"{noun}.{name}"
+        for noun, kind in TABLE.nouns.items()
+        for name, _ in getmembers(kind, isfunction)
+        if name[0] != "_"
     }
-    assert methods == set(OPERATIONS)
-    assert {each.name for each in OPERATIONS.values() if each.declared.local is None} == {each.name for each in ROUTES}
+    assert methods == set(TABLE.operations)
+    assert {each.name for each in TABLE.operations.values() if each.declared.local is None} == {
+        each.name for each in TABLE.routes
+    }
 
 
 def test_a_new_verb_needs_one_place(tmp_path: Path) -> None:
@@ -142,11 +147,10 @@ def test_the_tenant_stands_first_in_every_verb() -> None:
     """In each operation the tenant is the first parameter (behind a transaction), or a keyword."""
     from inspect import Parameter, getmembers, isfunction, signature
 
-    from lodger.engine import client, sync, testing
-    from lodger.engine.service import async_engine
-    from lodger.engine.service.operations.table import NOUNS
+    from lodger.engine import aio, client, sync, testing
+    from lodger.engine.features import TABLE
 
-    kinds = [*NOUNS.values(), sync.Engine, async_engine.Engine, client.Client, client.AsyncClient, testing.Stage]
+    kinds = [*TABLE.nouns.values(), sync.Engine, aio.Engine, client.Client, client.AsyncClient, testing.Stage]
     seen: set[str] = set()
     wrong = []
     for kind in kinds:

@@ -56,6 +56,7 @@ SAME_SEAM = (
     "engine/recurrence/",
     "engine/service/nouns/",
     "engine/cli/commands/",
+    "engine/features/",
     "sandbox/runtimes/",
 )
 #: Names of modules that are the same thing on two layers.
@@ -63,7 +64,7 @@ SAME_THING = {
     *("action_stream", "adoption", "alerts", "attempt", "audit", "clock", "collections", "context", "doctor", "errors"),
     *("grants", "module_check", "modules", "pool", "progress", "retention", "schedules", "scripts", "sealed_commits"),
     *("secrets", "sessions", "settings", "tenants", "tokens", "triggers", "webhooks", "actions", "bundle", "check"),
-    *("claims", "pull", "replays"),
+    *("aio", "claims", "operations", "pull"),
 }
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.failure import require_matplotlib
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.failure import require_matplotlib
+from lodger.engine.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
     from lodger.bench.attempts import Row

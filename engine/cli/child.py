@@ -5,9 +5,9 @@ import os
 import sys
 from contextlib import suppress
 
-from lodger.engine.cli.output.result_output import say, write_json
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
+from lodger.engine.output.result_output import say, write_json
 
 #: Environment variable with the descriptor on which the API's process reports that it listens.
 READY = "LODGER_READY_FD"

@@ -11,11 +11,11 @@ from typing import Any
 import typer
 
 from lodger.engine.cli import place
-from lodger.engine.cli.output.failure import TRACEBACK, tell
-from lodger.engine.cli.output.result_output import say
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.core.version import VERSION
+from lodger.engine.output.failure import TRACEBACK, tell
+from lodger.engine.output.result_output import say
 
 app = typer.Typer(
     name="lodger",
@@ -75,7 +75,7 @@ COMMANDS = {
 }
 #: Groups of commands that are all made by hand, by module.
 GROUPS = ("bench", "commands.db", "commands.config", "commands.profile")
-#: Nouns and the help of their groups; the commands come from the table of operations, which a list of groups need not load.
+#: The main line's nouns and the help of their groups; the commands come from the table of operations, which a list of groups need not load.
 NOUNS = {
     "tenant": "Manage tenants: customers of the platform, with their own scripts and data.",
     "grant": "Manage grants: permissions of a tenant's scripts.",
@@ -90,7 +90,6 @@ NOUNS = {
     "token": "Manage access tokens of the HTTP API.",
     "audit": "Read the audit log: actor, time, channel and reason of every change.",
     "node": "List nodes: engine processes that run actions.",
-    "lock": "Manage locks: each has at most one holder.",
     "metrics": "Read the engine's metrics.",
 }
 #: Those with a module of their own.
@@ -98,11 +97,19 @@ SPECIAL = {"tenant", "grant", "secret", "script", "action", "token", "audit"}
 _COMPLETING = "_LODGER_COMPLETE"
 
 
+def all_nouns() -> dict[str, str]:
+    """Return the nouns of the main line and of the wings, with the help of their groups."""
+    from lodger.engine.features import parts
+
+    return NOUNS | {noun: what for commands in parts("commands") for noun, what in commands.HELP.items()}
+
+
 def add_commands(arguments: list[str]) -> None:
     """Add the command group that the command line names with its commands, other groups by name only; everything for completion."""
     word = next((each for each in arguments if not each.startswith("-")), None)
-    unknown = word not in {*COMMANDS, *NOUNS}
     everything = _COMPLETING in os.environ
+    nouns = NOUNS if word in {*COMMANDS, *NOUNS} and not everything else all_nouns()
+    unknown = word not in {*COMMANDS, *nouns}
     app.registered_commands.clear()
     app.registered_groups.clear()
     for name, (module, function) in COMMANDS.items():
@@ -111,7 +118,7 @@ def add_commands(arguments: list[str]) -> None:
     for module in GROUPS:
         if everything or unknown:
             app.add_typer(_module(module).app)
-    for noun, what in NOUNS.items():
+    for noun, what in nouns.items():
         if everything or noun == word:
             from lodger.engine.cli.operations import group
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, say, table, write_json
 
 if TYPE_CHECKING:
     from lodger.escape.case import Case

@@ -9,7 +9,7 @@ from lodger.engine.cli.place import chosen
 from lodger.engine.core.errors import NotFound, Usage
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
         return
     from lodger.engine.core.access.audit_context import audit_as
     from lodger.engine.core.settings import load
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
     settings = load(database=place.database)
     file = _file(settings.database)

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.failure import human, under
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
+from lodger.engine.output.failure import human, under
+from lodger.engine.output.result_output import AsJson, say, write_json
 
 Kind = Annotated[
     str | None,

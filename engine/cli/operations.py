@@ -1,6 +1,6 @@
 """Generates commands from the table of operations: names, arguments, options and help from each operation's signature.
 
-Positional parameters without default, and the tenant, become arguments; others become options. :mod:`lodger.engine.cli.output.views`
+Positional parameters without default, and the tenant, become arguments; others become options. :mod:`lodger.engine.output.views`
 formats results; a module of :mod:`lodger.engine.cli.commands` may override a command.
 """
 
@@ -18,13 +18,14 @@ from pydantic import ValidationError
 
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output import views
-from lodger.engine.cli.output.result_output import AsJson, Database, Yes, write_json
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import from_jsonable
+from lodger.engine.features import TABLE, parts
+from lodger.engine.output import views
+from lodger.engine.output.result_output import AsJson, Database, Yes, write_json
 from lodger.engine.service.operations.route import wire
-from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Operation
+from lodger.engine.service.operations.table import Operation
 from lodger.engine.workbench import script_files
 
 #: Parameters that are several texts, although the verb takes other things too.
@@ -76,12 +77,16 @@ _EXAMPLES = {"rules": "'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'", "script": "NAME"}
 _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.*?)(?=\n {4}\w|\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
+# The wings add the views of their results.
+WINGS = tuple(parts("commands"))
+
+
 def group(word: str, what: str, special: typer.Typer | None) -> typer.Typer:
     """Return the commands of a noun: the hand-written ones, and one for each other operation."""
     app = special or typer.Typer(name=word, help=what, no_args_is_help=True)
-    noun = next((noun for noun in NOUNS if word in {noun, noun.removesuffix("s")}), None)
+    noun = next((noun for noun in TABLE.nouns if word in {noun, noun.removesuffix("s")}), None)
     there = {each.name or (each.callback.__name__ if each.callback else "") for each in app.registered_commands}
-    for operation in OPERATIONS.values():
+    for operation in TABLE.operations.values():
         name = command_name(operation)
         if operation.noun == noun and name is not None and name not in there:
             app.command(name)(_function(operation))

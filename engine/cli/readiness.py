@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.output.failure import Teaching, described
 from lodger.engine.core.clock import Clock, SystemClock
+from lodger.engine.output.failure import Teaching, described
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.stores.features import Check
 

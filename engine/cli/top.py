@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.keys import END, keys
-from lodger.engine.cli.output.result_output import AsJson, Database, write_json
 from lodger.engine.core.plain_text import visible
+from lodger.engine.output.keys import END, keys
+from lodger.engine.output.result_output import AsJson, Database, write_json
 from lodger.engine.service.humanize import explain_wait, humanize_duration
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 #: Rows of each list, and lines of the frame that are no rows.
 MAX_ROWS, OTHER_LINES = 10, 21

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.web import dashboard_link
 
 if TYPE_CHECKING:
     import asyncio
     from contextlib import AsyncExitStack
 
-    from lodger.engine import sync
+    from lodger.engine import Engine, sync
     from lodger.engine.core.errors import Unavailable
     from lodger.engine.core.events import Event
     from lodger.engine.node.node import Node
-    from lodger.engine.service.async_engine import Engine
 
 #: Open files of the service: workers of 64 cores, their requests and a thousand clients take less.
 MAX_DESCRIPTORS = 65_536
@@ -179,7 +178,7 @@ class Serving:
         import signal
         from contextlib import AsyncExitStack
 
-        from lodger.engine.service.async_engine import Engine
+        from lodger.engine import Engine
         from lodger.engine.store.connection.database import mask_password
 
         stopping, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -291,7 +290,7 @@ class Serving:
         import asyncio
         from contextlib import suppress
 
-        from lodger.engine.cli.output import event_lines
+        from lodger.engine.output import event_lines
 
         loop = asyncio.get_running_loop()
 

@@ -13,9 +13,10 @@ import httpx2
 from lodger.engine.client import requests
 from lodger.engine.client.requests import Request
 from lodger.engine.core.serialization import from_jsonable
+from lodger.engine.features import Nouns
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
-from lodger.engine.service.operations.table import Nouns, Operation
+from lodger.engine.service.operations.table import Operation
 from lodger.engine.store.records import Action, AuditEntry, Page
 from lodger.sandbox.job import LogLine
 

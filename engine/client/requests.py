@@ -14,10 +14,11 @@ from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.core.version import VERSION
+from lodger.engine.features import TABLE
 from lodger.engine.service.operations.declaration import UNCHANGED
 from lodger.engine.service.operations.proxy import signature
 from lodger.engine.service.operations.route import ROOT, Route
-from lodger.engine.service.operations.table import Operation, routes_of
+from lodger.engine.service.operations.table import Operation
 from lodger.engine.store.records import Action, Page
 from lodger.sandbox.job import LogLine
 
@@ -126,7 +127,7 @@ def _segment(what: str, name: str) -> str:
 
 
 def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
-    for route in routes_of(operation.noun, operation.verb):
+    for route in TABLE.routes_of(operation.name):
         known = all(arguments.get(each.name) is not None for each in route.at("path"))
         if known and (route.raw is not None) == isinstance(arguments.get(route.raw or "source"), bytes | bytearray):
             return route

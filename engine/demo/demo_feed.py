@@ -12,8 +12,8 @@ from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
+    from lodger.engine import Engine
     from lodger.engine.core.execution import Finished
-    from lodger.engine.service.async_engine import Engine
 
 _LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK}
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core.settings import Settings, load
@@ -21,7 +22,6 @@ from lodger.engine.demo.story import Story
 from lodger.engine.demo.summary import Summary, summarise
 from lodger.engine.demo.tables import carts, customers, orders, products, tickets
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
-from lodger.engine.service.async_engine import Engine
 from lodger.engine.web import dashboard_link
 from lodger.sandbox.runtimes.js.artefact import ensure
 

@@ -12,7 +12,7 @@ from lodger.engine.demo.demo_rows import SHOPS, fill
 from lodger.engine.demo.tables import customers
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 
 @dataclass(frozen=True, slots=True)

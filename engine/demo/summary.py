@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.service.humanize import humanize_duration
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
     from lodger.engine.store.records import Action
+    from lodger.engine.sync import Engine
 
 PAGE = 500
 

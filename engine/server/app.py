@@ -16,7 +16,7 @@ from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.operation_call import Calls
 from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
 from lodger.engine.server.rate_limits import RateLimits, Threads
-from lodger.engine.sync import Engine
+from lodger.engine.service.engine import Engine
 
 #: Operations of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.
 LONG = 4
@@ -78,7 +78,7 @@ class Api:
     def description(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
         if self._description is None:
-            self._description = openapi.document(self.framework, sessions.Login)
+            self._description = openapi.document(self.framework, self.engine.table.routes, sessions.Login)
         return self._description
 
 

@@ -19,11 +19,10 @@ from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
 from lodger.engine.server.operation_call import Calls, authenticated, permission
 from lodger.engine.server.problems import Refused
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT, Instant, Route
-from lodger.engine.service.operations.table import ROUTES
 from lodger.engine.store.records import AuditEntry
 from lodger.engine.store.tenants import tenants
-from lodger.engine.sync import Engine
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 #: How long a readiness check waits for the ledger, seconds.
@@ -71,7 +70,7 @@ def add(
     router: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, description: Callable[[], dict[str, Any]]
 ) -> None:
     """Add an endpoint for each operation of the table, and the routes that are no operation."""
-    for route in ROUTES:
+    for route in engine.table.routes:
         router.add_api_route(
             ROOT + route.path,
             _endpoint(engine, calls, bodies, route),

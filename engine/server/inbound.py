@@ -11,9 +11,9 @@ from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.operation_call import Calls
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.rate_limits import RateLimits, Threads
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.url_requests import MAX_BODY, UrlRefused, UrlRequest, UrlRequests
 from lodger.engine.store.scripts.script_urls import PATH
-from lodger.engine.sync import Engine
 
 
 def add(router: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, lookups: Threads, limits: RateLimits) -> None:

@@ -26,6 +26,7 @@ from lodger.engine.server.openapi import errors_of
 from lodger.engine.server.operation_call import Calls, authenticated, permission
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.rate_limits import Threads
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store.actions import actions
 from lodger.engine.store.actions.action_stream import ActionStream, ChangeStamp, Key, change_stamps
@@ -33,7 +34,6 @@ from lodger.engine.store.lifecycle.running_lines import LogStream
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.store.tenants import sessions, tenants, tokens
-from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 
 #: Seconds between two looks at the ledger; changes of this process are looked at at once.

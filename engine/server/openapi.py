@@ -2,6 +2,7 @@
 
 import inspect
 import types
+from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
@@ -13,7 +14,6 @@ from pydantic.json_schema import models_json_schema
 from lodger.engine.core.version import VERSION
 from lodger.engine.server.problems import MEDIA
 from lodger.engine.service.operations.route import Parameter, Route
-from lodger.engine.service.operations.table import ROUTES
 from lodger.engine.store.records import Page
 
 T = TypeVar("T")
@@ -201,15 +201,15 @@ def _header(name: str, what: str, maximum: int) -> dict[str, Any]:
     return {"name": name, "in": "header", "required": False, "description": what, "schema": schema}
 
 
-def document(app: FastAPI, *by_hand: type[RequestModel]) -> dict[str, Any]:
-    """Return the whole description, with the models of bodies, which the framework does not know."""
+def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]) -> dict[str, Any]:
+    """Return the whole description, with the models of bodies of these routes and others, which the framework does not know."""
     made = get_openapi(
         title="Lodger",
         version=VERSION,
         description="Run untrusted scripts on a schedule, in a sandbox. Errors are problem documents with stable codes.",
         routes=app.routes,
     )
-    bodies: list[type[RequestModel]] = [body for body in (body_of(route) for route in ROUTES) if body is not None]
+    bodies: list[type[RequestModel]] = [body for body in (body_of(route) for route in routes) if body is not None]
     bodies += by_hand
     _, defined = models_json_schema([(body, "validation") for body in bodies], ref_template=_REF)
     schemas = made.setdefault("components", {}).setdefault("schemas", {})

@@ -20,8 +20,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.server.app import Api
+from lodger.engine.service.engine import Engine
 from lodger.engine.store.platform import idempotency
-from lodger.engine.sync import Engine
 
 #: Connections that wait in the kernel.
 BACKLOG = 1024

@@ -5,12 +5,11 @@ import contextvars
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import datetime, timedelta
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from sqlalchemy import Connection
 
@@ -18,7 +17,6 @@ from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.service import engine as sync
-from lodger.engine.service import lock_context
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
 from lodger.engine.service.operations.table import Nouns, Operation
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from lodger.engine.core.execution import Executor
     from lodger.engine.node.node import Node
     from lodger.engine.service.hooks import Hook
-    from lodger.engine.store.platform.locks import Lock
     from lodger.engine.store.records import Action
     from lodger.sandbox.job import LogLine
 
@@ -95,6 +92,9 @@ def _carried(hook: "Hook | AsyncHook") -> "Hook":
 class Engine(Nouns[Async]):
     """An open ledger, for asyncio. ``async with Engine.open(path) as engine``, or :meth:`open` and :meth:`close`."""
 
+    #: The engine whose verbs run in the threads.
+    threaded: ClassVar[type[sync.Engine]] = sync.Engine
+
     def __init__(self, inner: sync.Engine) -> None:
         self.inner = inner
         self.threads = Threads(inner)
@@ -121,7 +121,7 @@ class Engine(Nouns[Async]):
         upgrade: bool = False,
     ) -> Self:
         """Open a ledger, creating it if it does not exist; see :meth:`lodger.engine.sync.Engine.open`. Blocks meanwhile."""
-        opened = sync.Engine.open(
+        opened = cls.threaded.open(
             url_or_path,
             clock=clock,
             settings=settings,
@@ -199,17 +199,6 @@ class Engine(Nouns[Async]):
         from lodger.engine.service.action_stream import live_async
 
         return live_async(self.inner, tenant_id, action_id, self.threads.read)
-
-    def lock(
-        self,
-        name: str,
-        lease: float | str | timedelta = "1m",
-        *,
-        slot: datetime | None = None,
-        holder: str | None = None,
-    ) -> "AbstractAsyncContextManager[Lock | None]":
-        """Hold a named lock during a block, renewing its lease: ``async with engine.lock("rebuild") as held: if held: …``."""
-        return lock_context.aheld(self.locks, name, lease, slot, holder)
 
     @asynccontextmanager
     async def node(

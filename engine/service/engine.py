@@ -1,9 +1,8 @@
-"""The synchronous Engine, for Flask, Django and scripts, and the base of the asynchronous one."""
+"""The synchronous engine with the main line's nouns; :mod:`lodger.engine.sync` adds the wings."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime, timedelta
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,27 +18,9 @@ from lodger.engine.data.changes.prepare import prepare
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.service import lock_context
-from lodger.engine.service.checks.dry_runs import DryRuns
-from lodger.engine.service.checks.module_check import ModuleCheck
-from lodger.engine.service.checks.source_check import SourceCheck
-from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.hooks import Hook, Hooks
-from lodger.engine.service.nouns.actions import Actions
-from lodger.engine.service.nouns.alerts import Alerts
-from lodger.engine.service.nouns.audit import Audit
-from lodger.engine.service.nouns.collections import Collections
-from lodger.engine.service.nouns.grants import Grants
-from lodger.engine.service.nouns.platform import Locks, Metrics, Nodes
-from lodger.engine.service.nouns.schedules import Schedules
-from lodger.engine.service.nouns.scripts import Scripts
-from lodger.engine.service.nouns.secrets import Secrets
-from lodger.engine.service.nouns.tenants import Tenants
-from lodger.engine.service.nouns.tokens import Tokens
-from lodger.engine.service.nouns.urls import Urls
-from lodger.engine.service.nouns.webhooks import Webhooks
 from lodger.engine.service.operations.declaration import Sync
-from lodger.engine.service.operations.table import Nouns
+from lodger.engine.service.operations.table import Nouns, OperationTable, table_of
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
@@ -58,7 +39,6 @@ if TYPE_CHECKING:
     from lodger.engine.core.execution import Executor
     from lodger.engine.node.host import Host
     from lodger.engine.node.node import Node
-    from lodger.engine.store.platform.locks import Lock
     from lodger.engine.store.records import Action
     from lodger.sandbox.job import LogLine
 
@@ -69,32 +49,14 @@ class Engine(Nouns[Sync]):
     def __init__(self, context: StoreContext) -> None:
         self.context = context
         self.events = EventBus()
-        self.tenants = Tenants(context, self.changed)
-        self.grants = Grants(context, self.changed)
-        self.collections = Collections(context, self.changed)
         self.vault = Vault(Keyring(context.settings.secret_keys))
-        self.secrets = Secrets(context, self.changed, self.vault)
-        self.webhooks = Webhooks(context, self.changed, self.vault)
-        self.alerts = Alerts(context, self.changed)
-        self.scripts = Scripts(
-            context,
-            self.changed,
-            ModuleCheck(context.settings, TrialBudget(context)),
-            SourceCheck(context.settings, TrialBudget(context)),
-            DryRuns(self),
-        )
-        self.urls = Urls(context, self.changed)
-        self.schedules = Schedules(context, self.changed)
-        self.actions = Actions(context, self.changed)
-        #: Set by :meth:`own_people`.
-        self.is_own: Callable[[str, str], bool] | None = None
-        self.tokens = Tokens(context, self.changed)
-        self.audit = Audit(context, self.changed)
-        self.nodes = Nodes(context, self.changed)
-        self.locks = Locks(context, self.changed)
         #: Metrics of the nodes of this process; ``metrics`` returns them with those of the ledger.
         self.process_metrics = ProcessMetrics()
-        self.metrics = Metrics(context, self.changed, self.process_metrics)
+        self.table: OperationTable = table_of(type(self))
+        for name, noun in self.table.nouns.items():
+            setattr(self, name, noun.of(self))
+        #: Set by :meth:`own_people`.
+        self.is_own: Callable[[str, str], bool] | None = None
         #: Set by :meth:`on`.
         self.hooks = Hooks(self.events, self.process_metrics, context.settings.missed_after_s)
         #: Python functions that actions of kind host call; nodes of this process carry a label for each.
@@ -160,20 +122,6 @@ class Engine(Nouns[Sync]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def lock(
-        self,
-        name: str,
-        lease: float | str | timedelta = "1m",
-        *,
-        slot: datetime | None = None,
-        holder: str | None = None,
-    ) -> "AbstractContextManager[Lock | None]":
-        """Hold a named lock during a block, renewing its lease: ``with engine.lock("rebuild") as held: if held: …``.
-
-        The value is None if another process or thread holds the lock; arguments as for ``locks.take``.
-        """
-        return lock_context.held(self.locks, name, lease, slot, holder)
 
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
         """Return a database of the platform other than the ledger's, for :meth:`expose`; its tables may be read.

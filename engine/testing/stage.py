@@ -20,10 +20,10 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.service.engine import Engine
 from lodger.engine.service.nouns.base import aware
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.store.schema.script_data import outbox
+from lodger.engine.sync import Engine
 from lodger.engine.testing.clock import BEGIN, FakeClock
 from lodger.engine.testing.inline import InlineNode, Pretend
 from lodger.sandbox.job import LogLine

@@ -4,8 +4,8 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lodger.engine import sync
     from lodger.engine.server.app import Api
+    from lodger.engine.service.engine import Engine
 
 MISSING = "the dashboard is not installed; install it with: pip install 'lodger[web]'"
 
@@ -22,7 +22,7 @@ def add_dashboard(api: "Api") -> bool:
     return True
 
 
-def link(engine: "sync.Engine", url: str) -> str | None:
+def link(engine: "Engine", url: str) -> str | None:
     """Return the URL that signs an administrator in once, within 15 minutes; None if there is no administrator."""
     from lodger.engine.web import sign_in
 

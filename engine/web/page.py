@@ -10,7 +10,6 @@ from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.clock import from_us
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
-from lodger.engine.service.operations.table import ROUTES
 from lodger.engine.store.connection.database import reads_from_replica
 
 #: Entries of a list on one page.
@@ -52,7 +51,7 @@ class Reader:
             Refused: tenant_unknown, role_too_low.
         """
         tenant = arguments.get("tenant_id")
-        routes = [each for each in ROUTES if each.name == operation and not each.changes]
+        routes = [each for each in self._api.engine.table.routes if each.name == operation and not each.changes]
         route = next((each for each in routes if each.of_tenant == (tenant is not None)), routes[0])
         require(self.request, tenant, route.role)
         verb = partial(route.function, getattr(self._api.engine, route.noun), **arguments)

@@ -1,11 +1,11 @@
 """One-time sign-in links: a code that its first use replaces by the browser's own session."""
 
 from lodger.engine.core.access.audit_context import AuditContext
+from lodger.engine.service.engine import Engine
 from lodger.engine.store import audit
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions, sign_in_codes
 from lodger.engine.store.tenants.sessions import NewSession
-from lodger.engine.sync import Engine
 
 
 def link(engine: Engine) -> str | None:

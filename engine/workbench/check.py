@@ -12,8 +12,8 @@ from lodger.engine.workbench.findings import Finding
 from lodger.engine.workbench.script_folder import ScriptFolder
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
     from lodger.engine.store.records import Schedule
+    from lodger.engine.sync import Engine
 
 #: The tenant of a throw-away ledger.
 TENANT = "dev"
@@ -35,7 +35,7 @@ class Planned:
 def throw_away(folder: ScriptFolder) -> Iterator["Engine"]:
     """Open an empty ledger with a tenant that has the folder's grants for development; it is removed after the block."""
     from lodger.engine.core.settings import load
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
     with tempfile.TemporaryDirectory(prefix="lodger-check-") as place:
         settings = load(database=f"{place}/ledger.db", sqlite_synchronous="NORMAL", check_scripts=True)

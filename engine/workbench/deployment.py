@@ -16,7 +16,7 @@ from lodger.engine.workbench.findings import Finding
 from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 #: Begins the reason of every change that a deployment makes; its name follows.
 MARK = "lodger deploy "

@@ -18,7 +18,7 @@ from lodger.engine.workbench.toml_places import has_null, toml_key, toml_text
 from lodger.sandbox.limits import Limits
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 
 def read_scripts(

@@ -20,7 +20,7 @@ from lodger.engine.trials.trial import Runs, workers
 from lodger.engine.workbench.replays import runtime_of, with_copies
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 #: Maximum number of runs, and seconds after which no further one begins.
 MAX_RUNS = 1000

@@ -19,6 +19,7 @@ from lodger.engine.core.access import grants, names
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
+from lodger.engine.features import TABLE
 from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
@@ -26,7 +27,6 @@ from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.base import specs
 from lodger.engine.service.operations.route import Parameter
-from lodger.engine.service.operations.table import OPERATIONS, routes_of
 from lodger.engine.store.records import Schedule
 from lodger.engine.workbench import script_files, toml_places
 from lodger.engine.workbench.findings import Finding, nearest
@@ -47,9 +47,7 @@ _PARTS = ("missed", "overlap", "retry", "limits", "grants", "labels", "placement
 @cache
 def keys(operation: str) -> dict[str, Parameter]:
     """Return the parameters of an operation that a table of the file may have, by name."""
-    noun, verb = operation.split(".")
-    route = next(each for each in routes_of(noun, verb) if each.raw is None)
-    assert operation in OPERATIONS
+    route = next(each for each in TABLE.routes_of(operation) if each.raw is None)
     return {each.name: each for each in route.parameters if each.name not in _NO_STATE}
 
 

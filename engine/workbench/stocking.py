@@ -14,7 +14,7 @@ from lodger.engine.workbench.schedules_file import place_of, script_names
 from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 #: Key of the file that an error of a schedule is about, by the beginning of its code; else the schedule's table.
 _KEYS = (("script", "script"), ("version", "version"), ("steps", "script"), ("rule", "rules"), ("params", "params"),

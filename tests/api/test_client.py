@@ -23,7 +23,7 @@ from lodger.engine.client import AsyncClient, Client, requests
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.service.operations.table import LOCAL_ONLY, NOUNS, ROUTES
+from lodger.engine.features import TABLE
 from lodger.engine.store.records import Page
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
@@ -43,12 +43,12 @@ def client(lodge: House) -> Iterator[Client]:
 
 
 def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, lodge: House) -> None:
-    for noun, kind in NOUNS.items():
+    for noun, kind in TABLE.nouns.items():
         theirs, ours = getattr(lodge.engine, noun), getattr(client, noun)
         shell = getattr(AsyncClient("http://x", "t"), noun)
         verbs = {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
         assert set(dir(ours)) == verbs
-        for verb in verbs - {name.partition(".")[2] for name in LOCAL_ONLY if name.startswith(f"{noun}.")}:
+        for verb in verbs - {name.partition(".")[2] for name in TABLE.local_only if name.startswith(f"{noun}.")}:
             wanted = inspect.signature(getattr(theirs, verb))
             there = inspect.signature(getattr(ours, verb))
             assert there == wanted, f"{noun}.{verb}"
@@ -73,7 +73,9 @@ def test_a_server_answers_what_the_engine_itself_answers(
     client: Client, local: list[tuple[str, str]], lodge: House
 ) -> None:
     same(answers(client, lodge.engine), local)
-    assert {verb for verb, _ in local} | set(LOCAL_ONLY) == {route.name for route in ROUTES} | set(LOCAL_ONLY)
+    assert {verb for verb, _ in local} | set(TABLE.local_only) == {route.name for route in TABLE.routes} | set(
+        TABLE.local_only
+    )
 
 
 class Waiting:

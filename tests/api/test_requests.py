@@ -10,7 +10,7 @@ from sqlalchemy import update
 from tests.api.house import ONE, House, house
 from tests.escape.commands import HELLO
 
-from lodger.engine.service.operations.table import ROUTES
+from lodger.engine.features import TABLE
 from lodger.engine.store import pages
 from lodger.engine.store.platform import idempotency
 from lodger.engine.store.schema.scheduling import actions
@@ -254,8 +254,10 @@ BLIND = {
 
 
 def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    edits = {route.identity: route for route in ROUTES if route.tagged}
-    overwrite = {route.identity for route in ROUTES if route.changes and route.method in {"PUT", "PATCH", "DELETE"}}
+    edits = {route.identity: route for route in TABLE.routes if route.tagged}
+    overwrite = {
+        route.identity for route in TABLE.routes if route.changes and route.method in {"PUT", "PATCH", "DELETE"}
+    }
     assert overwrite - BLIND <= set(edits) == set(EDITS)
     Keyring(tmp_path / "keys").add()
     with house(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
@@ -423,7 +425,7 @@ def test_the_description_is_whole(lodge: House) -> None:
     said = lodge.ask("GET", "/openapi.json", role="viewer", tenant="acme").json()
     assert said["openapi"].startswith("3.1")
     described = {(method.upper(), path) for path, item in said["paths"].items() for method in item}
-    assert {(route.method, f"/api/v1{route.path}") for route in ROUTES} <= described
+    assert {(route.method, f"/api/v1{route.path}") for route in TABLE.routes} <= described
     text = json.dumps(said)
     for reference in {part.split('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}:
         assert reference in said["components"]["schemas"]

@@ -12,9 +12,9 @@ from tests.store.test_audit import every_verb
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
+from lodger.engine.features import TABLE
 from lodger.engine.server.auth import OPEN
 from lodger.engine.service.operations.route import ROOT
-from lodger.engine.service.operations.table import LOCAL_ONLY, ROUTES
 
 NAMES = {
     "node": "n1", "tenant_id": "acme", "name": "job", "schedule": "s", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2d",
@@ -34,7 +34,7 @@ OTHERS = {
 }
 #: Routes whose path is the credential: tests/api/test_url_requests.py.
 BY_URL = {("GET", "/api/v1/in/{text}"), ("POST", "/api/v1/in/{text}")}
-NEEDED = {(route.method, ROOT + route.path): route.role for route in ROUTES} | OTHERS
+NEEDED = {(route.method, ROOT + route.path): route.role for route in TABLE.routes} | OTHERS
 
 
 def routes(house: House) -> list[tuple[str, str]]:
@@ -72,7 +72,7 @@ def open_house(tmp_path: Path) -> Iterator[House]:
 
 def test_every_route_is_in_the_table_and_every_verb_is_a_route(open_house: House) -> None:
     assert set(routes(open_house)) - OPEN - BY_URL == set(NEEDED)
-    assert {route.name for route in ROUTES} | set(LOCAL_ONLY) == every_verb(open_house.engine)
+    assert {route.name for route in TABLE.routes} | set(TABLE.local_only) == every_verb(open_house.engine)
 
 
 def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Subtests) -> None:

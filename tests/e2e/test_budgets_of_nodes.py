@@ -9,8 +9,8 @@ import pytest
 from tests.databases.fixtures import kind, url
 from tests.egress.peer import Peer, answer, held_answer, opened, thread_of_peers
 
+from lodger.engine import Engine
 from lodger.engine.core.events import Event
-from lodger.engine.service.async_engine import Engine
 
 __all__ = ["kind", "url"]
 

@@ -8,14 +8,13 @@ from typing import Any
 import sqlalchemy as sa
 from tests.unit.data.shop import customers, orders, platform
 
-from lodger.engine import sync
+from lodger.engine import Engine, sync
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.service.async_engine import Engine
 from lodger.engine.store.schema.script_data import outbox
 from lodger.sandbox.pool import Pool
 

@@ -10,11 +10,11 @@ import pytest
 import sqlalchemy as sa
 from tests.egress.peer import Asked, Peer, answer, held_answer, opened, thread_of_peers
 
+from lodger.engine import Engine
 from lodger.engine.capabilities import fetch_state
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.service.async_engine import Engine
 from lodger.engine.store.schema.script_data import fetches, kv
 
 SCRIPT = """

@@ -15,9 +15,9 @@ from tests.e2e.ready import lodger
 from tests.egress.peer import Peer, opened, thread_of_peers
 from tests.store.test_mailer import Box
 
+from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.egress.signature import verify
-from lodger.engine.service.async_engine import Engine
 from lodger.engine.store.tenants.webhooks import NewWebhook
 from lodger.engine.vault.keyring import Keyring
 

@@ -18,7 +18,7 @@ from tests.e2e.ready import lodger
 
 from lodger.engine.cli import entry
 from lodger.engine.cli.operations import command_name
-from lodger.engine.service.operations.table import OPERATIONS
+from lodger.engine.features import TABLE
 
 
 @pytest.fixture
@@ -118,11 +118,13 @@ def test_a_server_is_asked_with_the_same_words(lodge: House, tmp_path: Path) -> 
 
 
 def test_every_operation_is_a_command() -> None:
-    made = {f"{noun} {name}" for noun in entry.NOUNS for name in reference_pages.everything().commands[noun].commands}
-    for operation in OPERATIONS.values():
+    made = {
+        f"{noun} {name}" for noun in entry.all_nouns() for name in reference_pages.everything().commands[noun].commands
+    }
+    for operation in TABLE.operations.values():
         name = command_name(operation)
         if name is not None:
-            noun = operation.noun if operation.noun in entry.NOUNS else operation.noun.removesuffix("s")
+            noun = operation.noun if operation.noun in entry.all_nouns() else operation.noun.removesuffix("s")
             assert f"{noun} {name}" in made
         else:
             assert operation.declared.local or operation.name == "grants.keep", "lodger grant reset, give and take"

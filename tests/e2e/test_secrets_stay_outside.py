@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 
+from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.service.async_engine import Engine
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox import pool as sandbox_pool
 from lodger.sandbox.outcome import Outcome

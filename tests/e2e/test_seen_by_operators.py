@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tests.e2e.command import Said, bare, inside
 
-from lodger.engine.cli.output import event_lines
 from lodger.engine.core.error_table import OUTCOME, REASON, error_table
 from lodger.engine.core.events import Event
+from lodger.engine.output import event_lines
 from lodger.engine.policy import budget_table, placement, plan
 from lodger.engine.store.actions import actions
 from lodger.engine.store.queue import placements

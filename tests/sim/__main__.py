@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from tests import console
 
-from lodger.engine.cli.output.progress import bar
-from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.progress import bar
+from lodger.engine.output.result_output import AsJson, say, table, write_json
 
 if TYPE_CHECKING:
     from tests.sim.simulator.plan import Plan

@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 from tests.store.bench import Bench, node_id
 from tests.store.virtual_clock import EPOCH
 
+from lodger.engine import Engine as AsyncEngine
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import InputError
-from lodger.engine.service.async_engine import Engine as AsyncEngine
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.store import audit
 from lodger.engine.store.lifecycle import leases

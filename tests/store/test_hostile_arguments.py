@@ -18,7 +18,7 @@ from tests.store.virtual_clock import EPOCH, VirtualClock
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.service.operations.table import NOUNS
+from lodger.engine.features import TABLE
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.errors import SandboxError
@@ -109,7 +109,7 @@ def shown(value: object) -> str:
 
 def calls(engine: Engine, verb: str) -> Iterator[tuple[str, Any, Callable[[], object]]]:
     noun, name = verb.split(".")
-    function = getattr(NOUNS[noun], name)
+    function = getattr(TABLE.nouns[noun], name)
     hints = get_type_hints(function)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     # What is made has a name of its own each time, or it would be refused for that.

@@ -7,8 +7,8 @@ import pytest
 from tests.store.bench import Bench
 from tests.store.spending import Spender, say
 
-from lodger.engine.cli.output import views
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.output import views
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.connection import laws
 from lodger.engine.store.records import Action

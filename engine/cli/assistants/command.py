@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.result_output import Database, say
 from lodger.engine.cli.place import server_said
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import Database, say
 
 #: The tenant of the throw-away ledger.
 _DRAFTS = "drafts"

@@ -10,18 +10,19 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from lodger.engine.cli.output.failure import described
 from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.version import VERSION
+from lodger.engine.features import TABLE
+from lodger.engine.output.failure import described
 from lodger.engine.service.operations.declaration import UNCHANGED
 from lodger.engine.service.operations.route import wire
-from lodger.engine.service.operations.table import OPERATIONS, Operation
+from lodger.engine.service.operations.table import Operation
 from lodger.engine.store.records import Page
 from lodger.stdlib import declarations
 
 if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+    from lodger.engine.sync import Engine
 
 #: Operations for writing and trying scripts; they store nothing. They need no stored script, so a throw-away ledger can offer them.
 DRAFTING = ("schedules.preview", "scripts.check", "scripts.dry_run", "scripts.sets")
@@ -55,7 +56,7 @@ def serve(engine: "Engine", tenant_id: str, *, drafts: bool, write: bool) -> MCP
     server = MCPServer("lodger", instructions=_INSTRUCTIONS, version=VERSION, log_level="WARNING")
     names = DRAFTING if drafts else (*DRAFTING, *READING, *(WRITING if write else ()))
     for name in names:
-        operation = OPERATIONS[name]
+        operation = TABLE.operations[name]
         server.add_tool(
             _tool(engine, operation, tenant_id),
             annotations=ToolAnnotations(

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output import views
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
+from lodger.engine.output import views
+from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.service.humanize import humanize_duration
 
 app = typer.Typer(
@@ -136,8 +136,8 @@ def replay_locally(
 
     Nothing is read from the tenant's data, sent or changed. Exit code 1 if the attempt ends differently.
     """
-    from lodger.engine.cli.output import replays as output
-    from lodger.engine.cli.output.progress import to_stderr
+    from lodger.engine.cli import replay_views as output
+    from lodger.engine.output.progress import to_stderr
     from lodger.engine.workbench import replays
 
     if (file is None) == (tenant is None or action is None):

@@ -6,9 +6,9 @@ import typer
 
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.progress import bar
-from lodger.engine.cli.output.result_output import Database, say, write_json
 from lodger.engine.core.progress import STEP
+from lodger.engine.output.progress import bar
+from lodger.engine.output.result_output import Database, say, write_json
 
 app = typer.Typer(
     name="audit", help="The audit log: actor, time, channel and reason of every change.", no_args_is_help=True

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import AsJson, say, write_json
 from lodger.engine.store.scripts import source_maps
 from lodger.engine.workbench import bundle as bundles
 

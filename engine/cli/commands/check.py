@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.plain_text import visible
+from lodger.engine.output.result_output import AsJson, say, write_json
 from lodger.engine.workbench import script_folder
 from lodger.engine.workbench.check import examine, throw_away
 from lodger.engine.workbench.findings import LEVELS, Finding

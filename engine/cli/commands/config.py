@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, Database, table, write_json
+from lodger.engine.output.result_output import AsJson, Database, table, write_json
 
 app = typer.Typer(name="config", help="Show the settings.", no_args_is_help=True)
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, Database, say, write_json
 
 if TYPE_CHECKING:
     from lodger.engine.store.connection.inspection import Inspection

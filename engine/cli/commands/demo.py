@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
     from lodger.engine.demo.run import Viewer

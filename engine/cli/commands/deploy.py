@@ -9,8 +9,8 @@ import typer
 from lodger.engine.cli.commands.check import show
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
 from lodger.engine.core.clock import zulu
+from lodger.engine.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
 from lodger.engine.workbench import deployment, script_folder
 from lodger.engine.workbench.deployment import Step
 

@@ -11,11 +11,11 @@ import typer
 
 from lodger.engine.cli import inputs
 from lodger.engine.cli.commands.check import Folder
-from lodger.engine.cli.output.keys import END, keys
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
+from lodger.engine.output.keys import END, keys
+from lodger.engine.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

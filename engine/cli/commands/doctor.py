@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, Database, say, table, write_json
+from lodger.engine.output.result_output import AsJson, Database, say, table, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +59,8 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     """Start a zygote behind real walls; return its report, or the reason why it failed to start."""
     import asyncio
 
-    from lodger.engine.cli.output.failure import Teaching, described
     from lodger.engine.node.executors.sandbox_executor import worker_cgroup
+    from lodger.engine.output.failure import Teaching, described
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes import native_libraries
 
@@ -147,10 +147,10 @@ def _show(body: dict[str, Any]) -> None:
 def _ledger(db: str | None) -> dict[str, Any]:
     """Return the state of the ledger at ``--db``, or of profile and settings, or of the named server; changes nothing."""
     from lodger.engine.cli.ledger import opened
-    from lodger.engine.cli.output.failure import Teaching, described
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.serialization import to_jsonable
     from lodger.engine.core.settings import load
+    from lodger.engine.output.failure import Teaching, described
     from lodger.engine.store.connection.inspection import inspect_database
 
     try:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, say, table, write_json
 
 
 def errors(

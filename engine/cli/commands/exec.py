@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli import inputs
-from lodger.engine.cli.output.progress import to_stderr
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import code_frame, visible
+from lodger.engine.output.progress import to_stderr
+from lodger.engine.output.result_output import AsJson, say, write_json
 from lodger.engine.workbench import script_files
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, table, write_json
+from lodger.engine.output.result_output import AsJson, Database, TenantId, say, table, write_json
 
 app = typer.Typer(name="grant", help="Manage grants: permissions of a tenant's scripts.", no_args_is_help=True)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.workbench import script_files
 from lodger.stdlib import declarations
 

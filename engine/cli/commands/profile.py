@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.output.result_output import AsJson, say, table, write_json
 from lodger.engine.cli.place import Profile, Profiles, server_said
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, say, table, write_json
 
 app = typer.Typer(name="profile", help="Manage profiles: named servers and ledgers.", no_args_is_help=True)
 

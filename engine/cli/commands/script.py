@@ -6,7 +6,7 @@ import typer
 
 from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.workbench import script_files
 
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="Name of the script.")]
@@ -100,9 +100,9 @@ def rehearse(
     """
     from pathlib import Path
 
-    from lodger.engine.cli.output import replays as output
-    from lodger.engine.cli.output.progress import bar, to_stderr
+    from lodger.engine.cli import replay_views as output
     from lodger.engine.core.errors import Usage
+    from lodger.engine.output.progress import bar, to_stderr
     from lodger.engine.workbench import rehearsal, replays
 
     if file is not None and version is not None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
 
 app = typer.Typer(
     name="secret", help="Manage secrets, which scripts send in headers of requests.", no_args_is_help=True

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output import views
-from lodger.engine.cli.output.progress import bar
-from lodger.engine.cli.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.core.progress import report_progress_to
+from lodger.engine.output import views
+from lodger.engine.output.progress import bar
+from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.service.archive.export import MAX_BYTES
 from lodger.engine.workbench import script_files
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from lodger.engine.cli.commands.check import Folder, show
-from lodger.engine.cli.output.result_output import AsJson, say, write_json
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.result_output import AsJson, say, write_json
 from lodger.engine.workbench import script_files, script_folder
 from lodger.engine.workbench.script_folder import ScriptFolder
 

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.output import views
-from lodger.engine.cli.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.core.errors import NotFound
+from lodger.engine.output import views
+from lodger.engine.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.web import dashboard_link
 
 app = typer.Typer(name="token", help="Manage access tokens of the HTTP API.", no_args_is_help=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
@@ -19,6 +19,9 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Json
 from lodger.engine.store.usage import storage_usage
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
 
 #: Input form of rules: a text, a RuleSpec, or several of them.
 RulesArgument = str | RuleSpec | Sequence[str | RuleSpec]
@@ -167,6 +170,11 @@ class Noun(Operations[M]):
 
     context: StoreContext
     changed: Callable[[], None]
+
+    @classmethod
+    def of(cls, engine: "Engine") -> Self:
+        """Return the noun of an engine; overridden by nouns with more fields."""
+        return cls(engine.context, engine.changed)
 
     @property
     def _now_us(self) -> int:

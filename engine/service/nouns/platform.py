@@ -1,21 +1,19 @@
-"""The verbs on nodes, named locks and metrics."""
+"""The verbs on nodes and metrics."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Self
 
-from lodger.engine.core.access import names
 from lodger.engine.core.access.roles import Role
-from lodger.engine.core.clock import to_us
-from lodger.engine.core.errors import InputError
 from lodger.engine.core.metrics import Metric, ProcessMetrics, joined, labelled, prometheus_text
-from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.connection.lock_waits import Chain
-from lodger.engine.store.platform import gauges, locks, node_rows
-from lodger.engine.store.platform.locks import Lock
+from lodger.engine.store.platform import gauges, node_rows
 from lodger.engine.store.platform.node_rows import NodeRow
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
 
 # Inside the class ``list`` is a verb.
 NodeList = list[NodeRow]
@@ -61,74 +59,15 @@ class Nodes(Noun[M]):
             return change.made(now, after={"name": now.name, "state": now.state})
 
 
-LockList = list[Lock]
-#: Maximum lease, microseconds; a living holder renews it.
-MAX_US = 86_400_000_000
-
-
-class Locks(Noun[M]):
-    """Named locks between the platform's processes. Their changes are frequent and not in the audit log."""
-
-    __slots__ = ()
-
-    @operation("POST", "/locks/{name}/take", Role.OPERATOR, may_fail=True)
-    def take(
-        self, name: str, holder: str, lease: float | str | timedelta = "1m", *, slot: datetime | None = None
-    ) -> Lock | None:
-        """Take a lock, or renew it by taking it again; None if another holder has it.
-
-        Args:
-            holder: name of the holder, such as host and process; equal names are the same holder.
-            lease: time after which the lock is freed if it is not renewed: milliseconds, a timedelta, or a text such as
-                ``"90s"``; at most a day, by the database's time if several machines share it.
-            slot: take it for this occurrence of a schedule: only one holder gets it, also after it was freed.
-
-        Raises:
-            InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.
-        """
-        names.check(name, "lock_name_invalid", "a lock", "use a name such as rebuild-index")
-        names.check(
-            holder, "lock_holder_invalid", "a lock's holder", "use for example the host's name and the process's id"
-        )
-        lease_us, at = _us(lease), aware(slot)
-        if not 0 < lease_us <= MAX_US:
-            raise InputError(
-                "lock_lease_invalid",
-                f"a lock cannot have the lease {lease!r}",
-                why="the lease of a lock is more than zero and at most a day",
-                fix='"1m"',
-            )
-        with self.context.database.write() as connection:
-            slot_us = None if at is None else to_us(at)
-            return locks.take(self.context, connection, name, holder, lease_us, slot_us, self._now_us)
-
-    @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
-    def free(self, name: str, holder: str) -> bool:
-        """Free a lock; False if this holder did not have it."""
-        with self.context.database.write() as connection:
-            return locks.free(self.context, connection, name, holder, self._now_us)
-
-    @operation("GET", "/locks", Role.OPERATOR)
-    def list(self) -> LockList:
-        """List every lock that was ever taken, by name, with its holder."""
-        with self.context.database.read() as connection:
-            return locks.list_all(self.context, connection, self._now_us)
-
-
-def _us(lease: float | str | timedelta) -> int:
-    if isinstance(lease, str):
-        return parse_duration(lease)
-    if isinstance(lease, timedelta):
-        return lease // timedelta(microseconds=1)
-    # The comparison is false for NaN, too.
-    return round(lease * 1000) if abs(lease) < MAX_US else 0
-
-
 @dataclass(frozen=True, slots=True)
 class Metrics(Noun[M]):
     """Metrics of this process, of the nodes in other processes, and of the ledger."""
 
     process_metrics: ProcessMetrics
+
+    @classmethod
+    def of(cls, engine: "Engine") -> Self:  # noqa: D102 - as in Noun
+        return cls(engine.context, engine.changed, engine.process_metrics)
 
     @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
     def read(self) -> list[Metric]:

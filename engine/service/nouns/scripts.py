@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
@@ -15,6 +15,7 @@ from lodger.engine.data.reading import collections
 from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
+from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
@@ -25,6 +26,9 @@ from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.scripts.shadows import Shadow
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
 
 
 def _compared(version: ScriptVersion) -> dict[str, str]:
@@ -64,6 +68,16 @@ class Scripts(Noun[M]):
     module_check: ModuleCheck
     source_check: SourceCheck
     dry_runs: DryRuns
+
+    @classmethod
+    def of(cls, engine: "Engine") -> Self:  # noqa: D102 - as in Noun
+        return cls(
+            engine.context,
+            engine.changed,
+            ModuleCheck(engine.context.settings, TrialBudget(engine.context)),
+            SourceCheck(engine.context.settings, TrialBudget(engine.context)),
+            DryRuns(engine),
+        )
 
     @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
     @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.service.nouns.base import Noun
@@ -9,6 +10,9 @@ from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.tenants import grants, secrets
 from lodger.engine.store.tenants.secrets import Secret
 from lodger.engine.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
 
 # Inside the class ``list`` is a verb.
 SecretList = list[Secret]
@@ -28,6 +32,10 @@ class Secrets(Noun[M]):
     """Secrets that scripts use in requests. No verb returns a value."""
 
     vault: Vault
+
+    @classmethod
+    def of(cls, engine: "Engine") -> Self:  # noqa: D102 - as in Noun
+        return cls(engine.context, engine.changed, engine.vault)
 
     @operation("PUT", "/tenants/{tenant_id}/secrets/{name}", Role.EDITOR, secret=True)
     def put(self, tenant_id: str, name: str, value: str, *, hosts: Iterable[str] = (), grant: bool = False) -> Secret:

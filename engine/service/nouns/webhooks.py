@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.service.nouns.base import Noun
@@ -9,6 +10,9 @@ from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import NewWebhook, Webhook
 from lodger.engine.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
 
 # Inside the class ``list`` is a verb.
 WebhookList = list[Webhook]
@@ -19,6 +23,10 @@ class Webhooks(Noun[M]):
     """Receivers of the events that scripts emit, and of the engine's own, such as ``lodger.action.done`` and ``lodger.action.failed``."""
 
     vault: Vault
+
+    @classmethod
+    def of(cls, engine: "Engine") -> Self:  # noqa: D102 - as in Noun
+        return cls(engine.context, engine.changed, engine.vault)
 
     @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True)
     def put(

@@ -6,7 +6,7 @@ from functools import cache, wraps
 from typing import Any, Protocol
 
 from lodger.engine.service.operations.declaration import M
-from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Nouns, Operation
+from lodger.engine.service.operations.table import Nouns, Operation, table_of
 
 
 class Carry(Protocol):
@@ -27,12 +27,13 @@ def signature(function: Callable[..., Any]) -> inspect.Signature:
 class Proxy:
     """One noun with the verbs of the table, each with the signature and the documentation of its function."""
 
-    def __init__(self, noun: str, call: Carry) -> None:
+    def __init__(self, noun: str, operations: dict[str, Operation], call: Carry) -> None:
         self._noun = noun
+        self._operations = operations
         self._call = call
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
-        operation = OPERATIONS.get(f"{self._noun}.{verb}")
+        operation = self._operations.get(f"{self._noun}.{verb}")
         if operation is None:
             raise AttributeError(f"{self._noun} has no operation {verb!r}")
 
@@ -44,10 +45,11 @@ class Proxy:
         return call
 
     def __dir__(self) -> list[str]:
-        return [each.verb for each in OPERATIONS.values() if each.noun == self._noun]
+        return [each.verb for each in self._operations.values() if each.noun == self._noun]
 
 
 def bind_operations(engine: Nouns[M], call: Carry) -> None:
     """Set the nouns of an engine or a client."""
-    for noun in NOUNS:
-        setattr(engine, noun, Proxy(noun, call))
+    table = table_of(type(engine))
+    for noun in table.nouns:
+        setattr(engine, noun, Proxy(noun, table.operations, call))

@@ -1,16 +1,18 @@
-"""Every operation of the engine, collected from the nouns, and every HTTP route that they declare."""
+"""The main line's nouns, and the operations and HTTP routes that an engine's nouns declare."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Concatenate, Generic, get_origin, get_type_hints, overload
+from functools import cache
+from typing import Any, Concatenate, Generic, cast, get_origin, get_type_hints, overload
 
 from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.alerts import Alerts
 from lodger.engine.service.nouns.audit import Audit
+from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.nouns.collections import Collections
 from lodger.engine.service.nouns.grants import Grants
-from lodger.engine.service.nouns.platform import Locks, Metrics, Nodes
+from lodger.engine.service.nouns.platform import Metrics, Nodes
 from lodger.engine.service.nouns.schedules import Schedules
 from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
@@ -56,7 +58,7 @@ class Shortcut(Generic[P, R]):
 
 
 class Nouns(Generic[M]):
-    """The nouns of every engine and client; ``M`` says whether their verbs are awaited."""
+    """The main line's nouns of every engine and client; ``M`` says whether their verbs are awaited."""
 
     tenants: Tenants[M]
     grants: Grants[M]
@@ -71,39 +73,58 @@ class Nouns(Generic[M]):
     tokens: Tokens[M]
     audit: Audit[M]
     nodes: Nodes[M]
-    locks: Locks[M]
     metrics: Metrics[M]
 
     run_at = Shortcut("actions", Actions.run_at)
     run_in = Shortcut("actions", Actions.run_in)
 
 
-NOUNS: dict[str, type] = {name: get_origin(hint) for name, hint in get_type_hints(Nouns).items()}
+@dataclass(frozen=True)
+class OperationTable:
+    """The operations of an engine's nouns.
+
+    Attributes:
+        nouns: classes by the engine's attribute.
+        operations: by full name.
+        routes: HTTP routes, in the order of the operations.
+    """
+
+    nouns: dict[str, type[Noun[Any]]]
+    operations: dict[str, Operation]
+    routes: tuple[Route, ...]
+
+    @property
+    def local_only(self) -> dict[str, str]:
+        """Verbs without a route, each with its reason."""
+        return {each.name: each.declared.local for each in self.operations.values() if each.declared.local is not None}
+
+    def routes_of(self, operation: str) -> tuple[Route, ...]:
+        """Return the routes of an operation, those with the most parameters in the path first."""
+        found = [route for route in self.routes if route.name == operation]
+        return tuple(sorted(found, key=lambda route: -route.path.count("{")))
 
 
-def _collected() -> Iterator[Operation]:
-    for noun, kind in NOUNS.items():
-        for verb in {name: None for base in reversed(kind.__mro__) for name in vars(base)}:
-            function = inspect.getattr_static(kind, verb)
-            found = declared(function)
-            if found is not None:
-                yield Operation(noun, verb, function, found)
+def table_of(engine: type[Nouns[Any]]) -> OperationTable:
+    """Return the operations of an engine's or a client's class, read from the annotations of its nouns."""
+    return _table(cast("Any", engine))
 
 
-#: By full name.
-OPERATIONS: dict[str, Operation] = {each.name: each for each in _collected()}
+@cache
+def _table(engine: Any) -> OperationTable:  # noqa: ANN401 - a class, which mypy does not take for hashable
+    kinds = {name: get_origin(hint) for name, hint in get_type_hints(engine).items()}
+    nouns = {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Noun)}
+    operations = {each.name: each for noun, kind in nouns.items() for each in _collected(noun, kind)}
+    routes = [
+        Route(**asdict(endpoint), noun=each.noun, verb=each.verb, function=each.function, declared=each.declared)
+        for each in operations.values()
+        for endpoint in each.declared.endpoints
+    ]
+    return OperationTable(nouns, operations, tuple(routes))
 
-ROUTES: tuple[Route, ...] = tuple(
-    Route(**asdict(endpoint), noun=each.noun, verb=each.verb, function=each.function, declared=each.declared)
-    for each in OPERATIONS.values()
-    for endpoint in each.declared.endpoints
-)
 
-#: Verbs without a route, each with its reason.
-LOCAL_ONLY = {each.name: each.declared.local for each in OPERATIONS.values() if each.declared.local is not None}
-
-
-def routes_of(noun: str, verb: str) -> tuple[Route, ...]:
-    """Return the routes of a verb, those with the most parameters in the path first."""
-    found = [route for route in ROUTES if (route.noun, route.verb) == (noun, verb)]
-    return tuple(sorted(found, key=lambda route: -route.path.count("{")))
+def _collected(noun: str, kind: type) -> Iterator[Operation]:
+    for verb in {name: None for base in reversed(kind.__mro__) for name in vars(base)}:
+        function = inspect.getattr_static(kind, verb)
+        found = declared(function)
+        if found is not None:
+            yield Operation(noun, verb, function, found)

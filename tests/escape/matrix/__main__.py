@@ -9,7 +9,7 @@ from tests.console import run
 from tests.escape.matrix.runner import Matrix
 
 from lodger.engine.cli import escape
-from lodger.engine.cli.output.result_output import AsJson
+from lodger.engine.output.result_output import AsJson
 
 
 def matrix(

@@ -10,7 +10,7 @@ from tests.sim.simulator.plan import BOUND, LABEL
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
-from lodger.engine.service.engine import Engine
+from lodger.engine.sync import Engine
 
 if TYPE_CHECKING:
     from tests.sim.simulator.world import World

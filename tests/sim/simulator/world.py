@@ -30,11 +30,11 @@ from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.node import Node
-from lodger.engine.service.engine import Engine
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.revision_cache import RevisionCache, encode_rules
+from lodger.engine.sync import Engine
 
 #: Counted events by name; see :meth:`World.figures`.
 Figures = Counter[str]

@@ -8,9 +8,9 @@ import unicodedata
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from lodger.engine.cli.output.failure import described, tell, under
 from lodger.engine.core.errors import InputError, Unavailable, Usage
 from lodger.engine.core.plain_text import visible
+from lodger.engine.output.failure import described, tell, under
 from lodger.sandbox.errors import WallUnavailable
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from lodger.engine.cli.output.result_output import say, table
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.output.result_output import say, table
 from lodger.engine.service.humanize import humanize_duration
 from lodger.engine.store.records import Action
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 Cell = Callable[[Any], object]
 
 
-def _when(name: str) -> Cell:
+def when(name: str) -> Cell:
+    """Return the cell of an instant; empty for None."""
     return lambda each: zulu(getattr(each, name)) if getattr(each, name) else ""
 
 
-def _words(name: str) -> Cell:
+def words(name: str) -> Cell:
+    """Return the cell of a list of words."""
     return lambda each: " ".join(getattr(each, name) or ())
 
 
@@ -106,27 +108,27 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("tenant", "id"), ("name", "name"), ("state", "state"),
         ("grants", lambda each: "default" if each.grants is None else " ".join(each.grants)),
     ),
-    "Script": (("script", "name"), ("version", "version"), ("stored", _when("created_at"))),
+    "Script": (("script", "name"), ("version", "version"), ("stored", when("created_at"))),
     "ScriptVersion": (
-        ("version", "version"), ("stored", _when("created_at")), ("by", "created_by"), ("reason", "why"),
+        ("version", "version"), ("stored", when("created_at")), ("by", "created_by"), ("reason", "why"),
         ("digest", lambda each: each.digest[:12]),
     ),
     "Schedule": (
-        ("schedule", "name"), ("description", "text"), ("state", "state"), ("next slot", _when("next_at")),
+        ("schedule", "name"), ("description", "text"), ("state", "state"), ("next slot", when("next_at")),
     ),
     "ScheduleRevision": (
-        ("revision", "revision"), ("created", _when("created_at")), ("by", "created_by"), ("description", "text"), ("reason", "why"),
+        ("revision", "revision"), ("created", when("created_at")), ("by", "created_by"), ("description", "text"), ("reason", "why"),
     ),
     "Attempt": (
-        ("step", _step), ("attempt", "n"), ("started", _when("started_at")), ("outcome", lambda each: each.outcome or "running"),
+        ("step", _step), ("attempt", "n"), ("started", when("started_at")), ("outcome", lambda each: each.outcome or "running"),
         ("took", took), ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
     ),
     "Token": (
-        ("token", "prefix"), ("name", "name"), ("role", "role"), ("tenant", "tenant_id"), ("expires", _when("expires_at")),
-        ("revoked", _when("revoked_at")), ("used", _when("used_at")),
+        ("token", "prefix"), ("name", "name"), ("role", "role"), ("tenant", "tenant_id"), ("expires", when("expires_at")),
+        ("revoked", when("revoked_at")), ("used", when("used_at")),
     ),
     "AuditEntry": (
-        ("at", _when("at")), ("actor", "actor"), ("channel", "via"), ("operation", "verb"),
+        ("at", when("at")), ("actor", "actor"), ("channel", "via"), ("operation", "verb"),
         ("target", lambda each: each.named or each.target),
         ("tenant", "tenant_id"), ("reason", "why"),
     ),
@@ -136,7 +138,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("id", lambda each: short(each.action_id)),
     ),
     "Overdue": (
-        ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", _when("due_at")),
+        ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", when("due_at")),
         ("waiting", lambda each: humanize_duration(each.waits_ms / 1000)),
         ("reason", lambda each: f"{each.why}: {each.detail}" if each.detail else each.why),
     ),
@@ -153,36 +155,32 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("", lambda each: "slow" if each.slow else ""),
     ),
     "Secret": (
-        ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
+        ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", when("updated_at")),
     ),
     "ScriptUrl": (
-        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", _when("expires_at")),
-        ("last use", _when("used_at")), ("created by", "created_by"),
+        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", when("expires_at")),
+        ("last use", when("used_at")), ("created by", "created_by"),
     ),
-    "Webhook": (("webhook", "name"), ("url", "url"), ("events", _words("events")), ("state", "state")),
+    "Webhook": (("webhook", "name"), ("url", "url"), ("events", words("events")), ("state", "state")),
     "AlertRule": (
-        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", _words("kinds")),
+        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", words("kinds")),
         ("receivers", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
     ),
     "Alert": (
-        ("raised", _when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
-        ("over", _when("closed_at")), ("sent", _when("sent_at")),
+        ("raised", when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
+        ("over", when("closed_at")), ("sent", when("sent_at")),
     ),
     "CollectionInfo": (
         ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),
     "NodeRow": (
         ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"),
-        ("saturation", lambda each: "" if each.saturation is None else f"{each.saturation:.0%}"), ("labels", _words("labels")),
-        ("last seen", _when("seen_at")), ("version", "version"),
+        ("saturation", lambda each: "" if each.saturation is None else f"{each.saturation:.0%}"), ("labels", words("labels")),
+        ("last seen", when("seen_at")), ("version", "version"),
     ),
     "BudgetRow": (
         ("budget", "budget"), ("per", "per"), ("used", "used"),
         ("limit", lambda each: "none" if each.limit is None else each.limit), ("description", "help"),
-    ),
-    "Lock": (
-        ("lock", "name"), ("held by", lambda each: each.holder or ""), ("until", _when("until")), ("slot", _when("slot")),
-        ("epoch", "epoch"),
     ),
     "Change": (("field", "field"), ("before", lambda each: compact(each.before)), ("after", lambda each: compact(each.after))),
 }  # fmt: skip
@@ -420,18 +418,6 @@ def _tenant_gone(_result: None) -> None:
     say("the tenant and all its data are deleted; the audit log keeps a record of the deletion")
 
 
-def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None
-    say(
-        "the lock has another holder"
-        if lock is None
-        else f"{lock.name} is held by {lock.holder} until {zulu(lock.until)}"
-    )
-
-
-def _freed(had: bool) -> None:
-    say("the lock is free" if had else "this holder no longer has the lock")
-
-
 def activity(found: Any) -> None:  # noqa: ANN401 - an Activity
     """Show what runs and is due, and the last hour by minutes in which something ended."""
     say(
@@ -472,8 +458,6 @@ def _metrics(found: Any) -> None:  # noqa: ANN401 - metrics
 #: Views of single operations.
 VIEWS: dict[str, Callable[[Any], None]] = {
     "tenants.delete": _tenant_gone,
-    "locks.take": _taken,
-    "locks.free": _freed,
     "metrics.read": _metrics,
 }
 #: What came of a change, by the kind of its result.

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.store.platform.locks import Lock
 
 if TYPE_CHECKING:
-    from lodger.engine.service.nouns.platform import Locks
+    from lodger.engine.features.locks.operations import Locks
     from lodger.engine.service.operations.declaration import Async, Sync
 
 _log = logging.getLogger("lodger.locks")
@@ -33,10 +33,10 @@ def _third_s(lease: float | str | timedelta) -> float:
 
 
 @contextmanager
-def held(
+def _held(
     locks: "Locks[Sync]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> Iterator[Lock | None]:
-    """Hold a lock; see :meth:`lodger.engine.sync.Engine.lock`."""
+    """Hold a lock, for threads."""
     mine = holder_name(holder)
     lock = locks.take(name, mine, lease, slot=slot)
     if lock is None:
@@ -64,10 +64,10 @@ def held(
 
 
 @asynccontextmanager
-async def aheld(
+async def _held_async(
     locks: "Locks[Async]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> AsyncIterator[Lock | None]:
-    """Hold a lock; see :meth:`lodger.engine.service.async_engine.Engine.lock`."""
+    """Hold a lock, for asyncio."""
     mine = holder or f"{holder_name(None)}-{id(asyncio.current_task())}"
     lock = await locks.take(name, mine, lease, slot=slot)
     if lock is None:
@@ -97,3 +97,24 @@ async def aheld(
         over.set()
         await renewing
         await locks.free(name, mine)
+
+
+class Block:
+    """A block that holds a lock, for ``with`` and ``async with``; arguments as for :func:`_held`."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+        self._sync = ExitStack()
+        self._async = AsyncExitStack()
+
+    def __enter__(self) -> Lock | None:
+        return self._sync.enter_context(_held(*self._arguments))
+
+    def __exit__(self, *_error: object) -> None:
+        self._sync.close()
+
+    async def __aenter__(self) -> Lock | None:
+        return await self._async.enter_async_context(_held_async(*self._arguments))
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self._async.aclose()

@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lodger.engine.cli.output.result_output import say
-from lodger.engine.cli.output.views import compared_runs
 from lodger.engine.core.attempt_record import Ended
 from lodger.engine.core.plain_text import code_frame
+from lodger.engine.output.result_output import say
+from lodger.engine.output.views import compared_runs
 from lodger.engine.store.scripts.shadows import ShadowRun
 from lodger.engine.trials.recorded_host import MadeCall
 from lodger.engine.trials.replay import DEPARTS, SAME, Replayed

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from lodger.engine.cli.output import views
 from lodger.engine.core.clock import from_us, zulu
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Finished
+from lodger.engine.output import views
 from lodger.engine.service.humanize import humanize_duration
 
 #: Kinds that are written; a tick that found nothing due is not.

@@ -5,9 +5,9 @@ import sys
 import traceback
 from typing import Any, Protocol, runtime_checkable
 
-from lodger.engine.cli.output.result_output import write_json
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import code_frame, visible
+from lodger.engine.output.result_output import write_json
 
 _MAX_CHARACTERS = 1000
 #: A larger number of a line comes from no script.

@@ -1,0 +1,1 @@
+"""Wing: named locks between the platform's processes."""

@@ -1,0 +1,29 @@
+"""Locks on the command line."""
+
+from typing import Any
+
+from lodger.engine.core.clock import zulu
+from lodger.engine.output import views
+from lodger.engine.output.result_output import say
+from lodger.engine.output.views import when
+
+HELP = {"lock": "Manage locks: each has at most one holder."}
+
+
+def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None
+    say(
+        "the lock has another holder"
+        if lock is None
+        else f"{lock.name} is held by {lock.holder} until {zulu(lock.until)}"
+    )
+
+
+def _freed(had: bool) -> None:
+    say("the lock is free" if had else "this holder no longer has the lock")
+
+
+views.COLUMNS["Lock"] = (
+    ("lock", "name"), ("held by", lambda each: each.holder or ""), ("until", when("until")), ("slot", when("slot")),
+    ("epoch", "epoch"),
+)  # fmt: skip
+views.VIEWS |= {"locks.take": _taken, "locks.free": _freed}

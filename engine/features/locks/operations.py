@@ -1,0 +1,117 @@
+"""The verbs on named locks, and ``engine.lock``, which holds one during a block."""
+
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from datetime import datetime, timedelta
+from typing import Any, Generic, overload
+
+from lodger.engine.core.access import names
+from lodger.engine.core.access.roles import Role
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.features.locks.blocks import Block
+from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import Async, M, Sync, operation
+from lodger.engine.store.platform import locks
+from lodger.engine.store.platform.locks import Lock
+
+LockList = list[Lock]
+#: Maximum lease, microseconds; a living holder renews it.
+MAX_US = 86_400_000_000
+
+
+class Locks(Noun[M]):
+    """Locks between the platform's processes: each has at most one holder. Their changes are frequent and not in the audit log."""
+
+    __slots__ = ()
+
+    @operation("POST", "/locks/{name}/take", Role.OPERATOR, may_fail=True)
+    def take(
+        self, name: str, holder: str, lease: float | str | timedelta = "1m", *, slot: datetime | None = None
+    ) -> Lock | None:
+        """Take a lock, or renew it by taking it again; None if another holder has it.
+
+        Args:
+            holder: name of the holder, such as host and process; equal names are the same holder.
+            lease: time after which the lock is freed if it is not renewed: milliseconds, a timedelta, or a text such as
+                ``"90s"``; at most a day, by the database's time if several machines share it.
+            slot: take it for this occurrence of a schedule: only one holder gets it, also after it was freed.
+
+        Raises:
+            InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.
+        """
+        names.check(name, "lock_name_invalid", "a lock", "use a name such as rebuild-index")
+        names.check(
+            holder, "lock_holder_invalid", "a lock's holder", "use for example the host's name and the process's id"
+        )
+        lease_us, at = _us(lease), aware(slot)
+        if not 0 < lease_us <= MAX_US:
+            raise InputError(
+                "lock_lease_invalid",
+                f"a lock cannot have the lease {lease!r}",
+                why="the lease of a lock is more than zero and at most a day",
+                fix='"1m"',
+            )
+        with self.context.database.write() as connection:
+            slot_us = None if at is None else to_us(at)
+            return locks.take(self.context, connection, name, holder, lease_us, slot_us, self._now_us)
+
+    @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
+    def free(self, name: str, holder: str) -> bool:
+        """Free a lock; False if this holder did not have it."""
+        with self.context.database.write() as connection:
+            return locks.free(self.context, connection, name, holder, self._now_us)
+
+    @operation("GET", "/locks", Role.OPERATOR)
+    def list(self) -> LockList:
+        """List every lock that was ever taken, by name, with its holder."""
+        with self.context.database.read() as connection:
+            return locks.list_all(self.context, connection, self._now_us)
+
+
+def _us(lease: float | str | timedelta) -> int:
+    if isinstance(lease, str):
+        return parse_duration(lease)
+    if isinstance(lease, timedelta):
+        return lease // timedelta(microseconds=1)
+    # The comparison is false for NaN, too.
+    return round(lease * 1000) if abs(lease) < MAX_US else 0
+
+
+class LockNouns(Generic[M]):
+    """Named locks on an engine or a client."""
+
+    locks: Locks[M]
+
+    @overload
+    def lock(
+        self: "LockNouns[Sync]",
+        name: str,
+        lease: float | str | timedelta = "1m",
+        *,
+        slot: datetime | None = None,
+        holder: str | None = None,
+    ) -> AbstractContextManager[Lock | None]: ...
+    @overload
+    def lock(
+        self: "LockNouns[Async]",
+        name: str,
+        lease: float | str | timedelta = "1m",
+        *,
+        slot: datetime | None = None,
+        holder: str | None = None,
+    ) -> AbstractAsyncContextManager[Lock | None]: ...
+    def lock(
+        self,
+        name: str,
+        lease: float | str | timedelta = "1m",
+        *,
+        slot: datetime | None = None,
+        holder: str | None = None,
+    ) -> Any:
+        """Hold a named lock during a block, renewing its lease: ``with engine.lock("rebuild") as held: if held: …``.
+
+        The value is None if another process or thread holds the lock; arguments as for ``locks.take``. With asyncio:
+        ``async with engine.lock(…)``.
+        """
+        return Block(self.locks, name, lease, slot, holder)

@@ -1,0 +1,100 @@
+"""Each wing can be removed: its folder, the folder of its tests, and the lines of the list that name it.
+
+What runs each time is chosen by cost (a type check or a collection takes fifteen seconds of CPU time): for each wing that the packages
+without it import, that an engine opens a ledger, and that no module outside its folders names it; type check and collection in one copy
+without any wing. ``LODGER_WINGS=all`` runs them for each wing, too.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FEATURES = ROOT / "engine" / "features"
+WINGS = sorted(path.parent.name for path in FEATURES.glob("*/__init__.py"))
+WHOLE = os.environ.get("LODGER_WINGS") == "all"
+_CACHES = shutil.ignore_patterns(".venv", ".git", ".mypy_cache", ".ruff_cache", "__pycache__", ".hypothesis", "npm")
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import lodger.engine, lodger.sandbox, lodger.stdlib, lodger.escape
+
+for package in (lodger.engine, lodger.sandbox, lodger.stdlib, lodger.escape):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith(("__main__", ".env")) and ".versions." not in module.name:
+            importlib.import_module(module.name)
+from lodger.engine.sync import Engine
+
+with Engine.open(sys.argv[1]) as engine:
+    engine.tenants.create("acme")
+assert lodger.engine.__file__.startswith(sys.argv[2]), lodger.engine.__file__
+"""
+
+
+def copy_without(folder: Path, *wings: str) -> Path:
+    """Return a copy of the tree without these wings."""
+    copy = folder / "tree"
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=_CACHES)
+    (copy / "stdlib" / "npm").symlink_to(ROOT / "stdlib" / "npm")
+    for wing in wings:
+        shutil.rmtree(copy / "engine" / "features" / wing)
+        shutil.rmtree(copy / "tests" / "features" / wing)
+    module = copy / "engine" / "features" / "__init__.py"
+    named = re.compile(rf"\b({'|'.join(wings)})\b")
+    module.write_text("".join(line for line in module.read_text().splitlines(keepends=True) if not named.search(line)))
+    return copy
+
+
+def run(copy: Path, *command: str) -> None:
+    """Run a Python command in the copy, with its packages."""
+    env = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, *command], cwd=copy, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def import_all(copy: Path) -> None:
+    run(copy, "-c", IMPORT_ALL, str(copy / "ledger.db"), str(copy))
+
+
+def check_types(copy: Path) -> None:
+    if (ROOT / ".mypy_cache").exists():
+        shutil.copytree(ROOT / ".mypy_cache", copy / ".mypy_cache", dirs_exist_ok=True)
+    run(copy, "-m", "mypy")
+
+
+def collect(copy: Path) -> None:
+    run(copy, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider")
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_nothing_outside_names_it(wing: str) -> None:
+    named = re.compile(rf"\bfeatures(?:\.|/| import ){wing}\b")
+    inside = (FEATURES / wing, ROOT / "tests" / "features" / wing)
+    for folder in ("engine", "sandbox", "stdlib", "escape", "bench", "tests", "examples"):
+        for path in (ROOT / folder).rglob("*.py"):
+            if path != FEATURES / "__init__.py" and not path.is_relative_to(inside[0]) | path.is_relative_to(inside[1]):
+                assert not named.search(path.read_text()), path
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("wing", WINGS)
+def test_a_tree_without_one_wing_is_whole(wing: str, tmp_path: Path) -> None:
+    copy = copy_without(tmp_path, wing)
+    import_all(copy)
+    if WHOLE:
+        check_types(copy)
+        collect(copy)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_tree_without_any_wing_is_whole(tmp_path: Path) -> None:
+    copy = copy_without(tmp_path, *WINGS)
+    import_all(copy)
+    check_types(copy)
+    collect(copy)
