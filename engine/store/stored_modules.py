@@ -17,6 +17,12 @@ from collections.abc import Mapping
 ENTRIES = ("main.js", "main.ts")
 LIBRARY_ENTRIES = ("index.js", "index.ts")
 LIBRARY = "library"
+#: Suffixes of an author's files; a source map lies beside main.js.
+SUFFIXES = frozenset({".js", ".ts", ".json", ".map"})
+#: Files of tools, which run commands from them or look up further settings in them. ``NAME.config.js`` is one, too.
+TOOL_FILES = frozenset({
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", "tsconfig.json", "jsconfig.json", "deno.json",
+})  # fmt: skip
 STRIPPED = "stripped:"
 USES = "uses:"
 MAP = "map:"
@@ -27,6 +33,12 @@ LIBRARY_START = '{"index.'
 def is_authored(name: str) -> bool:
     """Whether a stored name is that of an author's file."""
     return ":" not in name and not name.startswith("../")
+
+
+def is_tool_file(name: str) -> bool:
+    """Whether a file name (without folders) is one from which tools run commands."""
+    base = name.casefold()
+    return base in TOOL_FILES or base.rpartition(".")[0].endswith(".config")
 
 
 def authored(stored: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lodger.engine.core.access import names
 from lodger.engine.core.clock import from_us, zulu
 from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.core.events import Event
@@ -259,7 +260,7 @@ def stamp(path: Path) -> object:
     """Return a value that differs when a file of the folder has changed."""
     found = []
     for folder, folders, files in os.walk(path):
-        folders[:] = sorted(each for each in folders if each != script_files.PACKAGES and not each.startswith("."))
+        folders[:] = sorted(each for each in folders if not names.is_of_tools(each))
         for each in (Path(folder, name) for name in sorted(files) if not name.startswith(".")):
             with contextlib.suppress(OSError):
                 about = each.stat()

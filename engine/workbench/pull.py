@@ -13,7 +13,6 @@ from lodger.engine.store.records import Schedule, ScriptVersion
 from lodger.engine.store.scripts import content
 from lodger.engine.workbench import schedules_file
 from lodger.engine.workbench.deployment import everything
-from lodger.engine.workbench.script_files import PACKAGES
 from lodger.engine.workbench.toml_places import has_null, toml_key, toml_text
 from lodger.sandbox.limits import Limits
 
@@ -54,15 +53,15 @@ def read_scripts(
 def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:
     """Return the files of a version. Names come from the server: one that would leave the folder is refused."""
     name = version.name
-    names.check(name, "script_name_invalid", "a file", "rename the script")
-    if name.startswith(".") or ":" in name or name in {PACKAGES, schedules_file.NAME}:
+    names.check_path_part(name, "script_name_invalid", "a file", "rename the script")
+    if ":" in name or name == schedules_file.NAME:
         raise InputError("script_name_invalid", f"{name!r} cannot be the name of a file of a script")
     if version.wasm_bytes is not None:
         return {f"{name}.wasm": engine.scripts.module(version.tenant_id, name, version.version)}
     modules = version.modules
     content.read(modules, Limits(source_bytes=4 * 1024 * 1024))
-    plain = not name.endswith((".test", ".d"))
-    if plain and len(modules) == 1:
+    # With a dot in its name a file could be a test, a declaration, or a tool's own, such as eslint.config.js.
+    if "." not in name and len(modules) == 1:
         (file, text), *_others = modules.items()
         if file in {"main.js", "main.ts"}:
             return {f"{name}.{file.partition('.')[2]}": _bytes(text)}

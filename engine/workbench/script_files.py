@@ -3,8 +3,10 @@
 import sys
 from pathlib import Path
 
+from lodger.engine.core.access.names import PACKAGES
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
+from lodger.engine.store.stored_modules import SUFFIXES, is_tool_file
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
 MAX_BYTES = 64 * 1024 * 1024
@@ -46,14 +48,9 @@ def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
 #: The file of a script that is run, and the file of a library that is imported: one of them makes a folder a script's.
 MAIN = "main.js"
 ENTRIES = (MAIN, "main.ts", "index.js", "index.ts")
-#: What a script consists of; a source map lies beside the file that it is of.
-FILES = frozenset({".js", ".ts", ".json", ".map"})
 _LINK = "what it leads to may lie outside the folder"
-#: Where package managers put what they fetch.
-PACKAGES = "node_modules"
-#: Code that scripts elsewhere can import; files of these names are tools' own.
+#: Code that scripts elsewhere can import.
 CODE = frozenset({".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs"})
-TOOLS = frozenset({"jsconfig.json", "tsconfig.json", "package.json", "package-lock.json"})
 
 
 def script(path: Path) -> str | bytes | dict[str, str]:
@@ -88,9 +85,9 @@ def folder(path: Path) -> dict[str, str]:
             continue
         if PACKAGES in place.parts:
             packages += each.suffix == ".js"
-        elif each.name in TOOLS or each.name.endswith(".d.ts"):
+        elif is_tool_file(each.name) or each.name.endswith(".d.ts"):
             continue
-        elif each.suffix in FILES:
+        elif each.suffix in SUFFIXES:
             files.append(each)
         elif each.suffix in CODE:
             others.append(place.as_posix())

@@ -141,7 +141,7 @@ def _order(found: dict[str, FolderScript]) -> list[str]:
 
 
 def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:
-    names.check(name, "script_name_invalid", "a script", "rename the file")
+    names.check_path_part(name, "script_name_invalid", "a script", "rename the file")
     script_files.refuse_link(path)
     if other is not None:
         what = f"{other.path.name} and {path.name} are both the script {name!r}"
@@ -151,7 +151,7 @@ def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:
 
 def _name(path: Path) -> str | None:
     """Return the name of the script that a path is; None if it is none."""
-    if path.name.startswith(".") or path.name == script_files.PACKAGES:
+    if names.is_of_tools(path.name):
         return None
     if path.is_dir():
         return path.name if script_files.is_script(path) else None

@@ -200,11 +200,19 @@ def test_mistakes_and_names_of_a_hostile_server(lodge: House, folder: Path, tmp_
         "c": (".profile", 1, {"main.js": "1"}, "", now), "d": ("d", 1, {"/etc/x": "1", "main.js": "1"}, "", now),
         "e.test": ("e.test", 1, {"main.js": "1"}, "", now), "f": ("f", 1, {"main.js": "1"}, "", now),
         "F": ("F", 1, {"main.js": "1"}, "", now), "f.js": ("f.js", 1, {"main.js": "1", "b.js": "1"}, "", now),
+        "g": ("g", 1, {"main.js": "1", ".git/config": "[core] fsmonitor = touch /tmp/x"}, "", now),
+        "h": ("h", 1, {"main.js": "1", "HEAD": "ref: refs/heads/main", "config": "[core]"}, "", now),
+        "i": ("i", 1, {"main.js": "1", "package.json": "{}"}, "", now), "j": ("Node_Modules", 1, {"main.js": "1"}, "", now),
+        "k": ("k", 1, {"main.js": "1", "node_modules/x/index.js": "1"}, "", now),
+        "eslint.config": ("eslint.config", 1, {"main.js": "1"}, "", now),
     }  # fmt: skip
     for name in answers:
         lodge.engine.scripts.put("acme", name, "export default 1", force=True)
     files, _settings, left_out = read_scripts(Hostile, "acme")  # type: ignore[arg-type]  # it answers two verbs
-    assert (set(files), set(left_out)) == ({"e.test/main.js", "F.js"}, {"a", "b", "c", "d", "f", "f.js"})
+    assert (set(files), set(left_out)) == (
+        {"e.test/main.js", "F.js", "eslint.config/main.js"},
+        {"a", "b", "c", "d", "f", "f.js", "g", "h", "i", "j", "k"},
+    )
     with pytest.raises(Unavailable, match="more than 100000 entries"):
         list(deployment.everything(lambda _cursor: Page(next="again")))
 

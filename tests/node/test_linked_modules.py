@@ -144,8 +144,26 @@ def test_names_and_json_files_are_bounded(engine: Engine) -> None:
         "",
         "x" * 121,
         "a\n.js",
+        ".git/config",
+        ".git/hooks/x.js",
+        "lib/.vscode/settings.json",
+        ".npmrc",
+        "node_modules/dep/index.js",
+        "lib/Node_Modules/index.js",
+        "config",
+        "HEAD",
+        "Makefile",
+        "setup.sh",
+        "package.json",
+        "lib/Package.JSON",
+        "eslint.config.js",
+        "lib/vite.config.ts",
+        "run.js.exe",
     ):
         assert of({name: ""}) == "file_name_invalid", name
+    for name in (".git", ".profile", "node_modules"):
+        assert code(engine, name, "export default () => 1")[0] == "script_name_invalid", name
+    engine.scripts.put("acme", "good", {"main.js": "export default () => 1", "lib/a.b.ts": "", "data.json": "1"})
     assert of({f"f{number}.js": "" for number in range(500)}) == "files_too_many"
     assert of({"x.js": "\n".join(f'import "../s{number}/main.js"' for number in range(501))}) == "files_too_many"
     for text in ("", "[1,", "NaN", "[" * 100_000, '{"a": 1, "a": 2}', "[" + "0," * 110_000 + "0]"):

@@ -82,6 +82,10 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
     "params that are no JSON": cell("lodger_actions", "params", "{", of=_waits),
     "very deep params": cell("lodger_actions", "params", "[" * 100_000, of=_waits),
     "files that are none": cell("lodger_script_versions", "modules", "[]"),
+    "a file of a version that git takes for its own": cell(
+        "lodger_script_versions", "modules", '{"main.js": "1", ".git/config": "1"}'
+    ),
+    "a script that git takes for its own": cell("lodger_scripts", "name", ".git", of=_a_ping),
     "fields that are none": cell("lodger_script_versions", "fields", "[1]"),
     "grants that there are not": cell("lodger_script_versions", "grants", '["everything"]'),
     "a policy that is none": cell("lodger_schedule_revisions", "overlap", "sometimes"),

@@ -6,6 +6,8 @@ from lodger.engine.core.errors import InputError
 
 NAME_LENGTH = 200
 REASON_LENGTH = 1000
+#: Folder in which package managers put packages.
+PACKAGES = "node_modules"
 
 
 def check(name: str, code: str, what: str, fix: str) -> None:
@@ -31,6 +33,27 @@ def check(name: str, code: str, what: str, fix: str) -> None:
             why="it is not in Unicode's composed form (NFC), so two names could look the same",
             fix=f"write it as {composed!a}",
         )
+
+
+def check_path_part(name: str, code: str, what: str, fix: str) -> None:
+    """Check a name that also becomes a file or folder, where tools would read some names as their own settings.
+
+    Raises:
+        InputError: ``code``.
+    """
+    check(name, code, what, fix)
+    if is_of_tools(name):
+        raise InputError(
+            code,
+            f"{name!r} cannot be the name of {what}",
+            why="names that begin with a dot, and node_modules, belong to tools such as git, which run commands from there",
+            fix=fix,
+        )
+
+
+def is_of_tools(part: str) -> bool:
+    """Whether a part of a path is one that tools keep settings or packages under, on file systems of either case."""
+    return part.startswith(".") or part.casefold() == PACKAGES
 
 
 def reason(why: str | None) -> str | None:

@@ -27,7 +27,8 @@ from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
 from lodger.engine.store.alerts import rules as alert_rules
-from lodger.engine.store.stored_modules import used
+from lodger.engine.store.scripts.content import check_file_name
+from lodger.engine.store.stored_modules import authored, used
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.job import ScriptError
@@ -199,12 +200,14 @@ def _bounds(name: str, kind: Integer) -> tuple[int, int]:
 
 
 def _check_script(row: Row, _cells: Row) -> None:
-    names.check(row["name"], "archive_invalid", "a script", "")
+    names.check_path_part(row["name"], "archive_invalid", "a script", "")
 
 
 def _check_version(_row: Row, cells: Row) -> None:
     if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
         raise TypeError("modules must be an object of texts")
+    for file in authored(cells["modules"]):
+        check_file_name(file)
     if not all(type(version) is int for version in used(cells["modules"]).values()):
         raise TypeError("the versions of used scripts must be numbers")
     read_fields(cells.get("fields"))

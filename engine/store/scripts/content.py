@@ -4,12 +4,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from lodger.engine.core import strict_json
+from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.scripts import source_maps
-from lodger.engine.store.stored_modules import ENTRIES, LIBRARY, MAP, entry_of, is_library
+from lodger.engine.store.stored_modules import ENTRIES, LIBRARY, MAP, SUFFIXES, entry_of, is_library, is_tool_file
 from lodger.sandbox.limits import Limits
 
 ENTRY = ENTRIES[0]
@@ -78,15 +80,25 @@ def _check_module(wasm: bytes, limit: int) -> None:
         )
 
 
-def _check_name(file: str) -> None:
-    good = file.isprintable() and len(file) <= MAX_FILE_NAME and not set(file) & set("\\:\"'")
-    if not good or any(part in ("", ".", "..") for part in file.split("/")):
-        raise InputError(
-            "file_name_invalid",
-            f"{file[:MAX_FILE_NAME]!r} cannot be the name of a file of a script",
-            why=f"it is a relative path of at most {MAX_FILE_NAME} printable characters, without .. and without \\ : \" and '",
-            fix="rename the file",
-        )
+def check_file_name(file: str) -> None:
+    """Check the name of an author's file: a relative path that no tool takes for its own when it is written to a folder.
+
+    Raises:
+        InputError: file_name_invalid.
+    """
+    parts = file.split("/")
+    why = ""
+    if not file.isprintable() or len(file) > MAX_FILE_NAME or set(file) & set("\\:\"'") or "" in parts:
+        why = f"it is a relative path of at most {MAX_FILE_NAME} printable characters, without \\ : \" and '"
+    elif any(names.is_of_tools(part) for part in parts):
+        why = f"no part of it may begin with a dot or be {names.PACKAGES}"
+    elif PurePosixPath(file).suffix not in SUFFIXES:
+        why = f"the files of a script are {', '.join(sorted(SUFFIXES))}"
+    elif is_tool_file(parts[-1]):
+        why = "tools such as npm and ESLint run commands from files of this name"
+    if why:
+        shown = f"{file[:MAX_FILE_NAME]!r} cannot be the name of a file of a script"
+        raise InputError("file_name_invalid", shown, why=why, fix="rename the file, or leave it out")
 
 
 def _check_json(file: str, text: str) -> None:
@@ -127,7 +139,7 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
         raise too_many(len(modules))
     size = 0
     for file, text in modules.items():
-        _check_name(file)
+        check_file_name(file)
         try:
             length = len(text.encode())
         except UnicodeEncodeError as error:

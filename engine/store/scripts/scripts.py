@@ -178,7 +178,8 @@ def check_name(name: str, what: str) -> None:
     Raises:
         InputError: script_name_invalid, schedule_name_invalid.
     """
-    names.check(name, f"{what}_name_invalid", f"a {what}", "use a shorter name, without / and \\")
+    check = names.check_path_part if what == "script" else names.check
+    check(name, f"{what}_name_invalid", f"a {what}", "use a shorter name, without / and \\ and a dot in front")
 
 
 # Without the bytes of modules: a list of versions would load megabytes.
