@@ -8,11 +8,11 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from weakref import WeakValueDictionary
 
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Job, LogLine, Reply, Report
 from lodger.sandbox.pool import Pool
+from lodger.sandbox.tenant_locks import TenantLocks
 
 #: Time without scripts after which the workers are stopped, in seconds.
 IDLE_S = 10.0
@@ -26,15 +26,6 @@ class _NoHost:
 
     def log(self, line: LogLine) -> None:
         """Discard the line."""
-
-
-class _TenantLock:
-    """Lock of one tenant; removed when unused."""
-
-    __slots__ = ("__weakref__", "lock")
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
 
 
 class _CheckThread:
@@ -68,7 +59,7 @@ class SyntaxChecker:
         self._cores = cores
         self._idle_s = idle_s
         self._lock = threading.Lock()
-        self._tenant_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
+        self._tenant_locks = TenantLocks()
         self._current: _CheckThread | None = None
         self._last: threading.Thread | None = None
         self._closed = False
@@ -85,9 +76,7 @@ class SyntaxChecker:
         Raises:
             SandboxError: the host cannot raise the walls, no worker is available, or the checker is closed.
         """
-        with self._lock:
-            tenant_lock = self._tenant_locks.setdefault(job.tenant, _TenantLock())
-        with tenant_lock.lock:
+        with self._tenant_locks.held(job.tenant):
             answer: Future[Report] = Future()
             with self._lock:
                 self._open_thread().send((job, answer))

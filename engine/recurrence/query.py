@@ -6,6 +6,7 @@ Requests are untrusted: types, sizes and names are checked here, and a mistake i
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -14,8 +15,9 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.compile import MAX_RULES, windows_of
 from lodger.engine.recurrence.instant import format_instant, parse_time
+from lodger.engine.recurrence.on_changes import END
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
-from lodger.engine.recurrence.rule import Answer, DstPolicy, Fold, Gap, Kind, RuleSpec
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, SearchedTo
@@ -81,16 +83,36 @@ def _moment(text: str, tz: str | None) -> datetime:
         raise InputError(error.code, f"after: {error.what}", why=error.why, fix=error.fix) from None
 
 
-def _slots(schedule: CompiledSchedule, after: datetime, request: Mapping[str, Any]) -> tuple[list[datetime], Answer]:
-    """Slots of the answer, and what came instead of the next one when they are fewer than asked for."""
-    step = schedule.previous_before if request.get("previous") else schedule.next_after
-    count = request.get("n") or DEFAULT_SLOTS
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Slots of rules, nearest first.
+
+    Attributes:
+        shifted: those that a change of the clock has moved.
+        searched_to: where the search for a further one stopped without an answer; None if it did not.
+    """
+
+    found: tuple[datetime, ...] = ()
+    shifted: tuple[datetime, ...] = ()
+    searched_to: datetime | None = None
+
+
+def slots_of(
+    schedule: CompiledSchedule, after: datetime, count: int, *, inclusive: bool = False, previous: bool = False
+) -> Slots:
+    """Return the next slots of rules after an instant, or the ones before it; none of a rule without a clock.
+
+    Args:
+        inclusive: whether a slot at exactly this instant is one of them.
+    """
+    step = schedule.previous_before if previous else schedule.next_after
     found: list[datetime] = []
-    slot = step(after, inclusive=bool(request.get("inclusive")), limit=SAVE_STEPS)
-    while isinstance(slot, datetime) and len(found) < count:
+    slot = step(after, inclusive=inclusive, limit=SAVE_STEPS)
+    while isinstance(slot, datetime) and slot < END and len(found) < count:
         found.append(slot)
         slot = step(slot)
-    return found, slot
+    shifted = tuple(each for each in found if schedule.shifted(each))
+    return Slots(tuple(found), shifted, slot.instant if isinstance(slot, SearchedTo) else None)
 
 
 def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
@@ -142,12 +164,19 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     schedule = _schedule(spec, request, dst, now or after)
     kind = kind or recognise(spec.text)
     clocked = kind is not Kind.CHANGES
+    count = request.get("n") or DEFAULT_SLOTS
     # The slot of a rule without a clock never comes.
-    slots, following = _slots(schedule, after, request) if clocked else ([], None)
-    reason = None if slots or isinstance(following, SearchedTo) else schedule.never_reason()
+    slots = (
+        slots_of(
+            schedule, after, count, inclusive=bool(request.get("inclusive")), previous=bool(request.get("previous"))
+        )
+        if clocked
+        else Slots()
+    )
+    reason = None if slots.found or slots.searched_to is not None else schedule.never_reason()
     ends = schedule.ends() and clocked
     last = schedule.previous_before(_END, inclusive=True, limit=SAVE_STEPS) if ends and reason is None else None
-    shown = [format_instant(slot) for slot in slots]
+    shown = [format_instant(slot) for slot in slots.found]
     answer: dict[str, Any] = {
         "kind": str(kind),
         "text": sentence(schedule.text()),
@@ -155,12 +184,12 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         "next": shown,
         "never": reason is not None,
         "reason": reason,
-        "shifted": [text for text, slot in zip(shown, slots, strict=True) if schedule.shifted(slot)],
+        "shifted": [format_instant(slot) for slot in slots.shifted],
         "ends": ends,
         "last": format_instant(last) if isinstance(last, datetime) else None,
     }
-    if isinstance(following, SearchedTo) and len(slots) < (request.get("n") or DEFAULT_SLOTS):
-        answer["searched_to"] = format_instant(following.instant)
+    if slots.searched_to is not None and len(slots.found) < count:
+        answer["searched_to"] = format_instant(slots.searched_to)
     if request.get("previous"):
         answer["previous"] = shown
     if request.get("counts"):

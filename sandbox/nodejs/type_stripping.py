@@ -17,12 +17,12 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.nodejs import limited_node
+from lodger.sandbox.tenant_locks import TenantLocks
 
 #: Limits of one script: CPU time, which the kernel counts in seconds, time in all, JavaScript heap.
 CPU_S, WALL_S, HEAP_MIB = 3, 30.0, 256
@@ -70,18 +70,8 @@ class Stripped:
     cpu_ms: float
 
 
-class _TenantLock:
-    """Lock of one tenant; removed when unused."""
-
-    __slots__ = ("__weakref__", "lock")
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-
-_queue = threading.Lock()
 _slots = threading.BoundedSemaphore(AT_ONCE)
-_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
+_locks = TenantLocks()
 
 
 def is_typescript(name: str) -> bool:
@@ -99,9 +89,7 @@ def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
     if not files:
         return Stripped({}, None, 0.0)
     node = limited_node.find_node("TypeScript cannot be stripped")
-    with _queue:
-        tenant_lock = _locks.setdefault(tenant, _TenantLock())
-    with tenant_lock.lock:
+    with _locks.held(tenant):
         if not _slots.acquire(timeout=PATIENCE_S):
             raise SandboxError(
                 "no_worker", "too many scripts wait to be stripped of types", fix="try again in a moment"

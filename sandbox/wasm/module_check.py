@@ -9,25 +9,16 @@ import os
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.tenant_locks import TenantLocks
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.compiler import LIMITS, Compiler
 from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers.warm_pool import WarmPool
-
-
-class _TenantLock:
-    """Lock of one tenant; removed when unused."""
-
-    __slots__ = ("__weakref__", "lock")
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
 
 
 class Checked(NamedTuple):
@@ -66,8 +57,7 @@ class ModuleChecker:
         self._minimum = minimum
         self._limits = limits
         self._slots = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
-        self._queue = threading.Lock()
-        self._tenant_locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
+        self._tenant_locks = TenantLocks()
 
     def judge(self, job: Job) -> Checked:
         """Compile a job's module and return the result. Blocks.
@@ -75,9 +65,7 @@ class ModuleChecker:
         Raises:
             SandboxError: the host cannot raise the walls, or no worker is available.
         """
-        with self._queue:
-            tenant_lock = self._tenant_locks.setdefault(job.tenant, _TenantLock())
-        with tenant_lock.lock, self._slots:
+        with self._tenant_locks.held(job.tenant), self._slots:
             return self._compile_in_thread(job)
 
     def _compile_in_thread(self, job: Job) -> Checked:

@@ -4,10 +4,6 @@ Reading needs none of them. A user with the right to create tables and roles run
 never creates any of them by itself.
 """
 
-from contextlib import AbstractContextManager
-from typing import Protocol
-
-from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.ddl import ExecutableDDLElement
@@ -17,15 +13,8 @@ from lodger.engine.data.changes import triggers
 from lodger.engine.data.sets import tenant_views
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, outside
+from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.stores import Driver, driver_of
-
-
-class Prepared(Protocol):
-    """A writable database: the ledger's, or one of the platform's."""
-
-    def write(self) -> AbstractContextManager[Connection]:
-        """Return one transaction that may write."""
-        ...
 
 
 def statements(
@@ -56,7 +45,7 @@ def statements(
     return made + [each for rows in asked.values() for each in triggers.statements(rows, driver)]
 
 
-def prepare(datasets: Datasets, ledger: Prepared) -> None:
+def prepare(datasets: Datasets, ledger: Transactions) -> None:
     """Run the statements in the ledger's database and in every other one with exposed tables.
 
     Raises:

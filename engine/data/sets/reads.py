@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.data.sets.numbers import Writable, taken
+from lodger.engine.data.sets.numbers import taken
+from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.stores import driver_of
 from lodger.engine.store.stores.features import StatementTimeout
 from lodger.engine.store.stores.patience import Patience
@@ -21,14 +21,6 @@ T = TypeVar("T")
 STATEMENT_S = 5.0
 #: How long after that a server may be silent.
 SILENCE_S = 10.0
-
-
-class Readable(Writable, Protocol):
-    """An open database (:class:`lodger.engine.store.connection.database.Database`)."""
-
-    def read(self) -> AbstractContextManager[Connection]:
-        """Return one consistent snapshot."""
-        ...
 
 
 class ThreadReads:
@@ -42,7 +34,12 @@ class ThreadReads:
     """
 
     def __init__(
-        self, database: Readable, *, elapsed_s: Callable[[], float], threads: int = 4, statement_s: float = STATEMENT_S
+        self,
+        database: Transactions,
+        *,
+        elapsed_s: Callable[[], float],
+        threads: int = 4,
+        statement_s: float = STATEMENT_S,
     ) -> None:
         self._database = database
         self._elapsed_s = elapsed_s

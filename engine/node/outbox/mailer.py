@@ -18,7 +18,8 @@ import aiosmtplib
 from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock, from_us
-from lodger.engine.node.outbox.sender import Sender, SenderOptions, Writable
+from lodger.engine.node.outbox.sender import Sender, SenderOptions
+from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -68,7 +69,7 @@ class Mailer(Sender):
 
     def __init__(
         self,
-        database: Writable,
+        database: Transactions,
         server: MailServer,
         clock: Clock,
         **rounds: Unpack[SenderOptions],

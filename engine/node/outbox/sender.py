@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure, Lane, RetryPolicy
 
@@ -20,18 +20,6 @@ Marked = Callable[[Row[Any], str, Failure | None], None]
 
 #: Returns the earliest instant at which something of a kind is due, microseconds.
 NextDue = Callable[[str], Awaitable[int | None]]
-
-
-class Writable(Protocol):
-    """An open database (:class:`lodger.engine.store.connection.database.Database`)."""
-
-    def read(self) -> AbstractContextManager[Connection]:
-        """Open one consistent snapshot."""
-        ...
-
-    def write(self) -> AbstractContextManager[Connection]:
-        """Open one transaction that may write."""
-        ...
 
 
 class SenderOptions(TypedDict, total=False):
@@ -69,7 +57,7 @@ class Sender:
 
     def __init__(
         self,
-        database: Writable,
+        database: Transactions,
         clock: Clock,
         **rounds: Unpack[SenderOptions],
     ) -> None:

@@ -15,7 +15,8 @@ from lodger.engine.core.execution import Answer
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.egress.request_errors import NoAnswer
-from lodger.engine.node.outbox.sender import Sender, SenderOptions, Writable
+from lodger.engine.node.outbox.sender import Sender, SenderOptions
+from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import Route
@@ -41,7 +42,7 @@ class WebhookSender(Sender):
 
     def __init__(
         self,
-        database: Writable,
+        database: Transactions,
         vault: Vault,
         send: Callable[[Request], Awaitable[Answer]],
         clock: Clock,

@@ -8,8 +8,8 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
+from lodger.engine.recurrence.query import MAX_SLOTS, slots_of
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
 from lodger.engine.service.nouns.base import Noun, RulesArgument, aware, specs
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
@@ -64,14 +64,9 @@ class Previews(Noun[M]):
         begin = aware(after) or from_us(self._now_us)
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         recurrence = self.context.revision_cache.compile_rules(wished, begin)
-        slots: list[datetime] = []
-        slot = recurrence.next_after(begin, limit=SAVE_STEPS)
-        while isinstance(slot, datetime) and slot < END and len(slots) < max(0, min(n, 1000)):
-            slots.append(slot)
-            slot = recurrence.next_after(slot)
-        shifted = tuple(each for each in slots if recurrence.shifted(each))
-        searched_to = slot.instant if isinstance(slot, SearchedTo) else None
-        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished), searched_to)
+        slots = slots_of(recurrence, begin, min(n, MAX_SLOTS))
+        ends = recurrence.ends() and not named(wished)
+        return Preview(recurrence.text(), slots.found, slots.shifted, ends, slots.searched_to)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/what-if", Role.VIEWER, reads=True)
     def what_if(
