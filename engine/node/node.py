@@ -21,7 +21,6 @@ from lodger.engine.node.host import Host
 from lodger.engine.node.outbox.senders import Senders
 from lodger.engine.node.reporting import Reporter
 from lodger.engine.node.service import Service, either
-from lodger.engine.node.services.adoption import Adoption
 from lodger.engine.node.services.alerts import Alerts, Heartbeat
 from lodger.engine.node.services.change_feed import ChangeFeed
 from lodger.engine.node.services.commit_watch import OFF, CommitWatch, Listener
@@ -146,11 +145,10 @@ class Node:
         self.sealed_commits = SealedCommits(context, host.datasets)
         self.lease_keeper, self.recovery = LeaseKeeper(context, host.handlers), Recovery(context)
         self.change_feed = ChangeFeed(context, host.datasets, host.process_metrics)
-        self.adoption = Adoption(context)
         self.services: list[Service] = [
             self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
             Retention(context, host.process_metrics), self.sealed_commits, self.cancelled_usage,
-            Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed, self.adoption,
+            Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed,
             Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
             LedgerCheck(context),
         ]  # fmt: skip

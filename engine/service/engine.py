@@ -27,7 +27,6 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.migrations import revision
 from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile, RevisionCache
-from lodger.engine.store.schedules import adoption
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
 
@@ -173,20 +172,13 @@ class Engine(Nouns[Sync]):
             connection: connection with the transaction of the change, to the database of the set. From asyncio: ``await
                 connection.run_sync(engine.record_changed, tenant, "orders", id)``.
             tenant_id: tenant of the row, by Lodger's id.
-            what: the set, by its name, its table or its mapped class. ``"schedules"`` (unless one of your sets has that
-                name) stands for Lodger's own: the newest revision that your SQL has inserted is checked and adopted,
-                and the clock armed again; see :mod:`lodger.engine.store.schedules.adoption`. The connection is the
-                ledger's in this case.
+            what: the set, by its name, its table or its mapped class.
             keys: the key of the row, or of several.
             kind: ``insert``, ``update`` or ``delete``.
 
         Raises:
-            InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing; of schedules
-                revision_unchanged, revision_unreadable, and the errors of an edit.
+            InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing.
         """
-        if isinstance(what, str) and what in adoption.NAMES and all(rows.name != what for rows in self.datasets):
-            adoption.adopt(self.context, connection, tenant_id, keys, self.context.clock.now_us())
-            return
         record_changed(self.datasets, self.context.clock, connection, what, tenant_id, keys, kind)
 
     def record_sessions(self, sessions: Any) -> Callable[[], None]:  # noqa: ANN401 - what SQLAlchemy listens to

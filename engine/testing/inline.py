@@ -88,7 +88,6 @@ class InlineNode(Node):
 
     async def _still(self) -> None:
         while True:
-            await self.adoption.round()
             await self._tick()
             await self.recovery.round()
             await self.change_feed.round()

@@ -35,7 +35,6 @@ SETTINGS = Settings(
 #: hands back would run elsewhere.
 OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0, "drain_s": 60.0, "missed_after_s": 600.0},
-    "even": {"lease_s": 60.0, "drain_s": 60.0, "missed_after_s": 600.0, "ahead_s": 0.0},
     # Long enough to keep the lease on a busy machine, short enough to wait for its end.
     "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
     "relief": {"lease_s": 12.0},
@@ -91,7 +90,7 @@ async def main(path: str, mode: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)
 
     def reported(event: Event) -> None:
-        if mode in {"hold", "keep", "race", "even"} and event.kind in {"lost", "lease_lost"}:
+        if mode in {"hold", "keep", "race"} and event.kind in {"lost", "lease_lost"}:
             tell(event.kind)
         if event.kind == "ledger_replaced":
             tell(f"ledger_replaced {event.details['lost']}")

@@ -1,16 +1,12 @@
 """A schema upgrade under running nodes: those of the release before and after it work on one ledger, and no slot is lost,
 nor waits for the end of a lease: its action would have a second attempt.
 
-The release before is the tree right before its newest migration was added, from the history; the release after is this tree with one
-more migration.
+The release before is this tree, the release after is this tree with one more migration.
 """
 
 import json
-import os
-import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,13 +19,11 @@ from sqlalchemy import Engine as Pool
 from sqlalchemy import text
 from tests.chaos import leash
 from tests.chaos.test_processes import until
+from tests.databases.next_release import REVISION, ROOT, environment, lodger, next_release, python
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.store.migrations.revision import head
 from lodger.engine.store.stores import addresses
 
-ROOT = Path(__file__).resolve().parents[2]
-VERSIONS = "engine/store/migrations/versions"
 FURNISH = """
 import sys
 from lodger.engine.sync import Engine
@@ -54,21 +48,6 @@ COUNTED = {
     "lodger_script_shadows": ("modules", "why"),
     "lodger_schedule_revisions": ("rules", "sentence", "steps", '"limits"', "params", "why"),
 }
-NEXT = '''"""Of the next release."""
-
-import sqlalchemy as sa
-from alembic import op
-
-revision = "9001"
-down_revision = "{head}"
-branch_labels = None
-depends_on = None
-{compatible}
-
-def upgrade() -> None:
-    """Upgrade the schema."""
-    op.add_column("lodger_nodes", sa.Column("next", sa.Text(), server_default="", nullable=False))
-'''
 
 
 class Ledger:
@@ -99,29 +78,15 @@ def ledger(url: str) -> Iterator[Ledger]:
     found.pool.dispose()
 
 
-def env(tree: Path) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": f"{tree}:{tree / '.dev'}"}
-
-
-def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    given = {"cwd": tree, "env": env(tree), "capture_output": True, "text": True, "timeout": 400}
-    return subprocess.run([sys.executable, *arguments], check=False, **given)  # type: ignore[call-overload]  # as a mapping
-
-
-def lodger(tree: Path, *arguments: str) -> Any:
-    done = python(tree, "-m", "lodger.engine.cli", *arguments, "--json")
-    return json.loads(done.stdout) | {"code": done.returncode}
-
-
 @contextmanager
-def nodes(tree: Path, url: str, *names: str, mode: str = "race") -> Iterator[list["subprocess.Popen[str]"]]:
+def nodes(tree: Path, url: str, *names: str) -> Iterator[list["subprocess.Popen[str]"]]:
     begun = [
         subprocess.Popen(
-            leash.python("-m", "tests.chaos.engine_process", url, name, mode),
+            leash.python("-m", "tests.chaos.engine_process", url, name, "race"),
             stdout=subprocess.PIPE,
             text=True,
             cwd=tree,
-            env=env(tree),
+            env=environment(tree),
         )
         for name in names
     ]
@@ -142,47 +107,11 @@ def stop(processes: list["subprocess.Popen[str]"]) -> None:
     assert [each.wait(400) for each in processes] == [0] * len(processes)
 
 
-def previous(folder: Path) -> Path:
-    """Return the tree before the newest migration was added, or skip aloud."""
-    found = subprocess.run(
-        ["git", "log", "-1", "--diff-filter=A", "--format=%H", "--", VERSIONS], cwd=ROOT, capture_output=True, text=True, check=False
-    )  # fmt: skip
-    commit = f"{found.stdout.strip()}^"
-    tar = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=False)
-    if not found.stdout.strip() or tar.returncode:
-        pytest.skip("NOT TESTED with the release before: this checkout has no history")
-    subprocess.run(["tar", "x", "-C", str(folder)], input=tar.stdout, check=True)
-    return folder
-
-
-def following(folder: Path, compatible_with: str | None = None) -> Path:
-    """Return this tree with a further migration; with ``compatible_with`` it takes something away."""
-    for name in ("lodger", "engine", "sandbox", "stdlib", "escape", "bench", "tests"):
-        shutil.copytree(ROOT / name, folder / name, symlinks=True)
-    line = f'compatible_with = "{compatible_with}"\n' if compatible_with else ""
-    (folder / VERSIONS / "9001_next.py").write_text(NEXT.format(head=head(), compatible=line))
-    nodes_of = folder / "engine/store/schema/nodes.py"
-    nodes_of.write_text(nodes_of.read_text().replace(
-        '    Column("slots", Integer', '    Column("next", Text, nullable=False, server_default=""),\n    Column("slots", Integer', 1
-    ))  # fmt: skip
-    return folder
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("release", ["before", "after"])
 def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
-    release: str, kind: str, url: str, ledger: Ledger, tmp_path: Path
+    url: str, ledger: Ledger, tmp_path: Path
 ) -> None:
-    if (release == "after") is (kind == "postgresql"):
-        pytest.skip("with the release before on PostgreSQL, with the one after on SQLite")
-    other = tmp_path / "other"
-    other.mkdir()
-    older, newer = (previous(other), ROOT) if release == "before" else (ROOT, following(other))
-    ledger.pool.dispose()
-    if kind == "sqlite":
-        Path(url.removeprefix("sqlite:///")).unlink(missing_ok=True)
-    else:
-        ledger.rows("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    older, newer = ROOT, next_release(tmp_path / "newer")
     made = python(older, "-c", FURNISH, url)
     assert made.returncode == 0, made.stderr
     with nodes(older, url, "old") as old:
@@ -192,8 +121,7 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
         upgraded = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
         assert upgraded["code"] == 0, upgraded
         assert upgraded["applied"], upgraded
-        # A release that claims ahead would leave nothing to one that does not.
-        with nodes(newer, url, "new", mode="even" if release == "before" else "race") as new:
+        with nodes(newer, url, "new") as new:
             ledger.rows("DELETE FROM effects_seen")
             until(lambda: ledger.rows("SELECT count(DISTINCT name) FROM effects_seen") == [(2,)], 60)
             stop(old)
@@ -230,7 +158,7 @@ def waits(node: "subprocess.Popen[str]", code: str) -> None:
 def up(tree: Path, url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
     node = subprocess.Popen(
         leash.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", name, "--db", url, "--json"),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=tree, env=env(tree),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=tree, env=environment(tree),
     )  # fmt: skip
     try:
         yield node
@@ -244,7 +172,7 @@ def test_what_running_nodes_need_is_not_taken_away_and_a_node_on_another_schema_
 ) -> None:
     if kind == "postgresql":
         pytest.skip("what a node reads is the same on SQLite")
-    newer = following(tmp_path, compatible_with="9001")
+    newer = next_release(tmp_path / "newer", compatible_with=REVISION)
     assert python(ROOT, "-c", FURNISH, url).returncode == 0
     with up(newer, url, "new") as early:
         waits(early, "database_behind")

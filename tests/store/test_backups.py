@@ -18,9 +18,6 @@ from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.store.connection import backups, laws
-from lodger.engine.store.connection.database import Database
-from lodger.engine.store.migrations.revision import head
-from lodger.engine.store.migrations.upgrade import downgrade
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
 
@@ -162,27 +159,6 @@ def test_nothing_is_replaced(bench: Bench, url: str, elsewhere: Place, tmp_path:
     empty = db("backup", tmp_path / "other", place=elsewhere())
     assert (empty.code, empty.json["error"]["code"]) == (1, "not_a_ledger")
     assert not (tmp_path / "other").exists()
-
-
-def test_an_upgrade_is_announced_and_wants_a_backup(url: str, elsewhere: Place, tmp_path: Path) -> None:
-    database = Database(url)
-    with database.write() as connection:
-        downgrade(connection, "0120")
-    database.close()
-    shown = db("upgrade", "--dry-run", place=url).json
-    assert (shown["revision"], shown["wanted"], shown["pending"][-1]["revision"]) == ("0120", head(), head())
-    refused = db("upgrade", place=url)
-    assert (refused.code, refused.json["error"]["code"]) == (2, "backup_missing")
-    assert db("check", "--schema-only", place=url).json["verdict"] == "behind"
-    file = tmp_path / "before.backup"
-    done = db("upgrade", "--backup", file, place=url).json
-    assert [step["revision"] for step in done["applied"]] == [step["revision"] for step in shown["pending"]]
-    assert db("upgrade", place=url).json == {"applied": []}
-    old = elsewhere()
-    assert db("restore", file, place=old).json["revision"] == "0120", (
-        "a backup of an earlier release is restored as it is"
-    )
-    assert db("upgrade", "--without-backup", place=old).json["applied"]
 
 
 #: What breaks each law of the ledger.

@@ -15,7 +15,6 @@ from lodger.engine.store.connection.database import Database
 from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
 from lodger.engine.store.queue import followers
-from lodger.engine.store.schedules import adoption
 from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
 __all__ = ["url"]
@@ -160,7 +159,6 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
             assert len(bench.run()) == 1
             with database.read() as connection:
                 tick.lookahead(connection, bench.clock.us, search_further=True)
-                adoption.list_unreported(connection)
                 leases.find_overdue(bench.engine.context, connection, now_us=bench.clock.us)
                 followers.list_followers(connection, since_us=bench.clock.us - 1)
                 followers.list_followers(connection, "carts", {"acme"})

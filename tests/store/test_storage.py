@@ -14,7 +14,6 @@ from lodger.engine.core.errors import Conflict
 from lodger.engine.effects import budget_checks
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import retention
-from lodger.engine.store.migrations.upgrade import downgrade, upgrade
 from lodger.engine.store.schema.script_data import documents, kv
 from lodger.engine.store.usage import storage_usage
 from lodger.engine.store.usage.storage_usage import StoredBytes
@@ -121,11 +120,6 @@ def test_the_source_of_a_shadow_is_counted_while_it_is_there(bench: Bench) -> No
         assert stored(bench) == weighed(bench)
         sizes.append(stored(bench).kept - before)
     assert 2000 < sizes[0] < 3000 < sizes[1] < 4000
-    with engine.context.database.write() as connection:
-        downgrade(connection, "0134")
-        less = storage_usage.of_tenant(connection, "acme").kept
-        upgrade(connection)
-    assert (less, stored(bench)) == (before, weighed(bench))
     engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).kept + 100})
     with pytest.raises(Conflict, match="no storage left"):
         engine.scripts.put("acme", "job", "export default () => '" + "y" * 5000 + "'", force=True, shadow=5)
@@ -283,19 +277,6 @@ def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spe
                 pages.append(bench.scalar("SELECT page_count FROM pragma_page_count()"))
     assert 0 < len(bench.actions()) < 10
     assert not pages or pages[-1] <= pages[2] * 1.2, "the file takes what was forgotten"
-
-
-def test_a_ledger_that_is_upgraded_knows_what_was_there(spender: Spender) -> None:
-    spender.tenant()
-    for play in (setting("k", 100), mail):
-        (claim,) = spender.asked()
-        spender.through(claim, play)
-    before = stored(spender.bench)
-    assert before == weighed(spender.bench)
-    with spender.bench.engine.context.database.write() as connection:
-        downgrade(connection, "0053")
-        upgrade(connection)
-    assert stored(spender.bench) == before
 
 
 def test_definitions_are_counted_and_refused_beyond_the_limit(bench: Bench) -> None:

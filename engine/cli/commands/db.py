@@ -28,7 +28,7 @@ def upgrade(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Upgrade the database to this version's schema; create it if it does not exist. Nodes of the previous version continue to run."""
+    """Upgrade the database to this version's schema; create it if it does not exist."""
     from lodger.engine.core.settings import load
     from lodger.engine.store.connection import backups
     from lodger.engine.store.connection.inspection import inspect_database
@@ -66,19 +66,19 @@ def upgrade(
 
 def _announce(found: "Inspection", *, as_json: bool) -> None:
     """Show what an upgrade would do."""
-    from lodger.engine.store.migrations.revision import compatibility
+    from lodger.engine.store.migrations.revision import compatible_with
     from lodger.engine.store.migrations.upgrade import pending
 
     steps = pending(found.revision) if found.verdict in {"absent", "empty", "behind"} else []
-    oldest = next((each for step in reversed(steps) if (each := compatibility(step.revision))), None)
+    oldest = compatible_with()
     if as_json:
-        listed = [{"revision": step.revision, "sentence": step.doc} for step in steps]
+        listed = [{"revision": step.revision, "sentence": step.sentence} for step in steps]
         write_json({"revision": found.revision, "wanted": found.wanted, "pending": listed, "compatible_with": oldest})
         return
     say(f"{found.place}: schema {found.revision or 'none'}, {len(steps)} migrations to {found.wanted}")
     for step in steps:
-        say(f"  {step.revision}  {step.doc}")
-    if oldest is not None and found.revision is not None:
+        say(f"  {step.revision}  {step.sentence}")
+    if found.revision is not None:
         say(f"nodes of releases with schema {oldest} or later can use the new schema")
 
 

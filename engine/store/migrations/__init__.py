@@ -1,1 +1,4 @@
-"""The one Alembic tree for both databases. It must never import a table: a migration states the schema of its time."""
+"""The ledger's schema in a database: created from the declared tables, and upgraded by one Alembic tree for both databases.
+
+A migration must never import a table: it states the change from the schema of its time.
+"""

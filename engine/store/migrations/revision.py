@@ -3,12 +3,12 @@
 Importing Alembic takes a seventh of the CPU time of a command that opens a ledger, and nearly every ledger is current.
 
 A migration only adds to the schema (tables, columns with a default, indexes), so that nodes of the previous release go on. One
-that takes something away states the oldest revision of which the release can use the schema after it: ``compatible_with = "0122"``. The
+that takes something away states the oldest revision of which the release can use the schema after it: ``compatible_with = "0007"``. The
 ledger keeps that value, by which an older release knows whether it may use a schema that it does not know.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
 
@@ -37,21 +37,28 @@ def current(connection: Connection) -> str | None:
 
 
 @cache
-def known() -> frozenset[str]:
-    """Return every revision that this version knows."""
-    return frozenset(each["revision"] for each in _metadata())
+def known() -> tuple[str, ...]:
+    """Return every revision that this version knows, oldest first."""
+    after = {each.get("down_revision"): revision for revision, each in _metadata().items()}
+    order = [after[None]]
+    while order[-1] in after:
+        order.append(after[order[-1]])
+    return tuple(order)
 
 
-@cache
 def head() -> str:
-    """Return the revision of this version's schema: the one without a successor."""
-    (last,) = known() - {each.get("down_revision") for each in _metadata()}
-    return last
+    """Return the revision of this version's schema."""
+    return known()[-1]
 
 
-def compatibility(revision: str) -> str | None:
-    """Return the oldest revision of which the release can use the schema after this migration; None if that does not change."""
-    return next(each for each in _metadata() if each["revision"] == revision).get("compatible_with")
+def compatible_with(revisions: Collection[str] | None = None) -> str | None:
+    """Return the oldest revision of which the release can use the schema after all migrations.
+
+    Args:
+        revisions: only these migrations; the result is None if they do not change it.
+    """
+    stated = [_metadata()[each].get("compatible_with") for each in known() if revisions is None or each in revisions]
+    return next((each for each in reversed(stated) if each), None)
 
 
 def verdict(connection: Connection, at: str | None) -> str:
@@ -84,7 +91,7 @@ def require_usable(connection: Connection, found: str | None = None) -> None:
             "database_behind",
             f"the database has schema revision {at}, this Lodger needs {head()}",
             why="an earlier version of Lodger has written it",
-            fix="lodger db upgrade --backup FILE; nodes of the earlier version continue to run",
+            fix="lodger db upgrade --backup FILE",
         )
     if found == "newer":
         raise Unavailable(
@@ -96,6 +103,7 @@ def require_usable(connection: Connection, found: str | None = None) -> None:
 
 
 @cache
-def _metadata() -> list[dict[str, str]]:
+def _metadata() -> dict[str, dict[str, str]]:
     files = (Path(__file__).parent / "versions").glob("*.py")
-    return [found for file in files if (found := dict(_NAMES.findall(file.read_text(encoding="utf-8"))))]
+    found = (dict(_NAMES.findall(file.read_text(encoding="utf-8"))) for file in files)
+    return {each["revision"]: each for each in found if each}

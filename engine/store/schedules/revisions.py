@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.labels import written
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import Conduct, parse_conduct
@@ -196,18 +196,9 @@ def store_revision(
 
 
 def _set_revision(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
-    """Set the schedule's revision number before the revision is inserted.
-
-    The trigger takes higher numbers for revisions inserted by external SQL.
-    """
+    """Set the schedule's revision number, and delete revisions with this number or a higher one, which external SQL inserted."""
     mine = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
-    if connection.scalar(select(_r.revision).where(*mine).limit(1)) is not None:
-        raise Conflict(
-            "revision_waiting",
-            f"revision {number} of this schedule was inserted by SQL and is not yet in use",
-            why="a running node adopts it within a second; record_changed('schedules', id) does so at once",
-            fix="read the schedule again in a moment, and edit the new revision",
-        )
+    connection.execute(delete(tables.schedule_revisions).where(*mine))
     connection.execute(
         update(tables.schedules)
         .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)

@@ -1,4 +1,4 @@
-"""Tables of the platform: audit log, tokens, sessions, sign-in codes, idempotent responses, signing keys, adoptions, running log lines."""
+"""Tables of the platform: audit log, tokens, sessions, sign-in codes, idempotent responses, signing keys, running log lines."""
 
 from sqlalchemy import (
     BigInteger,
@@ -18,8 +18,9 @@ from sqlalchemy import (
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.stores.expressions import Id
+from lodger.engine.store.stores.guards import Churn, Stored, guards
 
-#: Every change, with the state before and after it. Triggers refuse to change or delete a row (migration 0100); rows
+#: Every change, with the state before and after it. Triggers refuse to change or delete a row; rows
 #: are deleted only with their tenant. ``tenant_id`` "" is the platform's own.
 audit = Table(
     "lodger_audit",
@@ -40,6 +41,11 @@ audit = Table(
     Column("request_id", String(64)),
     Index("ix_lodger_audit_id", "id"),
     Index("ix_lodger_audit_target", "tenant_id", "target", "id"),
+    info=guards(
+        stored=Stored("audit_bytes", ("before", "after", "why")),
+        churn=Churn.GROWING,
+        append_only="coalesce((SELECT state FROM lodger_tenants WHERE id = OLD.tenant_id), '') = 'deleted'",
+    ),
 )
 
 #: Bearer tokens; only a hash of the secret is stored.
@@ -132,18 +138,6 @@ keys = Table(
     metadata,
     Column("name", String(32), primary_key=True),
     Column("secret", LargeBinary(64), nullable=False),
-)
-
-#: Schedules with a revision that the platform's own SQL has inserted: a trigger records them (migration 0103), a node
-#: adopts them.
-adoptions = Table(
-    "lodger_adoptions",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
-    Column("schedule_id", Id, primary_key=True),
-    ForeignKeyConstraint(
-        ["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"], ondelete="CASCADE"
-    ),
 )
 
 #: Log lines of running attempts, in batches, see :mod:`lodger.engine.store.lifecycle.running_lines`.

@@ -5,6 +5,7 @@ from sqlalchemy import Column, Integer, String, Table, Text
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.stores.expressions import Id
+from lodger.engine.store.stores.guards import RowTrigger, guards
 
 #: One row per rule; lists are JSON.
 alert_rules = Table(
@@ -28,8 +29,20 @@ alert_rules = Table(
     Column("updated_us", Us, nullable=False),
 )
 
-#: Actions that ended without success, of tenants with rules: a trigger inserts them (migration 0120) in the transaction
-#: that ends the action. Kind slow: written with a schedule's new baseline.
+# Successful actions are not among them, so that the trigger costs them one comparison.
+_ENDED = "NEW.state IN ('failed', 'skipped', 'expired')"
+_queued = RowTrigger(
+    "lodger_actions_alert",
+    {
+        "insert": ("INSERT ON lodger_actions", _ENDED),
+        "update": ("UPDATE OF state ON lodger_actions", f"{_ENDED} AND OLD.state <> NEW.state"),
+    },
+    "EXISTS (SELECT 1 FROM lodger_alert_rules WHERE tenant_id = NEW.tenant_id)",
+    "INSERT INTO lodger_alert_queue (tenant_id, action_id, kind) VALUES (NEW.tenant_id, NEW.id, 'ended') ON CONFLICT DO NOTHING",
+)
+
+#: Actions that ended without success, of tenants with rules: a trigger inserts them in the transaction that ends the action.
+#: Kind slow: written with a schedule's new baseline.
 alert_queue = Table(
     "lodger_alert_queue",
     metadata,
@@ -38,6 +51,7 @@ alert_queue = Table(
     Column("kind", String(8), primary_key=True),
     # JSON; None: the action's row says it.
     Column("details", Text),
+    info=guards(triggers=(_queued,)),
 )
 
 #: Raised alerts. An open one (closed_us is None) suppresses the same alert; one that was not sent yet waits for the end

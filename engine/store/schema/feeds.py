@@ -9,6 +9,9 @@ from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Ta
 
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.stores.expressions import Id, Number, transaction_number
+from lodger.engine.store.stores.guards import ScriptAccess, guards
+
+_READ_BY_OWNER = ScriptAccess("SELECT", "owner", "lodger.owner")
 
 
 def changes_table(of: MetaData) -> Table:
@@ -35,6 +38,7 @@ def changes_table(of: MetaData) -> Table:
         Index("ix_lodger_changes_order", "xid", "seq"),
         # Numbers of deleted rows are never reused: a cursor may refer to one.
         sqlite_autoincrement=True,
+        info=guards(scripts=_READ_BY_OWNER),
     )
 
 
@@ -47,6 +51,7 @@ def forgotten_table(of: MetaData) -> Table:
         Column("owner", String(200), primary_key=True),
         Column("xid", BigInteger, nullable=False),
         Column("seq", BigInteger, nullable=False),
+        info=guards(scripts=_READ_BY_OWNER),
     )
 
 
@@ -63,6 +68,7 @@ cursors = Table(
     Column("xid", BigInteger, nullable=False),
     Column("seq", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
+    info=guards(scripts=ScriptAccess("SELECT")),
 )
 
 #: Schedules that run on changes: the sets that each follows, when it was last bound or armed, and the last change for

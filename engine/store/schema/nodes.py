@@ -5,6 +5,7 @@ from sqlalchemy import CheckConstraint, Column, Integer, SmallInteger, String, T
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.stores.expressions import Id
+from lodger.engine.store.stores.guards import Churn, guards
 
 #: One row about the ledger as a whole.
 ledger = Table(
@@ -38,6 +39,7 @@ nodes = Table(
     # None: it claims actions.
     Column("paused_us", Us),
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
+    info=guards(churn=Churn.HOT),
 )
 
 #: Columns that the renewal of a lease writes.

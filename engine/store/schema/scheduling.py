@@ -29,6 +29,7 @@ from sqlalchemy import (
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.stores.expressions import Id, partial
+from lodger.engine.store.stores.guards import Churn, Stored, guards
 
 Us = BigInteger
 Name = String(200)
@@ -90,6 +91,7 @@ turns = Table(
     Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **partial(_STARTING)),
     # The few distinct sets of labels that tenants are bound to are read by index skips.
     Index("ix_lodger_turns_bound", "bound", **partial("bound <> ''")),
+    info=guards(churn=Churn.HOT),
 )
 
 scripts = Table(
@@ -133,6 +135,7 @@ script_versions = Table(
     Column("created_by", Name),
     Column("why", Text),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
+    info=guards(stored=Stored("kept_bytes", ("modules", "wasm", "fields", "why"))),
 )
 
 schedules = Table(
@@ -192,6 +195,7 @@ schedule_revisions = Table(
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
     # SQLite executes "(tenant_id, schedule_id) IN (VALUES …)" as a scan; "schedule_id IN (…)" uses this index.
     Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
+    info=guards(stored=Stored("kept_bytes", ("rules", "sentence", "steps", "limits", "params", "why"))),
 )
 
 is_stopped = text(f"state IN ({_listed(STOPPED)})")
@@ -230,6 +234,7 @@ schedule_clock = Table(
         **partial("wake_at IS NOT NULL"),
     ),
     Index("ix_lodger_schedule_clock_stopped", "accounted_us", **partial(is_stopped)),
+    info=guards(churn=Churn.HOT),
 )
 
 #: Conditions of the partial indexes, as literals: with bound values SQLite does not match a partial index.
@@ -349,6 +354,7 @@ actions = Table(
     # The number of a tenant's requested runs that wait is bounded.
     Index("ix_lodger_actions_requested", "tenant_id", **partial(is_requested)),
     Index("ix_lodger_actions_held", "due_at", **partial(is_held)),
+    info=guards(churn=Churn.HOT),
 )
 
 
@@ -393,6 +399,7 @@ attempts = Table(
     Column("host_calls", Integer, nullable=False),
     ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
     sqlite_with_rowid=False,
+    info=guards(churn=Churn.GROWING),
 )
 
 #: One row per attempt with log lines: a JSON list of [level, text, us].
@@ -405,6 +412,7 @@ attempt_logs = Table(
     Column("n", Integer, primary_key=True),
     Column("lines", Text, nullable=False),
     ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
+    info=guards(churn=Churn.GROWING),
 )
 
 #: A tenant's usage of one UTC day, without attempts that the engine is to blame for.
@@ -431,4 +439,5 @@ usage_days = Table(
             "later_runs",
         )
     ),
+    info=guards(churn=Churn.HOT),
 )

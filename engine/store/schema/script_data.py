@@ -18,6 +18,7 @@ from sqlalchemy import (
 from lodger.engine.store.schema import feeds
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.stores.expressions import Id, code_points
+from lodger.engine.store.stores.guards import Churn, ScriptAccess, Stored, guards
 
 #: JSON text under a key; scope "" is the tenant's, others are schedule ids. ``expires_us`` None means never.
 kv = Table(
@@ -29,6 +30,7 @@ kv = Table(
     Column("value", Text, nullable=False),
     Column("expires_us", BigInteger),
     Column("updated_us", BigInteger, nullable=False),
+    info=guards(stored=Stored("kept_bytes", ("key", "value"), updated=True), scripts=ScriptAccess(), churn=Churn.HOT),
 )
 
 #: Documents of collections; ``body`` is the JSON text in wire form, without the id.
@@ -41,6 +43,7 @@ documents = Table(
     Column("body", Text, nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
+    info=guards(stored=Stored("kept_bytes", ("id", "body"), updated=True), scripts=ScriptAccess()),
 )
 
 #: Mails and webhooks of committed steps; ``n`` is the effect's number in its step, ``target`` the webhook's name. One
@@ -68,6 +71,7 @@ outbox = Table(
     CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
     Index("ix_lodger_outbox_due", "state", "next_at_us"),
     Index("ix_lodger_outbox_lane", "kind", "tenant_id", "target", "state", "next_at_us"),
+    info=guards(stored=Stored("history_bytes", ("payload",)), churn=Churn.HOT),
 )
 
 #: Sealed attempts: they have succeeded, and their effects in a platform's own database are being applied. ``docket`` is
@@ -88,6 +92,7 @@ sealed = Table(
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("last_error", Text),
     Index("ix_lodger_sealed_next", "next_us"),
+    info=guards(stored=Stored("kept_bytes", ("docket", "own"))),
 )
 
 #: Keys, documents and cursors that a sealed attempt will write; locked for other attempts until then.
@@ -161,6 +166,7 @@ collection_indexes = Table(
     Column("complete", SmallInteger, nullable=False),
     Column("upto", String(200), nullable=False),
     Column("made_us", BigInteger, nullable=False),
+    info=guards(scripts=ScriptAccess("SELECT")),
 )
 
 #: The value at an indexed path of each document: its type rank and value, for text its beginning. Compared by code
@@ -177,6 +183,7 @@ document_index = Table(
     Column("words", code_points(200)),
     Index("ix_lodger_document_index_number", "tenant_id", "collection", "path", "rank", "number"),
     Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
+    info=guards(scripts=ScriptAccess()),
 )
 
 #: Reservations of a tenant's day budgets by running attempts (:mod:`lodger.engine.store.usage.budget_reservations`).
@@ -191,7 +198,7 @@ reservations = Table(
     Column("amount", BigInteger, nullable=False),
 )
 
-#: Bytes that each tenant uses; triggers on :data:`kv` and :data:`documents` keep ``kept_bytes`` (migration 0064).
+#: Bytes that each tenant uses; triggers count them (:class:`~lodger.engine.store.stores.guards.Stored`).
 storage = Table(
     "lodger_storage",
     metadata,
@@ -199,6 +206,7 @@ storage = Table(
     Column("kept_bytes", BigInteger, nullable=False),
     Column("history_bytes", BigInteger, nullable=False),
     Column("audit_bytes", BigInteger, nullable=False, server_default="0"),
+    info=guards(churn=Churn.HOT),
 )
 
 #: All tables that scripts need in a database without a ledger.

@@ -16,6 +16,7 @@ from sqlalchemy import (
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.stores.expressions import Id, partial
+from lodger.engine.store.stores.guards import Stored, guards
 
 script_shadows = Table(
     "lodger_script_shadows",
@@ -43,4 +44,5 @@ script_shadows = Table(
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
     CheckConstraint("state IN ('running', 'finished', 'promoted')", name="state"),
     Index("ix_lodger_script_shadows_running", "tenant_id", "script_id", **partial("state = 'running'")),
+    info=guards(stored=Stored("kept_bytes", ("modules", "wasm", "why"))),
 )

@@ -118,6 +118,10 @@ class Driver(ABC):
             Unavailable: the database cannot hold a ledger.
         """
 
+    @abstractmethod
+    def table_statements(self, tables: Sequence[Table]) -> Iterator[str]:
+        """Return the statements that complete new tables of the ledger (:mod:`lodger.engine.store.stores.guards`)."""
+
     def allow_scans(self, connection: Connection) -> None:  # noqa: B027 - where they are not avoided
         """Let statements of this transaction read whole tables: those that need most of their rows."""
 

@@ -45,7 +45,7 @@ from lodger.engine.store.stores.features import (
     StatementTimeout,
     WatchedTable,
 )
-from lodger.engine.store.stores.postgresql import backup, commits, connections, server_settings, triggers
+from lodger.engine.store.stores.postgresql import backup, commits, connections, guards, server_settings, triggers
 from lodger.engine.store.stores.postgresql.json_path import PostgresJsonPath
 from lodger.engine.store.stores.postgresql.row_security import NAMES, PostgresRowSecurity
 from lodger.engine.store.stores.postgresql.rows import Array, Over
@@ -183,6 +183,10 @@ class PostgresDriver(Driver):
         """Lock the schema; refuse a database that cannot store all of Unicode."""
         connections.prepare_upgrade(connection)
         self.allow_scans(connection)  # migrations rewrite whole tables
+
+    def table_statements(self, tables: Sequence[Table]) -> Iterator[str]:
+        """Return triggers, the scripts' role and its policies."""
+        return guards.statements(tables)
 
     def allow_scans(self, connection: Connection) -> None:
         """Let the planner decide as the server is configured."""

@@ -33,7 +33,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.stores import OPTION, Driver
 from lodger.engine.store.stores.features import Check, QueryRefusal, StatementTimeout, WatchedTable, weight_of
-from lodger.engine.store.stores.sqlite import backup, connections, triggers
+from lodger.engine.store.stores.sqlite import backup, connections, guards, triggers
 from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
 from lodger.engine.store.stores.sqlite.rows import EachRow, JsonList, Over
 
@@ -137,6 +137,10 @@ class SqliteDriver(Driver):
         if not raw.in_transaction:
             # Python's driver begins a transaction only before the first write, and that one ignores its busy timeout.
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN DEFERRED")
+
+    def table_statements(self, tables: Sequence[Table]) -> Iterator[str]:
+        """Return triggers."""
+        return guards.statements(tables)
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
         """Classify the error by its message: SQLite's codes are too coarse."""
