@@ -58,7 +58,7 @@ def walls(
     if svg is not None:
         require_matplotlib()
     if check and samples < FEWEST:
-        raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")
+        raise Usage("too_few_samples", minimum=FEWEST)
     if not as_json:
         say(
             f"Use beyond the limit, {samples} samples of each program; the chart spans from the limit to the promised bound."
@@ -119,11 +119,7 @@ def attempts(
 
     isolate = others.measure(peers, None).get("isolated-vm")
     if check and isolate is None:
-        raise Usage(
-            "peer_missing",
-            "--check compares with isolated-vm, which was not found",
-            fix="npm install isolated-vm in a folder, and name it with --peers",
-        )
+        raise Usage("peer_missing")
 
     def show(row: "Row") -> None:
         if not as_json:

@@ -45,12 +45,7 @@ class Child:
             Unavailable: api_failed; the reason is in its own output.
         """
         if not await self._begun():
-            raise Unavailable(
-                "api_failed",
-                "the API process did not start",
-                why="its output above has the reason",
-                fix="correct the reported problem, or run only a node: lodger up --role node",
-            )
+            raise Unavailable("api_failed")
         self._watch = asyncio.create_task(self._keep(), name="lodger-api-child")
 
     async def _begun(self) -> bool:

@@ -178,7 +178,7 @@ def unwritten(refused: OSError) -> int:
 def _usage(error: Exception) -> Exception:
     """Return an option parser's error as a Lodger error, so that programs get JSON for it too."""
     if hasattr(error, "format_message"):
-        return Usage("usage", error.format_message(), fix="lodger --help, or the verb with --help")
+        return Usage("usage", problem=error.format_message())
     return error
 
 

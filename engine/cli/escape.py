@@ -44,12 +44,7 @@ def escape(
     from lodger.escape.runner import Suite
 
     if matrix:
-        raise Usage(
-            "matrix_not_installed",
-            "the matrix is not part of the installed command",
-            why="it removes walls, which the installed command cannot do",
-            fix="in a checkout of the sources: python -m tests.escape.matrix, with the same filters",
-        )
+        raise Usage("matrix_not_installed")
     chosen = choose(runtime, classes, ids, wall, extra)
     if listed:
         _list(chosen, as_json=as_json)
@@ -64,13 +59,13 @@ def choose(
     from lodger.escape.cases import all_cases
 
     if runtime is not None and runtime not in _RUNTIMES:
-        raise Usage("runtime_unknown", f"there is no runtime {runtime!r}", fix="--runtime " + " | ".join(_RUNTIMES))
+        raise Usage("runtime_unknown", runtime=runtime, runtimes=_RUNTIMES)
     everything = all_cases() + (_own(extra) if extra is not None else ())
     chosen = tuple(case for case in everything if _wanted(case, classes, ids, wall))
     if runtime is not None:
         chosen = tuple(case for case in chosen if runtime in case.runtimes)
     if not chosen:
-        raise Usage("no_case", "these filters match no case", fix="lodger escape --list")
+        raise Usage("no_case")
     return chosen
 
 
@@ -128,7 +123,7 @@ def _writable(place: Path) -> None:
             pass
     except OSError as problem:
         why = problem.strerror or type(problem).__name__
-        raise Usage("not_writable", f"{place} cannot be written", why=why, fix="give another path") from None
+        raise Usage("not_writable", place=place, reason=why) from None
 
 
 def _own(path: Path) -> "tuple[Case, ...]":
@@ -136,26 +131,18 @@ def _own(path: Path) -> "tuple[Case, ...]":
     import runpy
 
     if not path.is_file():
-        raise Usage("file_missing", f"there is no file {str(path)!r}", fix="give a Python file that defines CASES")
+        raise Usage("file_missing.cases", path=str(path))
     try:
         found = runpy.run_path(str(path)).get("CASES")
     except Exception as problem:
         why = f"{type(problem).__name__}: {problem}"
-        raise Usage(
-            "attacks_broken", f"{path} raises an error", why=why, fix="docs/escape-suite.md has an example of ten lines"
-        ) from problem
+        raise Usage("attacks_broken", path=path, reason=why) from problem
     if not found:
-        raise Usage(
-            "no_cases",
-            f"{path} defines no CASES",
-            fix="CASES = [Case(…)]; docs/escape-suite.md has an example of ten lines",
-        )
+        raise Usage("no_cases", path=path)
     from lodger.escape.case import Case
 
     if wrong := [one for one in found if not isinstance(one, Case)]:
-        raise Usage(
-            "no_cases", f"CASES of {path} contains {wrong[0]!r:.80}, which is not a Case", fix="CASES = [Case(…)]"
-        )
+        raise Usage("no_cases.type", path=path, value=wrong[0])
     return tuple(found)
 
 

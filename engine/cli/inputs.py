@@ -28,11 +28,7 @@ def instant(name: str, given: str) -> datetime:
     except (ValueError, OverflowError):
         found = None
     if found is None or found.tzinfo is None:
-        raise Usage(
-            "instant_unreadable",
-            f"{name} {given!r} is not an instant",
-            fix=f"write for example {name} 2027-01-31T09:00:00+01:00, {name} now, {name} -2h or {name} +30m",
-        )
+        raise Usage("instant_unreadable", name=name, given=given)
     return found
 
 
@@ -47,11 +43,7 @@ def value(name: str, given: str | None) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(given, parse_constant=_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise Usage(
-            "not_json",
-            f"{name} is not JSON: {error}",
-            fix=f"""{name} '{{"name": "value"}}'""",
-        ) from None
+        raise Usage("not_json", name=name, reason=error) from None
 
 
 def _constant(name: str) -> None:

@@ -26,12 +26,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
     place = chosen(db)
     if place.server is not None:
         if local is not None:
-            raise Usage(
-                "verb_local",
-                "this command cannot be sent to a server",
-                why=local,
-                fix="give --db and leave --server out",
-            )
+            raise Usage("verb_local", reason=local)
         with _asked(place.server, place.token) as client:
             yield client
         return
@@ -69,9 +64,7 @@ def _asked(server: str, token: str | None) -> Iterator["Engine"]:
     try:
         from lodger.engine.client.blocking import Client
     except ModuleNotFoundError as missing:
-        raise Usage(
-            "extra_missing", f"commands to a server need {missing.name}", fix="pip install 'lodger[client]'"
-        ) from None
+        raise Usage("extra_missing.client", name=missing.name) from None
     with Client(server, token) as client:
         # A client has the engine's verbs, with the same signatures; a test holds the two together.
         yield cast("Engine", client)

@@ -43,7 +43,7 @@ def next_slots(
         _answer_lines()
         return
     if rule is None:
-        raise Usage("rule_missing", "no rule is given", fix="lodger next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'")
+        raise Usage("rule_missing")
     from lodger.engine.recurrence.query import answer
 
     request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after, "exclude": exclude}

@@ -263,9 +263,7 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN40
     except (ValidationError, ValueError) as refused:
         errors = refused.errors() if isinstance(refused, ValidationError) else []
         why = str(errors[0]["msg"]) if errors else str(refused)
-        raise Usage(
-            "option_invalid", f"{option} cannot be {str(body)[:80]}", why=why, fix="see the command's --help"
-        ) from None
+        raise Usage("option_invalid", option=option, value=str(body)[:80], reason=why) from None
     # What is an object to the verb stays one: only what it knows as a record of its own is made one.
     return body if isinstance(body, int | dict) and name != "dst" else found
 
@@ -273,12 +271,7 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN40
 def _missing(name: str) -> Usage:
     called = CALLED.get(name, name).replace("_", "-")
     what = WORDS.get(name, called).rstrip(".")
-    return Usage(
-        "option_missing",
-        f"--{called} is missing",
-        why=what,
-        fix=f"--{called} {_EXAMPLES.get(name, '…')}",
-    )
+    return Usage("option_missing", option=called, meaning=what, example=_EXAMPLES.get(name, "…"))
 
 
 def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool) -> None:
@@ -291,9 +284,9 @@ def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool)
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise Usage("not_confirmed", f"{asked}?", why="standard input is not a terminal", fix="give --yes")
+        raise Usage("not_confirmed", question=asked)
     if not typer.confirm(visible(asked) + "?", err=True):
-        raise Usage("not_confirmed", "nothing was changed", fix="answer yes, or give --yes")
+        raise Usage("not_confirmed.answered")
 
 
 def summary(function: Callable[..., Any]) -> str:

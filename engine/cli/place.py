@@ -42,24 +42,14 @@ class Profiles:
         except FileNotFoundError:
             return {"profiles": {}}
         except (OSError, UnicodeDecodeError) as error:
-            raise Usage("profiles_invalid", f"{self.path} cannot be read: {error}") from None
+            raise Usage("profiles_invalid", path=self.path, reason=error) from None
         try:
             body = tomllib.loads(text)
             known = {name: Profile(name, **fields) for name, fields in body.get("profiles", {}).items()}
         except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
-            raise Usage(
-                "profiles_invalid",
-                f"{self.path} is not a file of profiles",
-                why=str(error),
-                fix="correct the file, or remove it",
-            ) from None
+            raise Usage("profiles_invalid", path=self.path, reason=str(error)) from None
         if mode & 0o077 and any(profile.token for profile in known.values()):
-            raise Usage(
-                "profiles_readable",
-                f"other users can read {self.path}, which has tokens",
-                why="any user with a token can use it",
-                fix=f"chmod 600 {self.path}",
-            )
+            raise Usage("profiles_readable", path=self.path)
         return body | {"profiles": known}
 
     def all(self) -> tuple[list[Profile], str | None]:
@@ -75,9 +65,7 @@ class Profiles:
         """
         found: Profile | None = self.read()["profiles"].get(name)
         if found is None:
-            raise Usage(
-                "profile_unknown", f"there is no profile {name!r}", fix="run lodger profile list to see all profiles"
-            )
+            raise Usage("profile_unknown", name=name)
         return found
 
     def current(self) -> Profile | None:
@@ -93,11 +81,7 @@ class Profiles:
             Usage: profile_name_invalid.
         """
         if not _NAME.fullmatch(profile.name):
-            raise Usage(
-                "profile_name_invalid",
-                f"{profile.name!r} cannot be the name of a profile",
-                fix="use letters, digits, -, _ and .",
-            )
+            raise Usage("profile_name_invalid", name=profile.name)
         body = self.read()
         first = not body["profiles"]
         body["profiles"][profile.name] = profile
@@ -175,7 +159,7 @@ def taken(arguments: list[str]) -> list[str]:
         elif name in EVERYWHERE:
             value = value if equals else next(waiting, "")
             if not value or value.startswith("--"):
-                raise Usage("option_empty", f"{name} needs a value", fix=f"{name} {_EXAMPLES[name]}")
+                raise Usage("option_empty", option=name, example=_EXAMPLES[name])
             _said[name] = value
         else:
             left.append(argument)
@@ -197,7 +181,7 @@ def chosen(db: str | None) -> Place:
         Usage: place_ambiguous, profile_unknown, profiles_readable, profiles_invalid.
     """
     if db is not None and "--server" in _said:
-        raise Usage("place_ambiguous", "--db and --server are given together", fix="give one of them")
+        raise Usage("place_ambiguous")
     profile = _profile()
     if "--server" in _said:
         server, server_source = _said["--server"], "option"

@@ -59,7 +59,7 @@ def up(
 ) -> None:
     """Run the service until Ctrl-C or SIGTERM: run due actions in sandboxed workers, and serve the HTTP API."""
     if role not in ROLES:
-        raise Usage("role_unknown", f"there is no role {role!r}", fix="--role " + " or ".join(ROLES))
+        raise Usage("role_unknown.node", role=role, roles=ROLES)
     prepare = named(expose) if expose else None
     import asyncio
 
@@ -88,13 +88,11 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
     try:
         found = getattr(import_module(module), function)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise Usage(
-            "expose_unknown", f"{place!r} is not a function: {error}", fix="--expose shop.tables:expose"
-        ) from None
+        raise Usage("expose_unknown.failed", place=place, reason=error) from None
     finally:
         sys.path.remove("")
     if not callable(found):
-        raise Usage("expose_unknown", f"{place!r} is not a function", fix="--expose shop.tables:expose")
+        raise Usage("expose_unknown", place=place)
     return found  # type: ignore[no-any-return]  # what it returns is not looked at
 
 
@@ -103,12 +101,7 @@ def _require_server() -> None:
 
     missing = [each for each in ("fastapi", "throttled", "uvicorn") if find_spec(each) is None]
     if missing:
-        raise Usage(
-            "extra_missing",
-            f"the API needs {' and '.join(missing)}",
-            why="Lodger is installed without its extra web",
-            fix="pip install 'lodger[web]', or run only a node: lodger up --role node",
-        )
+        raise Usage("extra_missing.server", names=missing)
 
 
 class Serving:

@@ -46,20 +46,12 @@ def connection(url: str | None, token: str | None) -> tuple[str, dict[str, str]]
     url = (url or os.environ.get(SERVER, "")).rstrip("/").removesuffix("/api/v1")
     token = token or os.environ.get(TOKEN, "")
     if not url:
-        raise InputError("server_missing", "no server address is given", fix=f"give the address, or set {SERVER}")
+        raise InputError("server_missing", setting=SERVER)
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.username:
-        raise InputError(
-            "server_invalid",
-            f"{url!r} is not the address of a server",
-            fix="write it like https://lodger.example.com or http://127.0.0.1:8750",
-        )
+        raise InputError("server_invalid", url=url)
     if not token or not token.isascii() or not token.isprintable():
-        raise InputError(
-            "token_missing",
-            "the request has no token",
-            fix=f"give a token, or set {TOKEN}; lodger token create creates one",
-        )
+        raise InputError("token_missing.client", setting=TOKEN)
     return url, {"authorization": f"Bearer {token}", "user-agent": f"lodger/{VERSION}"}
 
 
@@ -117,12 +109,7 @@ def build(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 def _segment(what: str, name: str) -> str:
     """Return a name as one segment of a path."""
     if name in {"", ".", ".."} or "/" in name or "\\" in name:
-        raise InputError(
-            "name_invalid",
-            f"{what} cannot be {name!r}",
-            why="a name is one segment of a URL: not empty, without / or \\, and not . or ..",
-            fix="use another name",
-        )
+        raise InputError("name_invalid.segment", thing=what, name=name)
     return quote(name, safe="")
 
 
@@ -132,10 +119,9 @@ def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
         if known and (route.raw is not None) == isinstance(arguments.get(route.raw or "source"), bytes | bytearray):
             return route
     raise InputError(
-        "verb_local",
-        f"{operation.name} cannot be sent to a server with these arguments",
-        why=operation.declared.local or "the HTTP API has no route for them",
-        fix="give the tenant too, or use the Python API of the engine",
+        "verb_local.client",
+        operation=operation.name,
+        reason=operation.declared.local or "the HTTP API has no route for them",
     )
 
 
@@ -208,12 +194,7 @@ def result_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the v
             return Page((from_jsonable(entry, item) for item in body["items"]), body["next"])
         return from_jsonable(route.answer, body)
     except (ValueError, KeyError, TypeError) as error:
-        raise Unavailable(
-            "answer_unreadable",
-            "the client cannot read the server's answer",
-            why=str(error)[:300],
-            fix="use a client of the server's version",
-        ) from error
+        raise Unavailable("answer_unreadable", reason=str(error)[:300]) from error
 
 
 class Body:
@@ -230,7 +211,7 @@ class Body:
         """
         self._held += part
         if len(self._held) > MAX_ANSWER_BYTES:
-            raise Unavailable("answer_unreadable", f"the server's answer has more than {MAX_ANSWER_BYTES} bytes")
+            raise Unavailable("answer_unreadable.too_large", maximum=MAX_ANSWER_BYTES)
 
     def whole(self) -> bytes:
         """Return the answer."""
@@ -243,29 +224,19 @@ def error_of(status: int, content: bytes) -> Exception:
         body = json.loads(content)
         code, what = str(body["code"]), str(body["detail"])
     except (ValueError, KeyError, TypeError):
-        return Unavailable(
-            "answer_unreadable",
-            f"the server answered {status} without a Lodger error",
-            why=content[:200].decode("utf-8", "replace"),
-            fix="check the address; it ends before /api/v1",
-        )
+        return Unavailable("answer_unreadable.foreign", status=status, answer=content[:200].decode("utf-8", "replace"))
     known = {"type", "title", "status", "detail", "code", "why", "fix", "index"}
     details = {name: value for name, value in body.items() if name not in known}
     why, fix = str(body.get("why", "")), str(body.get("fix", ""))
     if status >= 500:
-        return Unavailable(code, what, why=why, fix=fix)
+        return Unavailable.told(code, what, why, fix)
     kind = {404: NotFound, 409: Conflict, 412: Conflict}.get(status, InputError)
-    return kind(code, what, why=why, fix=fix, index=body.get("index"), **details)
+    return kind.told(code, what, why, fix, index=body.get("index"), details=details)
 
 
 def unreachable(url: str, error: Exception) -> Unavailable:
     """Return the error of a server that does not answer."""
-    return Unavailable(
-        "server_unreachable",
-        f"no server answers at {url}",
-        why=str(error) or type(error).__name__,
-        fix="check the address, and that lodger up runs there",
-    )
+    return Unavailable("server_unreachable", url=url, reason=str(error) or type(error).__name__)
 
 
 def pause_after_answer(sent: Request, tried: int, status: int, content: bytes, retry_after: str | None) -> float:

@@ -229,12 +229,7 @@ def checked(record: AttemptRecord) -> AttemptRecord:
 
 def invalid(why: str) -> InputError:
     """Return the error of a record that cannot be read."""
-    return InputError(
-        "record_invalid",
-        "this is not the record of an attempt",
-        why=why,
-        fix="give a file that lodger action record wrote",
-    )
+    return InputError("record_invalid", reason=why)
 
 
 def one_form(name: str, arguments: str) -> str:

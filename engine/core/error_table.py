@@ -1,15 +1,19 @@
 """The declared table of every code that Lodger shows: errors, outcomes of attempts, and reasons of actions.
 
-The rows stand in ``error_table.toml``. ``lodger errors`` and ``docs/reference/errors.md`` are made from it
-(``python -m lodger.engine.core.error_table > docs/reference/errors.md``), and a test holds it equal to the codes of the sources.
+The rows stand in ``error_table.toml`` with placeholders; a raise gives a code and the values. ``lodger errors`` and
+``docs/reference/errors.md`` are made from it (``python -m lodger.engine.core.error_table > docs/reference/errors.md``),
+and tests hold it equal to the codes and the placeholders of the sources.
+
+A code with several causes has a row for each, named ``code.cause``: callers see the code, and the text of the cause.
 """
 
 import re
+import string
 import sys
-import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from typing import Any, NamedTuple
 
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
@@ -28,6 +32,7 @@ class ErrorCode:
         what: what happened.
         why: the rule or limit behind it; may be empty.
         fix: what to do; empty only for errors that a script catches.
+        causes: the same code's rows for single causes.
     """
 
     code: str
@@ -35,16 +40,85 @@ class ErrorCode:
     what: str
     why: str = ""
     fix: str = ""
+    causes: tuple["ErrorCode", ...] = ()
+
+
+class Texts(NamedTuple):
+    """What happened, why, and how to fix it."""
+
+    what: str
+    why: str
+    fix: str
+
+
+@cache
+def lines() -> dict[str, str]:
+    """Return the line of each row by code or ``code.cause``; a row is parsed when it is needed."""
+    from importlib.resources import files  # only for errors
+
+    text = files(__package__).joinpath("error_table.toml").read_text(encoding="utf-8")
+    return {line.partition(" = ")[0].strip('"'): line for line in text.splitlines() if line[:1] not in {"", "#"}}
+
+
+@cache
+def row_of(code: str) -> dict[str, Any]:
+    """Return a row as it is written, with placeholders. Raises KeyError for a code that has none."""
+    import tomllib  # only for errors
+
+    (row,) = tomllib.loads(lines()[code]).values()
+    return dict(row)
+
+
+def load() -> None:
+    """Read the table now: an error can be explained even when no file can be opened any more."""
+    row_of("internal_error")
+
+
+def texts(code: str, values: Mapping[str, Any]) -> Texts:
+    """Return the texts of a row with the values in place of its placeholders; lists are joined by commas."""
+    row = row_of(code)
+    what, why, fix = (_FILLED.vformat(row.get(part, ""), (), values) for part in Texts._fields)
+    return Texts(what, why, fix)
+
+
+class _Filled(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - any value
+        if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            return ", ".join(str(each) for each in value)
+        return str(super().format_field(value, format_spec))
+
+
+class _Named(string.Formatter):
+    """Shows each placeholder by its name in capitals."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        return str(key).upper()
+
+    def convert_field(self, value: Any, conversion: str | None) -> str:  # noqa: ANN401 - any value
+        return str(value)
+
+    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - any value
+        return str(value)
+
+
+_FILLED, _NAMED = _Filled(), _Named()
 
 
 @cache
 def error_table() -> dict[str, ErrorCode]:
-    """Return every code with its row, in the order of the codes."""
-    rows = tomllib.loads(files(__package__).joinpath("error_table.toml").read_text(encoding="utf-8"))
-    return {
-        code: ErrorCode(code, tuple(row["met"]), row["what"], limits_of(code) or row.get("why", ""), row.get("fix", ""))
-        for code, row in sorted(rows.items())
-    }
+    """Return every code with its row, in the order of the codes; placeholders are shown as words in capitals."""
+    causes: dict[str, list[ErrorCode]] = {}
+    for name in lines():
+        code, _, cause = name.partition(".")
+        if cause:
+            causes.setdefault(code, []).append(_explained(name))
+    return {name: _explained(name, tuple(causes.get(name, ()))) for name in sorted(lines()) if "." not in name}
+
+
+def _explained(name: str, causes: tuple[ErrorCode, ...] = ()) -> ErrorCode:
+    code = name.partition(".")[0]
+    what, why, fix = (_NAMED.format(row_of(name).get(part, "")) for part in Texts._fields)
+    return ErrorCode(code, tuple(row_of(code)["met"]), what, limits_of(name) or why, fix, causes)
 
 
 def limits_of(outcome: str) -> str:
@@ -62,7 +136,8 @@ def similar_codes(text: str) -> list[str]:
 _HEAD = """# Errors, outcomes and reasons
 
 Made by `python -m lodger.engine.core.error_table` from the table in `engine/core/error_table.toml`. Every error has a code and says what
-happened, why, and how to fix it. Codes are stable; texts may change. `lodger errors CODE` explains one.
+happened, why, and how to fix it. Codes are stable; texts may change. `lodger errors CODE` explains one. Words in capitals stand for
+values; a code with several causes has a line for each.
 
 A number is the status over HTTP (in Python: `InputError` 422, `NotFound` 404, `Conflict` 409, `Unavailable` 503). `command line`: only
 the command line shows it. `script`: a script can catch it from a host call.
@@ -81,8 +156,9 @@ def page() -> str:
         lines += ["", f"## {title}", "", "| code | met | what happened | why | what to do |", "|---|---|---|---|---|"]
         lines += [
             f"| `{row.code}` | {', '.join(row.met)} | {_cell(row.what)} | {_cell(row.why)} | {_cell(row.fix)} |"
-            for row in error_table().values()
-            if belongs(row)
+            for found in error_table().values()
+            if belongs(found)
+            for row in (found, *found.causes)
         ]
     return "\n".join(lines) + "\n"
 

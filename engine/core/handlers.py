@@ -88,23 +88,14 @@ class Handlers:
         """
         parse_labels([name])
         if name.startswith("node:") or len(HOST + name) > 63:
-            raise InputError(
-                "handler_invalid", f"{name!r} cannot be the name of a handler", fix="use a name such as rebuild-index"
-            )
+            raise InputError("handler_invalid", name=name)
         if not callable(function):
-            raise InputError("handler_invalid", f"{function!r} is not a function", fix="put the decorator before a def")
+            raise InputError("handler_invalid.function", function=function)
         if isinstance(deadline_s, bool) or not 0 < deadline_s <= MAX_DEADLINE_S:
-            raise InputError(
-                "handler_invalid",
-                f"deadline_s cannot be {deadline_s!r}",
-                why=f"it is a number of seconds up to {MAX_DEADLINE_S:g}",
-                fix="give the longest time that the handler may take",
-            )
+            raise InputError("handler_invalid.deadline", deadline_s=deadline_s, maximum=MAX_DEADLINE_S)
         known = self._known.get(name)
         if known is not None and known.function is not function:
-            raise Conflict(
-                "handler_taken", f"a handler named {name!r} is already registered", fix="choose another name"
-            )
+            raise Conflict("handler_taken", name=name)
         return Handler(name, function, read_fields(params), offered, float(deadline_s))
 
     def add(self, handler: Handler) -> None:

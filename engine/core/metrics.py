@@ -262,12 +262,7 @@ def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -
     try:
         server = make_server(host, port, answer, _Server if ":" not in host else _ServerOfIPv6, _QuietHandler)
     except OSError as error:
-        raise Unavailable(
-            "address_taken",
-            f"metrics cannot be served on {host} port {port}",
-            why=error.strerror or str(error),
-            fix="set LODGER_METRICS_PORT to a free port, or leave it out",
-        ) from None
+        raise Unavailable("address_taken.metrics", host=host, port=port, reason=error.strerror or str(error)) from None
     thread = threading.Thread(target=server.serve_forever, name="lodger-metrics", daemon=True)
     thread.start()
 

@@ -51,49 +51,33 @@ def read_fields(declared: Mapping[str, Any] | None) -> tuple[Field, ...] | None:
     if declared is None:
         return None
     if not isinstance(declared, Mapping) or len(declared) > MAX_FIELDS:
-        raise _undeclared(f"params are declared as an object of at most {MAX_FIELDS} fields", "")
+        raise InputError("fields_invalid.object", maximum=MAX_FIELDS)
     return tuple(_field(name, body) for name, body in declared.items())
 
 
 def _field(name: object, body: object) -> Field:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _undeclared(
-            f"{name!r} cannot be the name of a param", "a name is a letter and up to 59 letters, digits and _"
-        )
+        raise InputError("fields_invalid.name", name=name)
     if not isinstance(body, Mapping) or set(body) - {"type", "required", "default", "min", "max", "choices", "help"}:
-        raise _undeclared(
-            f"param {name}: {body!r} is not a declaration",
-            "a declaration is an object with type, required, default, min, max, choices, help",
-        )
+        raise InputError("fields_invalid.declaration", name=name, body=body)
     field = Field(name, **{**body, "type": body.get("type", "text"), "choices": tuple(body.get("choices") or ())})
     if field.type not in TYPES:
-        raise _undeclared(f"param {name}: there is no type {field.type!r}", "one of: " + ", ".join(TYPES))
+        raise InputError("fields_invalid.type", name=name, type=field.type, types=TYPES)
     if (field.type == "choice") != bool(field.choices) or not all(isinstance(each, str) for each in field.choices):
-        raise _undeclared(
-            f"param {name}: the choices are missing or not allowed",
-            "type choice, and only this type, has a list of texts as choices",
-        )
+        raise InputError("fields_invalid.choices", name=name)
     for edge in (field.min, field.max):
         if edge is not None and (
             isinstance(edge, bool) or not isinstance(edge, int | float) or not math.isfinite(edge)
         ):
-            raise _undeclared(f"param {name}: {edge!r} cannot be a bound", "min and max are numbers")
+            raise InputError("fields_invalid.bound", name=name, edge=edge)
     if not isinstance(field.required, bool) or not isinstance(field.help, str) or len(field.help) > MAX_HELP:
-        raise _undeclared(
-            f"param {name}: required is true or false, and help is a text of at most {MAX_HELP} characters", ""
-        )
+        raise InputError("fields_invalid.flags", name=name, maximum=MAX_HELP)
     if field.default is not None:
         try:
             _value(field, field.default)
         except InputError as refused:
-            raise _undeclared(f"param {name}: the default is not a valid value", refused.what) from None
+            raise InputError("fields_invalid.default", name=name, reason=refused.what) from None
     return field
-
-
-def _undeclared(what: str, why: str) -> InputError:
-    return InputError(
-        "fields_invalid", what, why=why, fix='write for example {"days": {"type": "integer", "min": 1, "default": 7}}'
-    )
 
 
 def dump_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
@@ -118,19 +102,21 @@ def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:  # no
         return params
     given = {} if params is None else params
     if not isinstance(given, Mapping):
-        raise _refused("", "the params are not an object", "params are an object of values by name")
+        raise InputError("params_invalid.object", details={"param": ""})
     known = {field.name for field in fields}
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:
-        raise _refused(
-            unknown[0], f"there is no param {unknown[0]!r}", "one of: " + (", ".join(sorted(known)) or "none")
+        raise InputError(
+            "params_invalid.unknown", name=unknown[0], names=sorted(known) or ["none"], details={"param": unknown[0]}
         )
     found: dict[str, Any] = {}
     for field in fields:
         value = given.get(field.name)
         if value is None:
             if field.required and field.default is None:
-                raise _refused(field.name, f"param {field.name} is missing", field.help or f"its type is {field.type}")
+                raise InputError(
+                    "params_invalid.missing", name=field.name, type=field.type, details={"param": field.name}
+                )
             if field.default is not None:
                 found[field.name] = field.default
         else:
@@ -179,14 +165,11 @@ def _is_instant(text: str) -> bool:
 def _require(satisfied: bool, name: str, value: object, rule: str) -> None:
     if not satisfied:
         shown = repr(value)
-        raise _refused(
-            name,
-            f"param {name} cannot be {shown if len(shown) <= 100 else shown[:99] + '…'}",
-            f"the value must be {rule}",
+        details = {"param": name}
+        raise InputError(
+            "params_invalid.value",
+            name=name,
+            value=shown if len(shown) <= 100 else shown[:99] + "…",
+            rule=rule,
+            details=details,
         )
-
-
-def _refused(name: str, what: str, why: str) -> InputError:
-    return InputError(
-        "params_invalid", what, why=why, fix="give values that the script's declared params allow", param=name
-    )

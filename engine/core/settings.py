@@ -426,12 +426,13 @@ def load(**overrides: Any) -> Settings:
         first = error.errors()[0]
         name = str(first["loc"][0]).lower()
         name = name.removeprefix(PREFIX.lower())
+        value = "this value" if name in SECRET else repr(first["input"])
         raise InputError(
             "setting_invalid",
-            f"setting {PREFIX}{name.upper()} cannot be {'this value' if name in SECRET else repr(first['input'])}",
-            why=first["msg"],
-            fix="see lodger config show: every setting with its unit and default",
-            setting=name,
+            setting=PREFIX + name.upper(),
+            value=value,
+            reason=first["msg"],
+            details={"setting": name},
         ) from None
 
 

@@ -256,5 +256,7 @@ def _concerns_host(connection: Connection, error: Exception) -> bool:
     if isinstance(error, DBAPIError):
         explained = driver_of(connection).explain(error, "")
         # Insufficient privilege on a table concerns one attempt only.
-        return error.connection_invalidated or (explained is not None and explained.code != "database_refused")
+        return error.connection_invalidated or (
+            explained is not None and explained.code != "database_privilege_missing"
+        )
     return isinstance(error, Unavailable)

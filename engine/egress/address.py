@@ -100,9 +100,4 @@ def _network(text: str) -> Network:
     try:
         return ip_network(text)
     except ValueError as error:
-        raise InputError(
-            "network_invalid",
-            f"{text!r} is not a network",
-            why=str(error),
-            fix="write it like 10.1.2.0/24 or fd00:1::/64",
-        ) from None
+        raise InputError("network_invalid", text=text, reason=str(error)) from None

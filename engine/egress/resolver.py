@@ -41,12 +41,7 @@ class Resolver:
         try:
             self._resolver = dns.asyncresolver.Resolver(configure=not servers)
         except dns.resolver.NoResolverConfiguration as error:
-            raise Unavailable(
-                "dns_unconfigured",
-                "no DNS server is configured",
-                why=str(error),
-                fix="set LODGER_EGRESS_DNS to the address of a DNS server",
-            ) from error
+            raise Unavailable("dns_unconfigured", reason=str(error)) from error
         if servers:
             self._resolver.nameservers = [dns.nameserver.Do53Nameserver(*_server(text)) for text in servers]
         self._resolver.lifetime = LOOKUP_S
@@ -77,16 +72,9 @@ def _server(text: str) -> tuple[str, int]:
     try:
         return str(ipaddress.ip_address(host.strip("[]"))), int(port)
     except ValueError:
-        raise InputError(
-            "dns_server_invalid",
-            f"{text!r} is not the address of a DNS server",
-            fix="write an IP address, with :port if the port is not 53",
-        ) from None
+        raise InputError("dns_server_invalid", text=text) from None
 
 
 def extra_missing(error: ImportError) -> Unavailable:
     """Return the error for a host on which the client's libraries are not installed."""
-    return Unavailable(
-        "extra_missing", "requests of scripts need an extra that is not installed", why=str(error),
-        fix="pip install 'lodger[fetch]'",
-    )  # fmt: skip
+    return Unavailable("extra_missing.fetch", reason=str(error))  # fmt: skip

@@ -92,11 +92,7 @@ class WayOut:
         from lodger.engine.egress.client import send
 
         if self._loop is None or self._rules is None:
-            raise Unavailable(
-                "stopped",
-                "the request was not sent, because the node is stopping",
-                fix="nothing to do: the run is repeated on another node",
-            )
+            raise Unavailable("stopped")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(send(self._rules, request), self._loop))
 
 
@@ -106,9 +102,7 @@ def _ports(text: str) -> frozenset[int]:
     except ValueError:
         found = frozenset({0})
     if not all(0 < port < 65_536 for port in found):
-        raise InputError(
-            "ports_invalid", f"{text!r} is not a list of ports", fix="write port numbers separated by spaces: 443 8443"
-        )
+        raise InputError("ports_invalid", text=text)
     return found
 
 
@@ -118,10 +112,5 @@ def _tls_context(settings: Settings) -> ssl.SSLContext:
         try:
             made.load_verify_locations(cafile=settings.egress_ca)
         except OSError as error:  # ssl.SSLError is one
-            raise InputError(
-                "certificates_invalid",
-                f"{settings.egress_ca} contains no certificates",
-                why=str(error),
-                fix="give a PEM file",
-            ) from error
+            raise InputError("certificates_invalid", file=settings.egress_ca, reason=str(error)) from error
     return made

@@ -82,12 +82,7 @@ class NodeIdentity:
 
     def __init__(self, node_id: str, name: str) -> None:
         if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or re.search(r"[\s,]", name):
-            raise InputError(
-                "node_name_invalid",
-                f"{name!r} cannot be the name of a node",
-                why=f"a name has 1 to {MAX_NAME} printable characters without spaces and commas",
-                fix="use for example the host's name",
-            )
+            raise InputError("node_name_invalid", name=name, max_name=MAX_NAME)
         self.id = node_id
         self.name = name
         self.lease: Lease | None = None

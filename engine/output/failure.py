@@ -129,4 +129,4 @@ def require_matplotlib() -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise Usage("extra_missing", "a chart needs matplotlib", fix="pip install matplotlib")
+        raise Usage("extra_missing.chart")

@@ -109,10 +109,7 @@ def given(limits: Mapping[str, Any]) -> dict[str, int]:
     for name in sorted(OF_ATTEMPT & set(limits)):
         value = limits[name]
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX:
-            raise InputError(
-                "limit_out_of_range", f"limit {name} cannot be {value!r}", why=f"{BY_NAME[name].help}: a whole number from 0 to {MAX}",
-                fix=f"choose a value in that range; the default is {BY_NAME[name].attempt}",
-            )  # fmt: skip
+            raise InputError("limit_out_of_range", name=name, value=value, help=BY_NAME[name].help, maximum=MAX, minimum=0)  # fmt: skip
         found[name] = value
     return found
 
@@ -228,9 +225,11 @@ class Allowance:
             if not isinstance(value, int) or isinstance(value, bool) or not spec.minimum <= value <= spec.maximum:
                 raise InputError(
                     "limit_out_of_range",
-                    f"limit {spec.name} cannot be {value!r}",
-                    why=f"{spec.help}: a whole number from {spec.minimum} to {spec.maximum}",
-                    fix="choose a value in that range",
+                    name=spec.name,
+                    value=value,
+                    help=spec.help,
+                    minimum=spec.minimum,
+                    maximum=spec.maximum,
                 )
 
 

@@ -65,12 +65,7 @@ def parse_placement(text: str) -> Placement:
     try:
         return Placement(str(text).strip().lower())
     except ValueError:
-        raise InputError(
-            "placement_invalid",
-            f"there is no placement {text!r}",
-            why="the placement decides on which nodes a slot runs",
-            fix="one of: " + ", ".join(Placement),
-        ) from None
+        raise InputError("placement_invalid", text=text, placements=Placement) from None
 
 
 def parse_priority(text: str) -> Priority:
@@ -82,12 +77,7 @@ def parse_priority(text: str) -> Priority:
     try:
         return _priority(str(text))
     except KeyError:
-        raise InputError(
-            "priority_invalid",
-            f"there is no priority {text!r}",
-            why="the priority decides which of a tenant's waiting actions starts first",
-            fix="use one of: high, normal, low",
-        ) from None
+        raise InputError("priority_invalid", text=text) from None
 
 
 @lru_cache(maxsize=64)
@@ -161,7 +151,7 @@ def parse_conduct(wish: "Conduct | Mapping[str, Any] | None") -> Conduct:
     names = [field.name for field in fields(Conduct)]
     unknown = sorted(set(wish) - set(names))
     if unknown:
-        raise InputError("policy_unknown", f"there is no policy {unknown[0]!r}", fix="one of: " + ", ".join(names))
+        raise InputError("policy_unknown", names=names, name=unknown[0])
     return Conduct(**wish)
 
 
@@ -171,9 +161,4 @@ def _within(name: str, value: object, maximum: float) -> None:
 
 
 def _refused(name: str, value: object, rule: str) -> InputError:
-    return InputError(
-        "policy_invalid",
-        f"{name} cannot be {value!r}",
-        why=f"the value must be {rule}",
-        fix="see the table in docs/policies.md",
-    )
+    return InputError("policy_invalid", name=name, value=value, rule=rule)

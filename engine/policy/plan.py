@@ -55,12 +55,7 @@ def parse_missed(text: str) -> Missed:
     seconds = sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(match[1])) if match else 0
     if 0 < seconds <= 366 * 86_400:
         return Missed(MissedKind.WITHIN, timedelta(seconds=seconds))
-    raise InputError(
-        "missed_invalid",
-        f"there is no missed policy {text!r}",
-        why="the missed policy decides what happens to slots that were not ticked in time",
-        fix="use one of: skip, latest, all, within:DURATION such as within:10m (at most 366 days)",
-    )
+    raise InputError("missed_invalid", text=text)
 
 
 class Overlap(StrEnum):
@@ -98,12 +93,7 @@ def parse_overlap(text: str) -> Overlap:
     try:
         return _BY_SPELLING.get(name) or Overlap(name)
     except ValueError:
-        raise InputError(
-            "overlap_invalid",
-            f"there is no overlap policy {text!r}",
-            why="the overlap policy decides what a slot becomes while an earlier action of the schedule is unfinished",
-            fix="one of: " + ", ".join(Overlap) + ", or Temporal's " + ", ".join(TEMPORAL),
-        ) from None
+        raise InputError("overlap_invalid", text=text, policies=Overlap, temporal=TEMPORAL) from None
 
 
 #: States of a slot's action that did not run.

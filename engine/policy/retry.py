@@ -61,13 +61,8 @@ class Retry:
                 raise _refused(name, value, _range(name))
         for outcome in self.outcomes:
             if outcome not in set(Outcome):
-                near = difflib.get_close_matches(str(outcome), list(Outcome), 1)
-                raise _refused(
-                    "outcomes",
-                    outcome,
-                    "a list of names of outcomes",
-                    f"did you mean {near[0]}?" if near else "lodger errors lists them",
-                )
+                near = next(iter(difflib.get_close_matches(str(outcome), list(Outcome), 1)), None)
+                raise InputError("retry_invalid.outcome", outcome=outcome, outcomes=Outcome, near=near)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the policy as a JSON object."""
@@ -91,11 +86,10 @@ def parse_retry(wish: "Retry | Mapping[str, Any] | int | None") -> Retry:
         if key not in names:
             near = SYNONYMS.get(str(key)) or next(iter(difflib.get_close_matches(str(key), names, 1)), None)
             raise InputError(
-                "retry_invalid",
-                f"retry has no key {key!r}",
-                why="the keys are "
-                + ", ".join(f"{name} ({_range(name)})" if name in RANGES else name for name in names),
-                fix=f"did you mean {near}?" if near else 'write for example {"attempts": 3}',
+                "retry_invalid.key",
+                key=key,
+                keys=(f"{name} ({_range(name)})" if name in RANGES else name for name in names),
+                near=near,
             )
     outcomes = wish.get("outcomes", ())
     if isinstance(outcomes, str) or not isinstance(outcomes, Sequence):
@@ -134,10 +128,5 @@ def _range(name: str) -> str:
     return f"{'a number' if name in FRACTIONS else 'a whole number'} from {low} to {high}"
 
 
-def _refused(name: str, value: object, rule: str, fix: str = "") -> InputError:
-    return InputError(
-        "retry_invalid",
-        f"retry: {name} cannot be {value!r}",
-        why=f"the value must be {rule}",
-        fix=fix or f"give {rule}",
-    )
+def _refused(name: str, value: object, rule: str) -> InputError:
+    return InputError("retry_invalid", name=name, value=value, rule=rule)

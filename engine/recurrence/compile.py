@@ -24,17 +24,12 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
             then the exclusions.
     """
     if not rules.rules:
-        raise RuleInvalid("schedule_empty", "the schedule has no rule", fix="give at least one rule")
+        raise RuleInvalid("schedule_empty")
     if len(rules.rules) + len(rules.exclusions) > MAX_RULES:
-        raise RuleInvalid(
-            "schedule_too_large",
-            f"the schedule has more than {MAX_RULES} rules and exclusions",
-            why="the search for slots has bounded work",
-            fix="split it into several schedules",
-        )
+        raise RuleInvalid("schedule_too_large", maximum=MAX_RULES)
     for name, bound in (("start", rules.start), ("end", rules.end)):
         if bound is not None and bound.tzinfo is None:
-            raise RuleInvalid("bound_naive", f"{name} has no time zone", fix="give an aware UTC datetime")
+            raise RuleInvalid("bound_naive", name=name)
     included, excluded = [], []
     for i, spec in enumerate((*rules.rules, *rules.exclusions)):
         try:
@@ -46,12 +41,7 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
             error.details["rule"] = i
             raise
     if rules.end is not None and any(isinstance(rule, OnChanges) for rule in included):
-        raise RuleInvalid(
-            "changes_end",
-            "a schedule that runs on changes cannot have an end",
-            why="its slots are changes, not instants that an end could cut off",
-            fix="leave the end out; pause or delete the schedule instead",
-        )
+        raise RuleInvalid("changes_end")
     return CompiledSchedule(included, excluded, start=rules.start, end=rules.end)
 
 

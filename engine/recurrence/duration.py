@@ -42,17 +42,8 @@ _ISO = re.compile(
 _CALENDAR_UNITS = {"mo", "month", "months", "y", "yr", "yrs", "year", "years", "quarter", "quarters"}
 
 
-def _wrong(what: str, why: str, index: int, fix: str = "Write for example 90s, 1h30m, 2 days or PT90S.") -> RuleInvalid:
-    return RuleInvalid("duration_invalid", what, why=why, fix=fix, index=index)
-
-
 def _no_calendar(unit: str, index: int) -> RuleInvalid:
-    return _wrong(
-        f"{unit!r} has no fixed length",
-        "Months and years differ in length.",
-        index,
-        "Write a number of days, or a rule such as FREQ=MONTHLY or 0 9 1 * *.",
-    )
+    return RuleInvalid("duration_invalid.calendar", unit=unit, index=index)
 
 
 def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
@@ -61,15 +52,13 @@ def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
     scale: int = 10 ** len(digits)
     us, rest = divmod(int(digits) * unit_us, scale)
     if rest:
-        raise _wrong(
-            "the fraction is smaller than a microsecond", "A duration is a whole number of microseconds.", index
-        )
+        raise RuleInvalid("duration_invalid.fraction", index=index)
     return us
 
 
 def _bounded(us: int, index: int) -> int:
     if us > LONGEST_US:
-        raise _wrong("the duration is too long", "The calendar ends with the year 9999.", index)
+        raise RuleInvalid("duration_invalid.long", index=index)
     return us
 
 
@@ -79,7 +68,7 @@ def _iso(text: str, index: int) -> int:
         head = text.upper().split("T")[0]
         if re.match(r"P[0-9]+[YM]|P[0-9]+Y", head):
             raise _no_calendar(text[:24], index)
-        raise _wrong(f"{text[:40]!r} is not an ISO 8601 duration", "The form is PnW or PnDTnHnMnS.", index)
+        raise RuleInvalid("duration_invalid.iso", text=text[:40], index=index)
     us = sum(
         int(match[name] or 0) * unit
         for name, unit in (("w", WEEK_US), ("d", DAY_US), ("h", HOUR_US), ("m", MINUTE_US), ("s", SECOND_US))
@@ -103,21 +92,15 @@ def parse_duration(text: str, index: int = 0) -> int:
     while at < len(text) or not at:
         match = _PART.match(text, at)
         if match is None:
-            raise _wrong(
-                f"{text[at : at + 24]!r} is not a duration",
-                "A duration is a number with its unit.",
-                index + at,
-            )
+            raise RuleInvalid("duration_invalid.form", text=text[at : at + 24], index=index + at)
         whole, fraction, name = match.groups()
         unit = UNITS.get(name.lower())
         if unit is None:
             if name.lower() in _CALENDAR_UNITS:
                 raise _no_calendar(name, index + match.start(3))
-            raise _wrong(f"{name!r} is not a unit of time", "Units are ms, s, m, h, d and w.", index + match.start(3))
+            raise RuleInvalid("duration_invalid.unit", name=name, index=index + match.start(3))
         if unit >= finest:
-            raise _wrong(
-                f"{name!r} follows a smaller or equal unit", "Larger units come first.", index + match.start(3)
-            )
+            raise RuleInvalid("duration_invalid.order", name=name, index=index + match.start(3))
         finest = unit
         total += int(whole) * unit + _fraction_us(fraction, unit, index + at)
         at = match.end()
@@ -125,11 +108,7 @@ def parse_duration(text: str, index: int = 0) -> int:
         if gap and at < len(text):
             at = gap.end()
             if at == len(text):
-                raise _wrong(
-                    "the duration ends too early",
-                    "A number with its unit is expected after a comma or 'and'.",
-                    index + at,
-                )
+                raise RuleInvalid("duration_invalid.end", index=index + at)
     return _bounded(total, index)
 
 

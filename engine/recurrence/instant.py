@@ -33,9 +33,7 @@ def parse_time(text: str, index: int = 0) -> datetime:
     """
     match = (re.match(_TIME, text) or re.match(_BASIC, text)) if len(text) <= 64 else None
     if match is None:
-        raise _wrong(
-            f"{text[:40]!r} is not a date and time", "The form is 2027-01-01T09:00:00, then Z or +02:00.", index
-        )
+        raise RuleInvalid("time_invalid.form", text=text[:40], index=index)
     year, month, day, hour, minute, second = (int(match[part] or 0) for part in "YMDhms")
     fraction = int((match["f"] or "").ljust(6, "0"))
     try:
@@ -44,7 +42,7 @@ def parse_time(text: str, index: int = 0) -> datetime:
             return local
         return (local - _offset(match["zone"])).replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise _wrong(f"{text!r} does not exist", f"{error}.", index) from None
+        raise RuleInvalid("time_invalid", text=text, reason=error, index=index) from None
 
 
 def _offset(zone: str) -> timedelta:
@@ -54,16 +52,6 @@ def _offset(zone: str) -> timedelta:
     if hours > 23 or minutes > 59:
         raise ValueError("an offset is at most 23:59")
     return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
-
-
-def _wrong(what: str, why: str, index: int) -> RuleInvalid:
-    return RuleInvalid(
-        "time_invalid",
-        what,
-        why=why,
-        fix="Write for example 2027-01-01T09:00 or 2027-01-01T09:00:00Z.",
-        index=index,
-    )
 
 
 def format_instant(instant: datetime) -> str:

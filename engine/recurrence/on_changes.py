@@ -44,13 +44,7 @@ def parse_changes(text: str) -> OnChanges:
     at = head.end() if head else 0
     name = text[at:].rstrip(" \t\r\n")
     if not head or not _NAME.fullmatch(name):
-        raise RuleInvalid(
-            "changes_name",
-            f"{name[:60]!r} cannot be the name of a table or collection",
-            why="A rule of this kind names one exposed table or collection, in letters, digits and _.",
-            fix="Write for example: on changes of orders. For several tables give several rules.",
-            index=at,
-        )
+        raise RuleInvalid("changes_name", name=name[:60], index=at)
     return OnChanges(name)
 
 

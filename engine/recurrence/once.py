@@ -139,32 +139,14 @@ def parse_once(text: str, now: datetime | None) -> OnceAt | OnceLocal:
     body = text[at:].rstrip(" \t\r\n")
     if word is not None and word.lower() == "in":
         if now is None:
-            raise RuleInvalid(
-                "once_without_now",
-                f"{text[:40]!r} has no instant to count from",
-                why="A relative time depends on the moment of the question.",
-                fix="Write at and the absolute time.",
-                index=0,
-            )
+            raise RuleInvalid("once_without_now", text=text[:40], index=0)
         try:
             return OnceAt(now + timedelta(microseconds=parse_duration(body, at)))
         except OverflowError:
-            raise RuleInvalid(
-                "time_invalid",
-                f"{body[:40]!r} from now is after the year 9999",
-                why="The calendar ends with that year.",
-                fix="Write a shorter duration.",
-                index=at,
-            ) from None
+            raise RuleInvalid("time_invalid.after", body=body[:40], index=at) from None
     when = parse_time(body, at)
     if when.tzinfo is not None:
         return OnceAt(when)
     if when.microsecond:
-        raise RuleInvalid(
-            "time_invalid",
-            f"{body!r} is a local time with a fraction",
-            why="Local times have whole seconds.",
-            fix="Leave the fraction out, or give the offset (Z or +02:00).",
-            index=at,
-        )
+        raise RuleInvalid("time_invalid.fraction", body=body, index=at)
     return OnceLocal.of(when)

@@ -59,13 +59,9 @@ def recognise(text: str) -> Kind:
         return Kind.SCHYNTAX
     if re.match(_CRON, body) and (body[0] in "@TCD" or len(re.findall(_FIELDS, body)) > 2):
         return Kind.CRON
-    raise RuleInvalid(
-        "rule_unrecognised",
-        f"{body[:60]!r} is not a rule in any known language" if body else "the rule is empty",
-        why="A rule is an RRULE set, a cron expression, Schyntax, English, an interval or a point in time.",
-        fix="Write for example FREQ=DAILY;BYHOUR=9, 0 9 * * 1-5, min(*%5), every weekday at 9, every 90s or at 2027-01-01T09:00.",
-        index=len(text) - len(body) if body else 0,
-    )
+    if not body:
+        raise RuleInvalid("rule_unrecognised.empty", index=0)
+    raise RuleInvalid("rule_unrecognised", text=body[:60], index=len(text) - len(body))
 
 
 def kind_of(spec: RuleSpec) -> Kind:
@@ -78,12 +74,7 @@ def _checked(spec: RuleSpec) -> tuple[str, Kind]:
     for name in ("text", "dtstart", "tz"):
         value: object = getattr(spec, name)
         if not isinstance(value, str) and (value is not None or name == "text"):
-            raise RuleInvalid(
-                "rule_wrong_type",
-                f"the rule's {name} is not a string",
-                why=f"It was given as {type(value).__name__}.",
-                fix=f"Give {name} as a string.",
-            )
+            raise RuleInvalid("rule_wrong_type", name=name, type=type(value).__name__)
     text = spec.text
     limit = LONGEST_RRULE_SET if spec.kind in (None, Kind.RRULE) else LONGEST_TEXT
     kind = None
@@ -91,13 +82,7 @@ def _checked(spec: RuleSpec) -> tuple[str, Kind]:
         kind = _kind(spec.kind) if spec.kind is not None else recognise(text)
         limit = LONGEST_RRULE_SET if kind is Kind.RRULE else LONGEST_TEXT
     if kind is None or len(text) > limit:
-        raise RuleInvalid(
-            "rule_too_long",
-            f"the rule has {len(text)} characters",
-            why=f"A rule has at most {limit}.",
-            fix="Split it into several rules of one schedule.",
-            index=limit,
-        )
+        raise RuleInvalid("rule_too_long", count=len(text), maximum=limit, index=limit)
     return text, kind
 
 
@@ -105,12 +90,7 @@ def _kind(name: Kind | str) -> Kind:
     try:
         return Kind(name)
     except ValueError:
-        raise RuleInvalid(
-            "kind_unknown",
-            f"{str(name)[:40]!r} is not a rule language",
-            why=f"The languages are {', '.join(Kind)}.",
-            fix="Leave the kind out: the language is recognised from the text.",
-        ) from None
+        raise RuleInvalid("kind_unknown", name=str(name)[:40], kinds=Kind) from None
 
 
 def _anchor(text: str) -> datetime:
@@ -118,7 +98,7 @@ def _anchor(text: str) -> datetime:
         return parse_time(text.strip())
     except RuleInvalid as error:
         # Positions count in the rule's text, and this is another one.
-        raise RuleInvalid(error.code, f"dtstart: {error.what}", why=error.why, fix=error.fix) from None
+        raise RuleInvalid.told(error.code, f"dtstart: {error.what}", error.why, error.fix) from None
 
 
 def _zoned(local: LocalSequence, tz: str | None, index: int | None, dst: DstPolicy) -> Zoned:
@@ -137,12 +117,7 @@ def local_instant(when: datetime, tz: str | None) -> datetime:
         datetime.min.replace(tzinfo=UTC), inclusive=True
     )
     if not isinstance(found, datetime):
-        raise RuleInvalid(
-            "time_invalid",
-            f"{when.isoformat()} in {tz} is outside the years 1 to 9999",
-            why="The calendar has no other years.",
-            fix="Write an earlier or later time.",
-        )
+        raise RuleInvalid("time_invalid.years", when=when.isoformat(), tz=tz)
     return found.replace(microsecond=when.microsecond)
 
 

@@ -33,33 +33,23 @@ _TEXTS = ("rule", "kind", "dtstart", "tz", "after", "gap", "fold")
 _KNOWN = {"id", "n", "inclusive", "previous", "counts", "exclude", *_TEXTS}
 
 
-def _wrong(what: str, why: str, fix: str) -> InputError:
-    return InputError("bad_request", what, why=why, fix=fix)
-
-
 def _checked(request: Mapping[str, Any]) -> None:
     for name in _TEXTS:
         if not isinstance(request.get(name), str | None):
-            raise _wrong(
-                f"{name} is not a string", f"It is {type(request[name]).__name__}.", f"Give {name} as a string."
-            )
+            raise InputError("bad_request.text", name=name, type=type(request[name]).__name__)
     for name in ("inclusive", "previous", "counts"):
         if not isinstance(request.get(name), bool | None):
-            raise _wrong(f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false.")
+            raise InputError("bad_request.flag", name=name, value=request[name])
     if request.get("rule") is None:
-        raise _wrong("rule is missing", "A request has one rule.", 'Give "rule" as a string.')
+        raise InputError("bad_request.rule")
     exclude = request.get("exclude")
     if not isinstance(exclude, list | None) or any(not isinstance(each, str) for each in exclude or ()):
-        raise _wrong("exclude is not a list of strings", f"It is {exclude!r:.40}.", 'Write "exclude": ["0 12 * * *"].')
+        raise InputError("bad_request.exclude", exclude=exclude)
     if len(exclude or ()) >= MAX_RULES:
-        raise _wrong("there are too many exclusions", f"At most {MAX_RULES - 1} are read.", "Combine some of them.")
+        raise InputError("bad_request.exclusions", maximum=MAX_RULES - 1)
     count = request.get("n")
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_SLOTS):
-        raise _wrong(
-            f"n is {count!r:.40}",
-            f"One answer has 1 to {MAX_SLOTS} slots.",
-            'For more slots, ask again with the last slot as "after".',
-        )
+        raise InputError("bad_request.count", count=count, maximum=MAX_SLOTS)
 
 
 def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fold]) -> Any:  # noqa: ANN401 - a member of the enum given
@@ -70,9 +60,7 @@ def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fo
         return choices(value)
     except ValueError:
         spelled = ", ".join(choices)
-        raise _wrong(
-            f"{name} is {value[:40]!r}", f"It is one of {spelled}.", f"Leave {name} out or write one."
-        ) from None
+        raise InputError("bad_request.choice", name=name, value=value[:40], choices=spelled) from None
 
 
 def _moment(text: str, tz: str | None) -> datetime:
@@ -80,7 +68,7 @@ def _moment(text: str, tz: str | None) -> datetime:
         return local_instant(parse_time(text.strip()), tz)
     except RuleInvalid as error:
         # Positions count in the rule's text, and this is another one.
-        raise InputError(error.code, f"after: {error.what}", why=error.why, fix=error.fix) from None
+        raise InputError.told(error.code, f"after: {error.what}", error.why, error.fix) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +147,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     elif now is not None:
         after = now
     else:
-        raise _wrong("after is missing", "The search needs an instant to start from.", 'Give "after" as an ISO time.')
+        raise InputError("bad_request.after")
     spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
     schedule = _schedule(spec, request, dst, now or after)
     kind = kind or recognise(spec.text)
@@ -228,9 +216,7 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
     if not isinstance(request, Mapping):
         return {
             "id": None,
-            "error": _shown(
-                _wrong("the request is not an object", "A request has named fields.", "Write a JSON object.")
-            ),
+            "error": _shown(InputError("bad_request.object")),
         }
     head = {"id": request["id"]} if "id" in request else {}
     try:
@@ -251,13 +237,10 @@ def answer_lines(lines: Iterable[str], *, now: datetime | None = None) -> Iterat
 
 
 def _line(line: str, now: datetime | None) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        return {"id": None, "error": _shown(InputError("bad_request.long", maximum=LONGEST_LINE))}
     try:
-        if len(line) > LONGEST_LINE:
-            raise _wrong("the line is too long", f"It has more than {LONGEST_LINE} characters.", "Write shorter rules.")
-        try:
-            request = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise _wrong("the line is not JSON", f"{error}"[:200], "Write one JSON object per line.") from None
-    except InputError as error:
-        return {"id": None, "error": _shown(error)}
+        request = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {"id": None, "error": _shown(InputError("bad_request.json", reason=f"{error}"[:200]))}
     return answer(request, now=now)

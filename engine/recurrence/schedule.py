@@ -25,6 +25,7 @@ _DAY = timedelta(days=1, hours=26)
 #: Most steps of the search for the window over an instant, of one exclusion and of all.
 _WINDOW_STEPS, _ALL_WINDOWS_STEPS = 64, 1000
 #: A schedule without a slot for so many years is refused when it is saved.
+_NO_TIME = "its rule has no time in these years"
 _MIN_YEARS = 5
 #: Slots that are compared with a bound of how often a schedule fires.
 _COMPARED = 1000
@@ -236,19 +237,13 @@ class CompiledSchedule(Union):
             if years < _MIN_YEARS:
                 return SearchedTo(out.reached)
             raise RuleNeverFires(
-                "rule_never_fires",
-                f"this schedule has no slot in the next {years} years",
-                why=self._main_exclusion(closings) or "its rule has no time in these years",
-                fix="change the rule, its exclusions, start or end",
+                "rule_never_fires.years",
+                years=years,
+                reason=self._main_exclusion(closings) or _NO_TIME,
             ) from None
         if found is not None:
             return found
-        raise RuleNeverFires(
-            "rule_never_fires",
-            "this schedule would never run",
-            why=self.never_reason() or self._reason_since(since, closings),
-            fix="change the rule, its exclusions, start or end",
-        )
+        raise RuleNeverFires("rule_never_fires", reason=self.never_reason() or self._reason_since(since, closings))
 
     def _main_exclusion(self, closings: Counter[int]) -> str | None:
         if not closings:

@@ -126,31 +126,16 @@ class CommonHeaders:
 
 def _require_unambiguous(headers: Headers) -> None:
     if "transfer-encoding" in headers and "content-length" in headers:
-        raise Refused(
-            400,
-            "http_ambiguous",
-            "the request has Content-Length and Transfer-Encoding",
-            why="a proxy and this server could see two different requests",
-            fix="send Content-Length or Transfer-Encoding",
-            headers={"Connection": "close"},
-        )
+        raise Refused(400, "http_ambiguous", headers={"Connection": "close"})
 
 
 def _require_readable(scope: Scope) -> None:
     """Refuse paths that a proxy could read as others, and bytes that are no UTF-8."""
     segments = [unquote_to_bytes(segment) for segment in scope["raw_path"].split(b"/")]
     if any(segment in {b".", b".."} or b"/" in segment or b"\\" in segment for segment in segments):
-        raise Refused(
-            400,
-            "path_invalid",
-            "the path has a segment . or .., or an encoded slash",
-            why="a proxy could read it as another path",
-            fix="use names without / and \\ that are not . or ..",
-        )
+        raise Refused(400, "path_invalid")
     for part in (scope["raw_path"], scope["query_string"]):
         try:
             unquote_to_bytes(part).decode()
         except UnicodeDecodeError:
-            raise Refused(
-                400, "path_invalid", "the path or query is not UTF-8", fix="percent-encode the UTF-8 bytes of each name"
-            ) from None
+            raise Refused(400, "path_invalid.encoding") from None

@@ -118,39 +118,23 @@ class Authentication:
         address = client(request)
         header = request.headers.getlist("authorization")
         if len(header) > 1 or any(len(each) > MAX_HEADER for each in header):
-            raise Refused(
-                400,
-                "header_invalid",
-                "the Authorization header is too long, or there are several",
-                fix="send one: Authorization: Bearer <token>",
-            )
+            raise Refused(400, "header_invalid.authorization")
         if header:
             return Authenticated(await self.by_token(header[0], address), "token")
         cookie = session_of(request)
         if cookie is not None:
             return Authenticated(await self._by_session(request, cookie, address), "session")
-        raise unauthorized("token_missing", "the request has no token", "send Authorization: Bearer <token>")
+        raise unauthorized("token_missing")
 
     async def _by_platform(self, request: Request, authenticate: Authenticate) -> Caller:
         caller = await authenticate(request)
         if caller is None:
-            raise Refused(
-                401,
-                "not_signed_in",
-                "the platform has not signed in the sender of this request",
-                fix="sign in there first",
-            )
+            raise Refused(401, "not_signed_in")
         if request.method not in SAFE:
             own_site(request)
             if not request.headers.get("x-csrf-token"):
                 # A form of another site cannot send this header, and a script there only with the platform's permission (CORS).
-                raise Refused(
-                    403,
-                    "csrf_missing",
-                    "a change needs the header X-CSRF-Token",
-                    why="another site could have sent this request with your cookie",
-                    fix="send X-CSRF-Token: 1",
-                )
+                raise Refused(403, "csrf_missing.platform")
         return caller
 
     async def by_token(self, header: str, address: str) -> Caller:
@@ -170,12 +154,8 @@ class Authentication:
             self._limits.failure(address)
             _log.warning("rejected a token from %s: %s", address, found)
             if found == "expired":
-                raise unauthorized("token_expired", "the token has expired", "ask an administrator for a new one")
-            raise unauthorized(
-                "token_invalid",
-                "the token is unknown or revoked",
-                "check that it is complete, or create a new one: lodger token create",
-            )
+                raise unauthorized("token_expired")
+            raise unauthorized("token_invalid")
         caller, used_us = found
         if used_us is None or used_us + tokens.USED_US < now_us:
             self._last_use.note(
@@ -188,19 +168,13 @@ class Authentication:
         found = await self._read(address, lambda connection: sessions.find_caller(connection, text, now_us))
         if found is None:
             self._limits.failure(address)
-            raise unauthorized("session_over", "the session has ended", "log in again")
+            raise unauthorized("session_over")
         caller, unnoted = found
         if request.method not in SAFE:
             own_site(request)
             wanted = await self._read(address, lambda connection: sessions.csrf(connection, text))
             if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode("latin-1"), wanted.encode()):
-                raise Refused(
-                    403,
-                    "csrf_missing",
-                    "a change within a session needs the header X-CSRF-Token",
-                    why="another site could have sent this request with your cookie",
-                    fix="send the value csrf of GET /api/v1/session",
-                )
+                raise Refused(403, "csrf_missing")
         if unnoted:
             self._last_use.note(text, lambda connection: sessions.record_seen(connection, text, now_us))
             await self._last_use.write()  # when the session ends depends on it
@@ -263,9 +237,9 @@ class LastUse:
                 write(connection)
 
 
-def unauthorized(code: str, what: str, fix: str) -> Refused:
+def unauthorized(code: str) -> Refused:
     """Return the refusal of a request that is not authenticated."""
-    return Refused(401, code, what, fix=fix, headers={"WWW-Authenticate": 'Bearer realm="lodger"'})
+    return Refused(401, code, headers={"WWW-Authenticate": 'Bearer realm="lodger"'})
 
 
 def client(request: Request) -> str:
@@ -319,9 +293,4 @@ def own_site(request: Request) -> None:
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host", ""):
         foreign = True
     if foreign:
-        raise Refused(
-            403,
-            "other_site",
-            "the request comes from another site",
-            fix="use the API from its own pages, or with a token",
-        )
+        raise Refused(403, "other_site")

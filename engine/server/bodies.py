@@ -81,21 +81,13 @@ class Bodies:
         except TimeoutError:
             raise too_slow(self._timeout_s) from None
         except ClientDisconnect:
-            raise Refused(
-                400, "body_cut", "the request ended before its body was complete", fix="send it again"
-            ) from None
+            raise Refused(400, "body_cut") from None
 
     def _hold(self, key: str, before: int, count: int) -> None:
         if before + count > FREE and (
             self.held + count > self._max_held or self._held[key] + count > self._max_held // 2
         ):
-            raise Refused(
-                503,
-                "server_busy",
-                "the server is receiving too many large requests",
-                fix="try again in a moment",
-                headers={"Retry-After": "1", "Connection": "close"},
-            )
+            raise Refused(503, "server_busy.bodies", headers={"Retry-After": "1", "Connection": "close"})
         self._held[key] += count
 
     async def json(self, request: Request, model: type[M], body: bytes, key: str) -> M:
@@ -110,12 +102,7 @@ class Bodies:
         if not body.strip():
             body = b"{}"
         elif media(request) != "application/json":
-            raise Refused(
-                415,
-                "media_type",
-                "the body is not declared as JSON",
-                fix="send Content-Type: application/json",
-            )
+            raise Refused(415, "media_type")
         if len(body) <= SMALL:
             return self._parsed(body, model)
         return await self._parsing.run(key, lambda: self._parsed(body, model))
@@ -125,24 +112,11 @@ class Bodies:
             value = parse(body, max_bytes=self._max_json, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
         except JsonRefused as refused:
             if refused.code == "too_many_values":
-                raise Refused(
-                    413,
-                    "json_too_many_values",
-                    f"a body of this route has at most {MAX_VALUES} values",
-                    why="a value takes about a hundred times the memory of its text",
-                    fix="send it as text, or in parts",
-                ) from None
-            raise Refused(
-                413 if refused.code == "too_large" else 400,
-                f"json_{refused.code}",
-                f"the body is invalid: {refused}",
-                why="a body must be one JSON object, without duplicate keys, NaN or deep nesting",
-                fix="correct the JSON",
-            ) from None
+                raise Refused(413, "json_too_many_values", maximum=MAX_VALUES) from None
+            status = 413 if refused.code == "too_large" else 400
+            raise Refused(status, f"json_{refused.code}", reason=refused) from None
         if not isinstance(value, dict):
-            raise Refused(
-                400, "request_invalid", "the body is not a JSON object", fix='send an object, such as {"name": "…"}'
-            )
+            raise Refused(400, "request_invalid.body")
         try:
             return model.model_validate_json(body, strict=True)
         except ValidationError as wrong:
@@ -158,22 +132,9 @@ def media(request: Request) -> str:
 
 def too_large(limit: int) -> Refused:
     """Return the refusal of a body that is too large; the connection ends, because the rest is not read."""
-    return Refused(
-        413,
-        "body_too_large",
-        f"a body of this route has at most {limit} bytes",
-        fix="send less, or ask the operator for a higher limit",
-        headers={"Connection": "close"},
-        limit=limit,
-    )
+    return Refused(413, "body_too_large", limit=limit, headers={"Connection": "close"}, details={"limit": limit})
 
 
 def too_slow(timeout_s: float) -> Refused:
     """Return the refusal of a body that did not arrive in time."""
-    return Refused(
-        408,
-        "body_too_slow",
-        f"the body did not arrive within {timeout_s:g} seconds",
-        fix="send it faster, or in smaller parts",
-        headers={"Connection": "close"},
-    )
+    return Refused(408, "body_too_slow", seconds=timeout_s, headers={"Connection": "close"})

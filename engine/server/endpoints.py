@@ -114,7 +114,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
                         request, path, arguments | given(body), lambda: body.model_dump_json().encode()
                     )
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
-            raise Refused(400, "request_invalid", "this route does not accept a body", fix="send no body")
+            raise Refused(400, "request_invalid.no_body")
         async with calls.lane(request, route):
             return await run_operation(request, path, arguments, bytes)
 
@@ -148,13 +148,11 @@ def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Si
 def _check_query(request: Request, model: type[QueryModel] | None) -> None:
     """Refuse a query on a route that takes none, and a name that occurs twice, except lists."""
     if model is None and request.scope["query_string"]:
-        raise Refused(
-            400, "request_invalid", "this route does not accept a query string", fix="leave out the query string"
-        )
+        raise Refused(400, "request_invalid.no_query")
     lists = {name for name, field in model.model_fields.items() if "list" in str(field.annotation)} if model else set()
     names = [name for name, _value in request.query_params.multi_items() if name not in lists]
     if len(names) != len(set(names)):
-        raise Refused(400, "request_invalid", "a name occurs twice in the query", fix="give each name once")
+        raise Refused(400, "request_invalid.repeated")
 
 
 def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Callable[[], dict[str, Any]]) -> None:

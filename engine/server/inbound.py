@@ -34,7 +34,7 @@ def add(router: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, lookups
             if refused.status == 404:
                 limits.failure(address)
             retry = {} if refused.retry_s is None else {"Retry-After": str(refused.retry_s)}
-            raise Refused(refused.status, refused.code, refused.what, fix=refused.fix, headers=retry) from None
+            raise Refused.with_texts_of(refused, refused.status, retry) from None
         return JSONResponse({"action_id": action_id}, 202)
 
     for method in ("POST", "GET"):

@@ -156,8 +156,8 @@ class Live:
             raise Refused(
                 429,
                 "too_many_streams",
-                f"{MAX_STREAMS_OF_TOKEN} streams of a token and {self._max_streams} of all tokens may be open at once",
-                fix="close one, or read pages instead",
+                of_token=MAX_STREAMS_OF_TOKEN,
+                of_all=self._max_streams,
                 headers={"Retry-After": "10"},
             )
         self._open[token_id] = self._open.get(token_id, 0) + 1
@@ -379,6 +379,4 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
 
 def _no_query(request: Request) -> None:
     if request.scope["query_string"]:
-        raise Refused(
-            400, "request_invalid", "this route does not accept a query string", fix="leave out the query string"
-        )
+        raise Refused(400, "request_invalid.no_query")

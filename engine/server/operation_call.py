@@ -111,7 +111,7 @@ class Calls:
         caller, now_us = authenticated(request).caller, self._context.clock.now_us()
         expect = expectation(request) if route.changes else None
         if expect is not None and not route.tagged:
-            raise Refused(400, "header_invalid", "the answer of this route has no ETag", fix="leave If-Match out")
+            raise Refused(400, "header_invalid.if_match")
 
         def remember(connection: Connection, record: object) -> None:
             answer = StoredResponse(digest, route.status, text_of(route, record))
@@ -125,13 +125,7 @@ class Calls:
         if found is None:
             return None
         if found.digest != digest:
-            raise Refused(
-                422,
-                "idempotency_key_reused",
-                "this Idempotency-Key was sent before with another request",
-                why="a key identifies one request: its method, path and body",
-                fix="create a new key for every request",
-            )
+            raise Refused(422, "idempotency_key_reused")
         return Response(found.body, found.status, {"Idempotent-Replayed": "true"}, "application/json")
 
 
@@ -156,13 +150,7 @@ def require(request: Request, tenant_id: str | None, role: Role) -> Caller:
     if tenant_id is not None and not caller.sees(tenant_id):
         raise tenant_unknown(tenant_id)
     if not caller.role.covers(role):
-        raise Refused(
-            403,
-            "role_too_low",
-            f"the role {caller.role.value} does not allow this",
-            why=f"the operation needs the role {role.value}",
-            fix="use a token with that role",
-        )
+        raise Refused(403, "role_too_low", role=caller.role.value, needed=role.value)
     return caller
 
 
@@ -177,7 +165,7 @@ def permission(role: Role, *, of_tenant: bool) -> Any:  # noqa: ANN401 - what th
 
 def tenant_unknown(tenant_id: str) -> Refused:
     """Return the engine's refusal of an unknown tenant."""
-    return Refused(404, "tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create the tenant first")
+    return Refused(404, "tenant_unknown", tenant=tenant_id)
 
 
 def why(request: Request) -> str | None:
@@ -190,12 +178,7 @@ def why(request: Request) -> str | None:
     if not given:
         return None
     if not WHY.fullmatch(given):
-        raise Refused(
-            400,
-            "header_invalid",
-            "the header Lodger-Why has characters that a header cannot have",
-            fix="percent-encode all characters except letters, digits and -_.:,;!?()'/+=@#",
-        )
+        raise Refused(400, "header_invalid.why")
     return naming.reason(unquote(given))
 
 
@@ -204,21 +187,11 @@ def _key(request: Request, route: Route) -> str:
     if not keys:
         return ""
     if len(keys) > 1 or not KEY.fullmatch(keys[0]):
-        raise Refused(
-            400,
-            "header_invalid",
-            "an Idempotency-Key has 1 to 200 letters, digits or ._:-",
-            fix="send a UUID, in one header",
-        )
+        raise Refused(400, "header_invalid.idempotency_key")
     if not route.changes:
         return ""
     if route.secret:
-        raise Refused(
-            422,
-            "idempotency_refused",
-            "this route's request or answer has a secret, which is not stored for repetition",
-            fix="leave Idempotency-Key out",
-        )
+        raise Refused(422, "idempotency_refused")
     return keys[0]
 
 
@@ -277,27 +250,13 @@ def expectation(request: Request) -> Callable[[Any], None] | None:
     if match is None and none is None:
         return None
     if none is not None and none.strip() != "*":
-        raise Refused(
-            400,
-            "header_invalid",
-            "If-None-Match of a change can only be *",
-            fix="use If-Match with the ETag that you read",
-        )
+        raise Refused(400, "header_invalid.if_none_match")
     wanted = None if match is None else {part.strip() for part in match.split(",")}
 
     def expect(record: object) -> None:
         if none is not None and record is not None:
-            raise _stale("the object already exists")
+            raise Stale("precondition_failed.exists")
         if wanted is not None and (record is None or ("*" not in wanted and etag(record) not in wanted)):
-            raise _stale("the object does not exist" if record is None else "the state has changed")
+            raise Stale("precondition_failed.absent" if record is None else "precondition_failed")
 
     return expect
-
-
-def _stale(why: str) -> Stale:
-    return Stale(
-        "precondition_failed",
-        "the stored state is not the one named by the ETag",
-        why=why,
-        fix="read it again, repeat your change, and send the new ETag",
-    )

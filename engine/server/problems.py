@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.core.errors import Conflict, Explained, InputError, NotFound, Unavailable
 from lodger.sandbox.errors import SandboxError
 
 MEDIA = "application/problem+json"
@@ -27,24 +27,27 @@ MAX_FIELDS = 10
 _log = logging.getLogger("lodger.api")
 
 
-class Refused(Exception):
-    """A refused request; carries its whole problem document."""
+class Refused(Explained):
+    """A refused request; carries its status and headers."""
 
     def __init__(
         self,
         status: int,
         code: str,
-        what: str,
         *,
-        why: str = "",
-        fix: str = "",
         headers: Mapping[str, str] | None = None,
-        **details: Any,
+        **values: Any,
     ) -> None:
-        super().__init__(what)
+        super().__init__(code, **values)
         self.status = status
-        self.body = {"code": code, "message": what, "why": why, "fix": fix} | details
         self.headers = dict(headers or {})
+
+    @classmethod
+    def with_texts_of(cls, error: Explained, status: int, headers: Mapping[str, str]) -> Self:
+        """Return the refusal that says what another error says."""
+        refused = cls.of(error)
+        refused.status, refused.headers = status, dict(headers)
+        return refused
 
 
 class Stale(Conflict):
@@ -74,7 +77,7 @@ def problem(error: Exception) -> Response:
     """Return the answer for an error. An unexpected one is logged whole and answered without its text."""
     status = status_of(error)
     if isinstance(error, Refused):
-        return document(status, error.body, error.headers)
+        return document(status, error.as_dict(), error.headers)
     if status == 500:
         _log.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
         return document(
@@ -228,10 +231,11 @@ def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iter
     return Refused(
         400,
         "request_invalid",
-        f"{place}{' ' if first['at'] else ''}{first['at']}: {first['what']}",
-        why=f"the {place} does not match the API's description",
-        fix=f"{first['fix']}; GET /api/v1/openapi.json describes every field",
-        errors=wrong,
+        place=place,
+        at=(" " + first["at"]).rstrip(),
+        problem=first["what"],
+        advice=first["fix"],
+        details={"errors": wrong},
     )
 
 

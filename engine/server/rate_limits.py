@@ -74,25 +74,12 @@ class RateLimits:
         """
         wait_s = self._failures.hit(address)
         if wait_s:
-            raise Refused(
-                429,
-                "too_many_failures",
-                "too many wrong tokens or sessions came from this address",
-                why="valid tokens and sessions are still accepted",
-                fix="send a valid token, or wait as Retry-After says",
-                headers=_retry_after(wait_s),
-            )
+            raise Refused(429, "too_many_failures", headers=_retry_after(wait_s))
 
 
 def _require(wait_s: float, per_minute: int, subject: str) -> None:
     if wait_s:
-        raise Refused(
-            429,
-            "too_many_requests",
-            f"{subject} may send {per_minute} requests a minute",
-            fix="wait as Retry-After says, and send fewer requests",
-            headers=_retry_after(wait_s),
-        )
+        raise Refused(429, "too_many_requests", subject=subject, per_minute=per_minute, headers=_retry_after(wait_s))
 
 
 def _retry_after(wait_s: float) -> dict[str, str]:
@@ -151,11 +138,7 @@ class Threads:
         share = loop.shares.setdefault(key, _Share(asyncio.Semaphore(self._share)))
         if self._max_waiting is not None and share.users >= self._share + self._max_waiting:
             raise Refused(
-                429,
-                "too_many_at_once",
-                f"{self._share} requests of this tenant or token are running and {self._max_waiting} are waiting",
-                fix="send fewer requests at once",
-                headers={"Retry-After": "1"},
+                429, "too_many_at_once", share=self._share, waiting=self._max_waiting, headers={"Retry-After": "1"}
             )
         share.users += 1
         try:

@@ -86,12 +86,7 @@ class Server:
         try:
             config.load()
         except OSError as error:  # an SSLError is one too
-            raise Unavailable(
-                "tls_unreadable",
-                "the certificate or its key cannot be used",
-                why=str(error),
-                fix="set LODGER_TLS_CERT to a PEM chain and LODGER_TLS_KEY to its own key",
-            ) from error
+            raise Unavailable("tls_unreadable", reason=str(error)) from error
         listening = _bound(settings.api_host, settings.api_port)
         self._port = listening.getsockname()[1]
         server = _Uvicorn(config)
@@ -194,26 +189,16 @@ def trusted_proxies(settings: Settings) -> list[str]:
         try:
             found += [str(ip_network(one, strict=False)) for one in (("0.0.0.0/0", "::/0") if text == "*" else (text,))]
         except ValueError:
-            raise InputError(
-                "trusted_proxies_invalid",
-                f"{text!r} is not an IP address or network",
-                fix="set LODGER_TRUSTED_PROXIES to addresses such as 10.0.0.5 or 10.0.0.0/8, separated by commas",
-            ) from None
+            raise InputError("trusted_proxies_invalid", text=text) from None
     return found
 
 
 def _check_tls(settings: Settings) -> None:
     if (settings.tls_cert is None) != (settings.tls_key is None):
-        raise InputError(
-            "tls_incomplete",
-            "only one of the TLS certificate and its key is set",
-            fix="set LODGER_TLS_CERT and LODGER_TLS_KEY, or neither",
-        )
+        raise InputError("tls_incomplete")
     for path in (settings.tls_cert, settings.tls_key):
         if path is not None and not Path(path).is_file():
-            raise Unavailable(
-                "tls_unreadable", f"there is no file {str(path)!r}", fix="check LODGER_TLS_CERT and LODGER_TLS_KEY"
-            )
+            raise Unavailable("tls_unreadable.missing", path=str(path))
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -222,18 +207,11 @@ def _bound(host: str, port: int) -> socket.socket:
         # Named as TCP, or asyncio leaves Nagle's algorithm on and every answer waits 40 ms for an acknowledgement.
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
-        raise Unavailable(
-            "address_unknown", f"{host!r} is not an address of this host", why=str(error), fix="set LODGER_API_HOST"
-        ) from error
+        raise Unavailable("address_unknown", host=host, reason=str(error)) from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise Unavailable(
-            "address_taken",
-            f"cannot listen on {host} port {port}",
-            why=error.strerror or str(error),
-            fix="set LODGER_API_PORT to a free port, or stop the process that listens there",
-        ) from error
+        raise Unavailable("address_taken", host=host, port=port, reason=error.strerror or str(error)) from error
     return listening

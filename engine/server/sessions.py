@@ -60,9 +60,7 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
         own_site(request)
         if media(request) != "application/json":
             # The form of another site cannot send this media type.
-            raise Refused(
-                415, "media_type", "the body of a login must be JSON", fix="send Content-Type: application/json"
-            )
+            raise Refused(415, "media_type")
         async with bodies.read(request, client(request)) as sent:
             token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
@@ -133,12 +131,7 @@ def _require_session(request: Request) -> str:
 
 
 def _no_session() -> Refused:
-    return Refused(
-        404,
-        "session_none",
-        "the request has no session",
-        fix="start one with POST /api/v1/session, unless the platform authenticates its users itself",
-    )
+    return Refused(404, "session_none")
 
 
 def _body(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]:

@@ -98,9 +98,7 @@ class Hooks:
         """
         spec = _BY_NAME.get(name)
         if spec is None:
-            raise InputError(
-                "hook_unknown", f"there is no hook {name!r}", fix="one of: " + ", ".join(each.name for each in HOOKS)
-            )
+            raise InputError("hook_unknown", name=name, hooks=(each.name for each in HOOKS))
         made = (spec, tenant_id, hook)
         with self._lock:
             self._set = (*self._set, made)

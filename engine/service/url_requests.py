@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import Explained, InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.signature import NotVerified, verify_request
 from lodger.engine.store.actions import actions, later_runs
@@ -45,21 +45,18 @@ class UrlRequest:
     body: bytes
 
 
-class UrlRefused(Exception):
+class UrlRefused(Explained):
     """A request that runs nothing; ``status`` is that of the answer."""
 
-    def __init__(self, status: int, code: str, what: str, fix: str, retry_s: int | None = None) -> None:
-        super().__init__(what)
+    def __init__(self, status: int, code: str, *, retry_s: int | None = None, **values: Any) -> None:
+        super().__init__(code, **values)
         self.status = status
-        self.code = code
-        self.what = what
-        self.fix = fix
         self.retry_s = retry_s
 
 
 def unknown() -> UrlRefused:
     """Return the one refusal of URLs that are unknown, revoked, expired, or of a tenant that is not active."""
-    return UrlRefused(404, "url_unknown", "this URL does not exist", "ask for a new one")
+    return UrlRefused(404, "url_unknown")
 
 
 class UrlRequests:
@@ -101,7 +98,7 @@ class UrlRequests:
             ready_queue.lock(connection, [url.tenant_id])
             url = self._open(connection, digest)  # a revocation or suspension may have been committed meanwhile
             if request.method == "GET" and not url.get:
-                raise UrlRefused(405, "url_method", "this URL takes POST only", "send POST")
+                raise UrlRefused(405, "url_method")
             key = _request_key(url, self._verified(connection, url, request, now_us), request)
             before = actions.find_request(connection, url.tenant_id, key)
             if before is not None:
@@ -115,7 +112,7 @@ class UrlRequests:
             except CallRefused as refused:
                 if refused.code == "too_many_waiting":
                     raise _full(60) from None
-                raise UrlRefused(422, "url_script", "the script of this URL cannot be run", "tell its owner") from None
+                raise UrlRefused(422, "url_script") from None
             ready_queue.refresh(connection, [url.tenant_id])
             script_urls.record_use(connection, url, now_us)
             context.database.hints.send(connection, context.clock.elapsed_s())
@@ -142,8 +139,7 @@ class UrlRequests:
         try:
             return param_checks.checked_text(self._context, connection, url.tenant_id, value) or ""
         except InputError as error:
-            said = f"the request exceeds the limits of an input: {error.why}"
-            raise UrlRefused(413, "url_body_too_large", said, "send less") from None
+            raise UrlRefused(413, "url_body_too_large", reason=error.why) from None
 
     def _charge(self, connection: Connection, tenant_id: str, now_us: int) -> list[usage.Warned]:
         """Count the run on the tenant's day, and return what to warn of; refuse it if the day's budget or the storage is used up."""
@@ -160,16 +156,11 @@ class UrlRequests:
 
 
 def _not_verified() -> UrlRefused:
-    return UrlRefused(
-        401, "signature_invalid", "the signature of this request is missing, wrong or too old",
-        "sign with the present secret, in the style that the URL was created with",
-    )  # fmt: skip
+    return UrlRefused(401, "signature_invalid")
 
 
 def _full(retry_s: int) -> UrlRefused:
-    return UrlRefused(
-        429, "url_full", "the owner of this URL accepts no more requests for now", "send it again later", retry_s
-    )
+    return UrlRefused(429, "url_full", retry_s=retry_s)
 
 
 def _request_key(url: ScriptUrl, signed: str | None, request: UrlRequest) -> str | None:

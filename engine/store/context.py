@@ -85,9 +85,7 @@ def dump_params(params: Json) -> str | None:
     try:
         return dump_json(params)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
-        ) from error
+        raise InputError("params_invalid", reason=str(error)) from error
 
 
 def load_json(text: str | None) -> Json:

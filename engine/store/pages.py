@@ -39,12 +39,7 @@ def read(
     if limit is None:
         return LimitedList(make(list(connection.execute(statement).all())))
     if not 1 <= limit <= MAX_ROWS:
-        raise InputError(
-            "limit_invalid",
-            f"a page cannot have {limit} entries",
-            why=f"the limit is from 1 to {MAX_ROWS}",
-            fix="give a limit in this range",
-        )
+        raise InputError("limit_invalid", limit=limit, maximum=MAX_ROWS)
     rows: list[AnyRow] = []
     characters, more = 0, False
     with connection.execute(statement.limit(limit + 1), execution_options={"yield_per": _FETCH_ROWS}) as found:

@@ -58,10 +58,5 @@ def _complete(
     ends = connection.scalars(select(newest.c.id).where(newest.c.id.like(f"%{part}")).limit(4))
     found = sorted({*begins, *ends})
     if len(found) > 1:
-        raise InputError(
-            f"{kind}_ambiguous",
-            f"{given!r} matches the ids of several {kind}s",
-            why=", ".join(found[:3]) + (" …" if len(found) > 3 else ""),
-            fix="give more characters of the id",
-        )
+        raise InputError(f"{kind}_ambiguous", given=given, found=[*found[:3], *(["…"] if len(found) > 3 else [])])
     return found[0] if found else given

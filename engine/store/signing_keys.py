@@ -49,10 +49,5 @@ def decode_cursor(connection: Connection, of: str, text: str) -> Json:
     except (BadSignature, ValueError, TypeError):
         owner, where = None, None
     if owner != of:
-        raise InputError(
-            "cursor_invalid",
-            "this cursor does not belong to this list",
-            why="a cursor is valid only for the list and the filters that it was returned with",
-            fix="start again without a cursor",
-        )
+        raise InputError("cursor_invalid")
     return where

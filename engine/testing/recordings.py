@@ -36,23 +36,16 @@ def check_recordings(recordings: object) -> list[dict[str, Any]]:
         InputError: recording_invalid.
     """
     if not isinstance(recordings, list) or len(recordings) > MAX_RECORDINGS:
-        raise _invalid("recordings are a list of at most 10 000 objects")
+        raise InputError("recording_invalid.list", maximum=MAX_RECORDINGS)
     for each in recordings:
         if not isinstance(each, dict) or not isinstance(each.get("url"), str):
-            raise _invalid(f"{str(each)[:100]} has no url")
+            raise InputError("recording_invalid.url", recording=str(each)[:100])
         if unknown := [name for name in each if name not in MEMBERS]:
-            raise _invalid(f"there is no member {unknown[0]!r}")
+            raise InputError("recording_invalid.member", member=unknown[0])
         _body(each)
         if not isinstance(each.get("status", 200), int) or not isinstance(each.get("headers", {}), dict):
-            raise _invalid(f"status or headers of {each['url'][:100]} have a wrong type")
+            raise InputError("recording_invalid.type", url=each["url"][:100])
     return recordings
-
-
-def _invalid(why: str) -> InputError:
-    return InputError(
-        "recording_invalid", "these are no recorded responses", why=why,
-        fix='write for example {"url": "https://api.example.com/rates", "json": {"EUR": 1}}',
-    )  # fmt: skip
 
 
 def _body(recording: Mapping[str, Any]) -> bytes:
@@ -62,7 +55,7 @@ def _body(recording: Mapping[str, Any]) -> bytes:
         given = recording.get("base64")
         return str(recording.get("body", "")).encode() if given is None else base64.b64decode(given, validate=True)
     except (binascii.Error, TypeError, ValueError):
-        raise _invalid("base64 is not base64") from None
+        raise InputError("recording_invalid.base64") from None
 
 
 class Recordings(WayOut):

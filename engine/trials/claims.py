@@ -133,10 +133,5 @@ def read_version(
     """
     found = scripts.get(connection, tenant_id, script, version)
     if found.kind != "script":
-        raise InputError(
-            "not_rehearsable",
-            f"{script!r} is a {found.kind}, which cannot be run as a dry run",
-            why="it does not run in the sandbox, so its effects cannot be held back",
-            fix="run it on a test installation",
-        )
+        raise InputError("not_rehearsable", script=script, kind=found.kind)
     return found, scripts.content(connection, found)

@@ -34,10 +34,7 @@ class Keyring:
             Unavailable: keys_unset.
         """
         if self._path is None:
-            raise Unavailable(
-                "keys_unset", "no key for encrypting secrets is configured", why="the setting LODGER_SECRET_KEYS is not set",
-                fix="lodger secret keygen FILE, then set LODGER_SECRET_KEYS to it on every node",
-            )  # fmt: skip
+            raise Unavailable("keys_unset")  # fmt: skip
         return self._path
 
     def keys(self) -> dict[str, bytes]:
@@ -50,17 +47,9 @@ class Keyring:
         try:
             about = path.stat()
         except OSError as error:
-            raise Unavailable(
-                "keys_missing",
-                f"the key file {path} cannot be read",
-                why=str(error.strerror),
-                fix=f"create one with: lodger secret keygen {path}",
-            ) from error
+            raise Unavailable("keys_missing", path=path, reason=str(error.strerror)) from error
         if about.st_mode & 0o077:
-            raise Unavailable(
-                "keys_readable", f"other users can read the key file {path}", why=f"its mode is {about.st_mode & 0o777:o}",
-                fix=f"chmod 600 {path}; if another user may have read it: lodger secret rotate --new-key",
-            )  # fmt: skip
+            raise Unavailable("keys_readable", path=path, st_mode=about.st_mode & 511)  # fmt: skip
         stamp = (about.st_mtime_ns, about.st_ino)
         if stamp != self._read:
             self._keys = _parsed(path, path.read_text(encoding="ascii", errors="replace"))
@@ -101,12 +90,7 @@ class Keyring:
                 os.fsync(file.fileno())
             beside.replace(path)
         except OSError as error:
-            raise Unavailable(
-                "keys_unwritable",
-                f"the key file {path} cannot be written",
-                why=str(error.strerror),
-                fix="check the permissions of the folder",
-            ) from error
+            raise Unavailable("keys_unwritable", path=path, reason=str(error.strerror)) from error
 
 
 def _parsed(path: Path, text: str) -> dict[str, bytes]:
@@ -120,17 +104,10 @@ def _parsed(path: Path, text: str) -> dict[str, bytes]:
         except binascii.Error:
             key = b""
         if match is None or len(key) != KEY_BYTES or match[1] in found:
-            raise Unavailable(
-                "keys_invalid", f"line {number} of {path} is not a key", why="each line has a unique id and 32 bytes in base64",
-                fix="restore the file from its backup; without its keys no secret can be read",
-            )  # fmt: skip
+            raise Unavailable("keys_invalid", number=number, path=path)  # fmt: skip
         found[match[1]] = key
     if not found:
-        raise Unavailable(
-            "keys_invalid",
-            f"the key file {path} is empty",
-            fix="restore the file from its backup, or create one with lodger secret keygen",
-        )
+        raise Unavailable("keys_invalid.empty", path=path)
     return found
 
 
@@ -141,6 +118,4 @@ def refuse_existing(path: Path) -> None:
         InputError: keys_exist.
     """
     if path.exists():
-        raise InputError(
-            "keys_exist", f"a key file exists at {path}", fix="lodger secret rotate --new-key adds a key and uses it"
-        )
+        raise InputError("keys_exist", path=path)

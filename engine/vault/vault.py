@@ -50,10 +50,7 @@ class Vault:
         """
         key = self.keyring.keys().get(sealed.key_id)
         if key is None:
-            raise Unavailable(
-                "key_unknown", f"this node does not have the key {sealed.key_id}", why=f"it is not in {self.keyring.path}",
-                fix="give every node the same key file",
-            )  # fmt: skip
+            raise Unavailable("key_unknown", key_id=sealed.key_id, path=self.keyring.path)  # fmt: skip
         data = base64.b64decode(sealed.text)
         cipher = _cipher(key)
         from cryptography.exceptions import InvalidTag
@@ -61,10 +58,7 @@ class Vault:
         try:
             return str(cipher.decrypt(data[:_NONCE], data[_NONCE:], _bound(place)).decode())
         except InvalidTag as error:
-            raise Unavailable(
-                "secret_tampered", "a stored secret cannot be decrypted", why="its row or the key with its id has changed",
-                fix="store the secret again, and check which users can write to the database",
-            ) from error  # fmt: skip
+            raise Unavailable("secret_tampered") from error  # fmt: skip
 
 
 def _bound(place: tuple[str, ...]) -> bytes:
@@ -76,10 +70,5 @@ def _cipher(key: bytes) -> Any:  # noqa: ANN401 - AESGCM, imported when needed
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:
-        raise Unavailable(
-            "extra_missing",
-            "secrets need an extra that is not installed",
-            why=str(error),
-            fix="pip install 'lodger[secrets]'",
-        ) from error
+        raise Unavailable("extra_missing.secrets", reason=str(error)) from error
     return AESGCM(key)

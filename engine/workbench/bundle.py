@@ -39,10 +39,10 @@ def bundle(entry: Path, out: Path) -> Bundled:
         Unavailable: extra_missing.
     """
     if not entry.is_file():
-        raise Usage("file_missing", f"there is no file {str(entry)!r}", fix="check the path and its spelling")
+        raise Usage("file_missing", path=str(entry))
     file = out / source_maps.MAPPED
     if file.resolve() == entry.resolve():
-        raise Usage("file_missing", "the bundle would replace its own source", fix="give another --out")
+        raise Usage("file_missing.own_source")
     for each in (out, file, out / source_maps.FILE):
         script_files.refuse_link(each)
     esbuild, environment = _esbuild(entry.resolve().parent)
@@ -52,11 +52,9 @@ def bundle(entry: Path, out: Path) -> Bundled:
             capture_output=True, text=True, errors="replace", check=False, timeout=TIMEOUT_S, env=environment,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError("bundle_failed", "esbuild did not run", why=str(error), fix="npm install esbuild") from None
+        raise InputError("bundle_failed.not_run", reason=str(error)) from None
     if done.returncode != 0:
-        raise InputError(
-            "bundle_failed", "esbuild refused the script", why=done.stderr.strip()[:4000], fix="correct it"
-        )
+        raise InputError("bundle_failed", reason=done.stderr.strip()[:4000])
     sizes = {each.name: each.stat().st_size for each in (file, out / source_maps.FILE)}
     return Bundled(sizes, done.stderr.strip())
 
@@ -73,10 +71,5 @@ def _esbuild(folder: Path) -> tuple[list[str], dict[str, str]]:
             return [str(program)], environment
     found = shutil.which("esbuild", path=path)
     if found is None:
-        raise Unavailable(
-            "extra_missing",
-            "esbuild is not installed",
-            why="it bundles a script with the npm packages that it imports",
-            fix="npm install --save-dev esbuild beside the script; Node.js is in pip install 'lodger[node]'",
-        )
+        raise Unavailable("extra_missing.esbuild")
     return [found], environment

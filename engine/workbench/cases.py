@@ -31,7 +31,7 @@ from lodger.engine.testing.recordings import Recordings, check_recordings
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.workbench import script_files
 from lodger.engine.workbench.check import next_slots
-from lodger.engine.workbench.findings import Finding, nearest
+from lodger.engine.workbench.findings import Finding, nearest, similar
 from lodger.engine.workbench.schedules_file import script_names
 from lodger.engine.workbench.script_folder import ScriptFolder
 from lodger.engine.workbench.stocking import store_schedule, store_script
@@ -259,9 +259,7 @@ class _Play:
             given = {"rows": options.get("seed", {}), "kv": options.get("kv", {})}
             ended = _once(self._stage, tenant_id, SEED, given)
             if ended.outcome != "ok":
-                raise InputError(
-                    "seed_refused", f"the seed was refused: {ended.error.message if ended.error else ended.outcome}"
-                )
+                raise InputError("seed_refused", reason=ended.error.message if ended.error else ended.outcome)
         self._way_out.give(tenant_id, recordings)
         received = len(self._way_out.received)
         self._run(case, tenant_id)
@@ -274,7 +272,7 @@ class _Play:
         except FileNotFoundError:
             return []
         except (OSError, ValueError, RecursionError) as error:
-            raise InputError("recording_invalid", f"{path.name} cannot be read: {error}") from None
+            raise InputError("recording_invalid.file", name=path.name, reason=error) from None
 
     def _run(self, case: Case, tenant_id: str) -> None:
         stage, options = self._stage, case.options
@@ -282,11 +280,12 @@ class _Play:
         if schedule is not None:
             fields = self._folder.file.schedules.get(schedule)
             if fields is None:
-                what = f"schedules.toml has no schedule {schedule!r}"
-                raise InputError("schedule_unknown", what, fix=nearest(schedule, self._folder.file.schedules))
+                raise InputError(
+                    "schedule_unknown.folder", schedule=schedule, near=similar(schedule, self._folder.file.schedules)
+                )
             self._store(tenant_id, script_names(fields))
             if refused := store_schedule(stage.engine, tenant_id, self._folder, schedule, fields):
-                raise InputError(refused[0].code, refused[0].message, fix=refused[0].fix)
+                raise InputError.told(refused[0].code, refused[0].message, fix=refused[0].fix)
             if case.length:
                 return
         script = options.get("script", _tested(case.path))
@@ -309,11 +308,10 @@ class _Play:
         """Store scripts of the folder, and those that they import."""
         for name in names:
             if name not in self._folder.scripts:
-                what = f"the folder has no script {name!r}"
-                raise InputError("script_unknown", what, fix=nearest(name, self._folder.scripts))
+                raise InputError("script_unknown.folder", script=name, near=similar(name, self._folder.scripts))
         for script in self._folder.with_imports(names):
             if refused := store_script(self._stage.engine, tenant_id, self._folder, script):
-                raise InputError(refused[0].code, refused[0].message, fix=refused[0].fix)
+                raise InputError.told(refused[0].code, refused[0].message, fix=refused[0].fix)
 
     def _judge(self, case: Case, tenant_id: str) -> None:
         """Compare the outcomes, and let the case's check look at what came of it."""

@@ -101,7 +101,7 @@ def everything(read: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
         yield from page
         count += len(page) or MAX_ENTRIES // 1000  # empty pages have an end, too
         if count > MAX_ENTRIES:
-            raise Unavailable("answer_unreadable", f"the server lists more than {MAX_ENTRIES} entries")
+            raise Unavailable("answer_unreadable.entries", maximum=MAX_ENTRIES)
         cursor = page.next
         if cursor is None:
             return

@@ -24,7 +24,7 @@ from lodger.engine.workbench import script_files, script_folder, stocking
 from lodger.engine.workbench.cases import SEED, SEEDING
 from lodger.engine.workbench.check import TENANT
 from lodger.engine.workbench.deployment import everything
-from lodger.engine.workbench.findings import Finding, nearest
+from lodger.engine.workbench.findings import Finding, similar
 from lodger.engine.workbench.script_folder import ScriptFolder
 from lodger.sandbox.job import LogLine
 
@@ -174,9 +174,7 @@ class DevSession:
             self._stage.engine.actions.run_now(TENANT, name)
         elif name not in self.folder.scripts:
             known = [*self._names.values(), *self.folder.scripts]
-            raise InputError(
-                "script_unknown", f"the folder has no schedule or script {name!r}", fix=nearest(name, known)
-            )
+            raise InputError("script_unknown.folder_either", name=name, near=similar(name, known))
         else:
             self._stage.engine.run_at(TENANT, name, self.now)
         self._stage.settle()
@@ -244,8 +242,7 @@ def open_session(
 
     folder = script_folder.read(path)
     if not folder.scripts and not folder.findings:
-        what = f"{str(path)!r} has no scripts"
-        raise Usage("folder_empty", what, fix=f"write a script, or an example with: lodger init {path}")
+        raise Usage("folder_empty", path=path)
     way_out = Recordings(load(), live=allow_fetch)
     made: list[DevSession] = []
     with Stage(

@@ -33,5 +33,10 @@ class Finding:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return the advice that names the nearest known word, or all of them if none is near."""
     names = sorted(known)
-    near = difflib.get_close_matches(word[:100], names, 1)
-    return f"did you mean {near[0]}?" if near else "one of: " + ", ".join(names)
+    near = similar(word, names)
+    return f"did you mean {near}?" if near else "one of: " + ", ".join(names)
+
+
+def similar(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most like another one; None if none is near."""
+    return next(iter(difflib.get_close_matches(word[:100], sorted(known), 1)), None)

@@ -53,9 +53,9 @@ def read_scripts(
 def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:
     """Return the files of a version. Names come from the server: one that would leave the folder is refused."""
     name = version.name
-    names.check_path_part(name, "script_name_invalid", "a file", "rename the script")
+    names.check_path_part(name, "script_name_invalid")
     if ":" in name or name == schedules_file.NAME:
-        raise InputError("script_name_invalid", f"{name!r} cannot be the name of a file of a script")
+        raise InputError("script_name_invalid.file", name=name)
     if version.wasm_bytes is not None:
         return {f"{name}.wasm": engine.scripts.module(version.tenant_id, name, version.version)}
     modules = version.modules

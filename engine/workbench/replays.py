@@ -75,7 +75,7 @@ def edited_source(path: Path) -> Source:
     if path.is_dir():
         files = script_files.folder(path)
         if not files:
-            raise Usage("folder_unusable", f"{path} has no main.js or main.ts", fix="give the script's own folder")
+            raise Usage("folder_unusable", path=str(path), maximum=script_files.MAX_FILES, entries=script_files.ENTRIES)
     else:
         raw = script_files.source(path)
         if raw.startswith(script_files.WASM):
@@ -85,7 +85,7 @@ def edited_source(path: Path) -> Source:
         }
     prepared = runnable_files(files)
     if isinstance(prepared, ScriptError):
-        raise Usage("usage", f"{prepared.file}:{prepared.line}: {prepared.message}", fix="correct the file")
+        raise Usage("usage.file", file=prepared.file, line=prepared.line, reason=prepared.message)
     return prepared
 
 

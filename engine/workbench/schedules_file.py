@@ -162,7 +162,7 @@ class _Reader:
             path = (kind, name)
             if not isinstance(table, dict):
                 self._note(path, "toml_key_invalid", f"{kind}.{name} is not a table", f"write [{kind}.NAME]")
-            elif self._try(path, names.check, name, "name_invalid", "a " + kind.removesuffix("s"), "use another name"):
+            elif self._try(path, names.check, name, "name_invalid.table"):
                 found[name] = self._fields(path, table, keys(operation))
         return found
 
@@ -320,9 +320,10 @@ def normal_part(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON values
 
         try:
             Limits(**(value or {}))
-        except (LimitInvalid, TypeError) as error:
-            known = nearest(next(iter(set(value) - set(Limits.__dataclass_fields__)), ""), Limits.__dataclass_fields__)
-            raise InputError("limit_invalid", f"these limits cannot be used: {error}", fix=known) from None
+        except LimitInvalid as error:
+            raise InputError.of(error) from None
+        except TypeError as error:
+            raise InputError("limit_invalid.limits", reason=error, names=sorted(Limits.__dataclass_fields__)) from None
     return value
 
 

@@ -25,23 +25,19 @@ def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
     if str(path) == "-":
         given = sys.stdin.buffer.read(maximum + 1)
         if len(given) > maximum:
-            raise Usage("file_too_large", f"stdin has more than {maximum} bytes", fix="give less")
+            raise Usage("file_too_large.stdin", maximum=maximum)
         return given
     if path.is_dir():
-        raise Usage(
-            "file_is_folder", f"{str(path)!r} is a folder", fix="give a file, or a folder with a script's main.js"
-        )
+        raise Usage("file_is_folder", path=str(path))
     try:
         with path.open("rb") as file:
             given = file.read(maximum + 1)  # its size says nothing: it may grow, or be a device
     except FileNotFoundError:
-        raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None
+        raise Usage("file_missing", path=str(path)) from None
     except OSError as error:
-        raise Usage(
-            "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check its permissions"
-        ) from None
+        raise Usage("file_unreadable", path=str(path), reason=error.strerror) from None
     if len(given) > maximum:
-        raise Usage("file_too_large", f"{str(path)!r} is larger than {maximum} bytes", fix="give a smaller file")
+        raise Usage("file_too_large", path=str(path), maximum=maximum)
     return given
 
 
@@ -96,19 +92,11 @@ def folder(path: Path) -> dict[str, str]:
             f"{visible(str(path / PACKAGES))}: left out, with {packages} JavaScript files; bundle the modules that the script imports\n"
         )
     if others:
-        raise Usage(
-            "file_not_javascript",
-            f"{str(path)!r} has files that cannot be part of a script: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
-            why="the files of a script are .js, .ts and .json; other code is not stored",
-            fix="rename or compile them, or give a folder without them",
-        )
-    if not files or len(files) > MAX_FILES:
-        raise Usage(
-            "folder_unusable",
-            f"{str(path)!r} has {len(files)} files" if files else f"{str(path)!r} has no {MAIN}",
-            why=f"a script has 1 to {MAX_FILES} files, one of which is {' or '.join(ENTRIES)}",
-            fix="give the script's own folder",
-        )
+        raise Usage("file_not_javascript", path=str(path), files=others[:5])
+    if not files:
+        raise Usage("folder_unusable", path=str(path), maximum=MAX_FILES, entries=ENTRIES)
+    if len(files) > MAX_FILES:
+        raise Usage("folder_unusable.many", path=str(path), count=len(files), maximum=MAX_FILES)
     found, left = {}, MAX_BYTES
     for each in files:
         raw = source(each, left)
@@ -124,7 +112,7 @@ def refuse_link(path: Path) -> None:
         Usage: file_is_link.
     """
     if path.is_symlink():
-        raise Usage("file_is_link", f"{str(path)!r} is a link", why=_LINK, fix="put the file itself there")
+        raise Usage("file_is_link", path=str(path), rule=_LINK)
 
 
 def regular(path: Path, maximum: int) -> str:
@@ -166,9 +154,4 @@ def _text(path: Path, raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Usage(
-            "not_text",
-            f"{str(path)!r} is not UTF-8 text",
-            why=f"byte {error.start} is not valid UTF-8",
-            fix="a script is UTF-8 text in JavaScript",
-        ) from None
+        raise Usage("not_text", path=str(path), position=error.start) from None

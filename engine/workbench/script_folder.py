@@ -104,7 +104,7 @@ def read(path: Path) -> ScriptFolder:
         Usage: folder_missing.
     """
     if not path.is_dir():
-        raise Usage("folder_missing", f"there is no folder {str(path)!r}", fix="give the folder of your scripts")
+        raise Usage("folder_missing", path=str(path))
     findings: list[Finding] = []
     found: dict[str, FolderScript] = {}
     tests: list[Path] = []
@@ -122,7 +122,7 @@ def read(path: Path) -> ScriptFolder:
         else:
             found[name] = script
         if len(found) > MAX_SCRIPTS:
-            raise Usage("folder_too_large", f"{str(path)!r} has more than {MAX_SCRIPTS} scripts", fix="split it")
+            raise Usage("folder_too_large", path=str(path), maximum=MAX_SCRIPTS)
     file = schedules_file.read(path / schedules_file.NAME, schedules_file.default_name(path))
     scripts = {name: found[name] for name in _order(found)}
     return ScriptFolder(path, scripts, tuple(tests), file, (*findings, *file.findings))
@@ -141,11 +141,10 @@ def _order(found: dict[str, FolderScript]) -> list[str]:
 
 
 def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:
-    names.check_path_part(name, "script_name_invalid", "a script", "rename the file")
+    names.check_path_part(name, "script_name_invalid")
     script_files.refuse_link(path)
     if other is not None:
-        what = f"{other.path.name} and {path.name} are both the script {name!r}"
-        raise InputError("script_twice", what, fix="rename one of them")
+        raise InputError("script_twice", one=other.path.name, other=path.name, script=name)
     return FolderScript(name, path, script_files.script(path))
 
 

@@ -114,7 +114,10 @@ def test_a_node_that_lost_its_lease_kills_its_workers_and_begins_anew(tmp_path: 
 
 
 def test_one_bad_round_does_not_end_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    true, failures = clocks.tick, [Unavailable("disk_full", "the disk is full"), RuntimeError("a bug")]
+    true, failures = (
+        clocks.tick,
+        [Unavailable("disk_full", place="ledger", reason="the disk is full"), RuntimeError("a bug")],
+    )
 
     def tick(*arguments: object, **named: object) -> object:
         if failures:
@@ -271,7 +274,7 @@ def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) ->
                 claimed = await true(*given)  # type: ignore[arg-type]  # forwarded
                 if claimed and not lost.is_set():
                     lost.set()
-                    raise Unavailable("database_unreachable", "the answer was lost")
+                    raise Unavailable("database_unreachable", place="ledger", reason="the answer was lost")
                 return claimed
 
             node.dispatcher.claim = claim  # type: ignore[method-assign]  # the network's part

@@ -132,7 +132,7 @@ def test_effects_are_applied_with_the_outcome_in_one_transaction(bench: Bench, t
 
     def break_after(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement.startswith("INSERT INTO effects_seen"):
-            raise Unavailable("disk_full", "the disk went away")
+            raise Unavailable("disk_full", place="ledger", reason="the disk went away")
 
     event.listen(bench.engine.context.database.engine, "after_cursor_execute", break_after)
     with pytest.raises(Unavailable):

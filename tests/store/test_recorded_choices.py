@@ -25,7 +25,7 @@ def test_only_the_tenants_whose_attempts_begin_are_read_for_and_together(bench: 
     async def read(work: Callable[[Connection], Any]) -> Any:
         await asyncio.sleep(0)
         if away:
-            raise Unavailable("database_away", "it is away")
+            raise Unavailable("database_unreachable", place="ledger", reason="it is away")
         with bench.engine.context.database.read() as connection:
             found.append(work(connection))
         return found[-1]

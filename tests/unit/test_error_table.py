@@ -1,7 +1,9 @@
-"""The table of codes holds what the sources raise, and nothing else; the page and the command come from it."""
+"""The table of codes holds what the sources raise, and nothing else; each raise gives the values of its row's placeholders."""
 
 import ast
 import re
+import string
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -9,131 +11,165 @@ from pathlib import Path
 import pytest
 from tests.e2e.command import inside
 
-from lodger.engine.core.error_table import error_table, page
+from lodger.engine.core.error_table import error_table, lines, page, row_of, texts
+from lodger.engine.core.errors import InputError
 from lodger.sandbox.outcome import Outcome
 
 pytestmark = pytest.mark.usefixtures("uncollected")
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
-#: Exceptions and functions that take a code which is not shown as it is.
-INTERNAL = {"JsonRefused"}
-#: Given to a helper that puts ``expose_`` before them.
-PARTS = {"feed", "source", "name", "ledger", "tenant", "computed", "write_only", "insert", "column", "key", "type"}
+CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z0-9_]+)*", re.ASCII)
+#: Errors whose texts stand in the table, with the position of the code among their arguments.
+EXPLAINED = {
+    "InputError": 0, "NotFound": 0, "Conflict": 0, "Unavailable": 0, "Usage": 0, "RuleInvalid": 0, "RuleNeverFires": 0,
+    "Repeated": 0, "Stale": 0, "Refused": 1, "UrlRefused": 1,
+}  # fmt: skip
+#: Modules that they are imported from; the same words name other things elsewhere.
+HOMES = ("core.errors", "rule_errors", "failure", "problems")
+#: Arguments that are no values of placeholders.
+OTHER = {"near", "index", "details", "headers", "retry_s"}
 #: Folders that no user's error comes from.
-LEFT_OUT = {"escape", "sim", "bench", "testing"}
+LEFT_OUT = {"escape", "sim", "bench"}
+
+
+def made(path: Path, tree: ast.Module) -> Iterator[tuple[str, ast.expr, set[str]]]:
+    """Every place of one module where an error of the table is made: its line, the expression of the code, the names of its values."""
+    of_others = {
+        each.asname or each.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and not str(node.module).endswith(HOMES)
+        for each in node.names
+    }
+    for node in ast.walk(tree):
+        name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if not isinstance(node, ast.Call) or name not in EXPLAINED or name in of_others:
+            continue
+        where, at = f"{path.relative_to(ROOT)}:{node.lineno}", EXPLAINED[name]
+        assert len(node.args) == at + 1, f"{where} gives a text"
+        assert None not in {each.arg for each in node.keywords}, f"{where} hides its values"
+        yield where, node.args[at], {str(each.arg) for each in node.keywords} - OTHER
 
 
 @cache
-def trees() -> tuple[ast.Module, ...]:
+def trees() -> dict[Path, ast.Module]:
     """Every module of the engine and the sandbox."""
-    return tuple(
-        ast.parse(path.read_text())
+    return {
+        path: ast.parse(path.read_text())
         for package in ("engine", "sandbox")
         for path in sorted((ROOT / package).rglob("*.py"))
         if not LEFT_OUT & set(path.relative_to(ROOT).parts)
-    )
+    }
 
 
 @cache
-def shared_takers() -> dict[str, int]:
-    """Callables by name with the position at which they take a code: a parameter ``code``, inherited by subclasses."""
-    found: dict[str, int] = {}
-    bases: dict[str, list[str]] = {}
-    for tree in trees():
-        found |= {name: position for name, position in takers(tree).items() if not name.startswith("_")}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                bases[node.name] = [base.id for base in node.bases if isinstance(base, ast.Name)]
-    for _ in bases:
-        for name, parents in bases.items():
-            for parent in parents:
-                if parent in found:
-                    found.setdefault(name, found[parent])
-    return {name: position for name, position in found.items() if name not in INTERNAL}
-
-
-def takers(tree: ast.Module) -> dict[str, int]:
-    """Classes and functions of one module that take a code and a message, with the position of the code."""
-    found = {}
-    for node in ast.walk(tree):
-        functions = [node] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
-        if isinstance(node, ast.ClassDef):
-            functions = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
-        for function in functions:
-            names = [each.arg for each in function.args.args if each.arg not in {"self", "cls"}]
-            if "code" in names and {"what", "message"} & set(names):
-                found[node.name] = names.index("code")
-    return found
+def raises() -> list[tuple[str, ast.expr, set[str]]]:
+    """Every place where an error of the table is made."""
+    return [each for path, tree in trees().items() for each in made(path, tree)]
 
 
 @cache
-def raised() -> set[str]:
-    """Codes that are written where an error is made; ``*`` stands for what is put in at run time."""
-    found: set[str] = set()
-    for tree in trees():
-        known = shared_takers() | takers(tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-                if name in known and name not in INTERNAL:
-                    given = [each.value for each in node.keywords if each.arg == "code"] + node.args[known[name] :]
-                    found |= set(_codes(given[0])) if given else set()
-    return found
-
-
-def _codes(node: ast.expr) -> Iterator[str]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.IfExp):
-        yield from _codes(node.body)
-        yield from _codes(node.orelse)
-    elif isinstance(node, ast.JoinedStr):
-        text = "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)
-        if text.strip("*"):
-            yield text
-
-
-@cache
-def written() -> set[str]:
-    """Every text of the sources that could be a code or a part of one."""
+def literals() -> set[str]:
+    """Every text of the sources that could be a code."""
     scripts = (path.read_text() for path in (ROOT / "stdlib").rglob("*.js"))
     return {code for script in scripts for code in re.findall(r"""["'](\w+)["']""", script)} | {
         node.value
-        for tree in trees()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isascii()
     }
 
 
-def test_the_scan_finds_the_ways_in_which_errors_are_made() -> None:
-    assert {"InputError", "NotFound", "Conflict", "Unavailable", "CallRefused", "Usage", "RuleInvalid"} <= set(
-        shared_takers()
-    )
-    assert len(raised()) > 200
+def codes(node: ast.expr) -> Iterator[str]:
+    """Rows that an expression names by literals."""
+    if isinstance(node, ast.Constant):
+        yield str(node.value)
+    elif isinstance(node, ast.IfExp):
+        yield from codes(node.body)
+        yield from codes(node.orelse)
+
+
+def fitting(node: ast.expr) -> set[str]:
+    """Rows that an expression that is no literal may name."""
+    if not isinstance(node, ast.JoinedStr):
+        return set(lines()) & literals()
+    form = "".join(re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values)
+    return {row for row in lines() if re.fullmatch(form, row)}
+
+
+def placeholders(code: str) -> set[str]:
+    """Names of the placeholders of a row."""
+    row = row_of(code)
+    return {
+        name
+        for part in ("what", "why", "fix")
+        for _text, name, _spec, _conversion in string.Formatter().parse(row.get(part, ""))
+        if name is not None
+    }
+
+
+def test_each_raise_gives_exactly_the_placeholders_of_its_row() -> None:
+    assert len(raises()) > 350
+    wrong = [
+        f"{where}: {code} has {sorted(placeholders(code))}, the raise gives {sorted(given)}"
+        for where, node, given in raises()
+        for code in codes(node)
+        if code in lines() and placeholders(code) != given
+    ]
+    assert wrong == []
 
 
 def test_every_code_that_is_raised_stands_in_the_table() -> None:
-    absent = {code for code in raised() - PARTS if "*" not in code and code not in error_table()}
+    absent = {code for _where, node, _given in raises() for code in codes(node) if code not in lines()}
     assert absent == set(), "add them to engine/core/error_table.toml"
-    composed = {code for code in raised() if "*" in code}
-    unmatched = {
-        code for code in composed if not any(re.fullmatch(code.replace("*", ".+"), row) for row in error_table())
-    }
-    assert unmatched == set()
 
 
-def test_no_code_of_the_table_is_unused() -> None:
-    texts = written()
-    composed = [code.split("*") for code in raised() if "*" in code]
-    unused = {
-        code
-        for code in set(error_table()) - texts
-        if not any(
-            code.startswith(before) and code.endswith(after) and code[len(before) : len(code) - len(after)] in texts
-            for before, after in composed
-        )
-    }
+def test_a_code_from_a_variable_has_rows_with_the_values_that_the_raise_gives() -> None:
+    others = [(where, fitting(node), given) for where, node, given in raises() if not list(codes(node))]
+    wrong = [where for where, found, given in others if not any(placeholders(row) == given for row in found)]
+    assert wrong == []
+
+
+def test_the_lines_are_the_rows_of_the_file() -> None:
+    written = tomllib.loads((ROOT / "engine/core/error_table.toml").read_text())
+    assert {code: row_of(code) for code in lines()} == written
+
+
+def test_every_row_renders_with_values_of_its_placeholders() -> None:
+    for code in lines():
+        values = {name: Sample() for name in placeholders(code)}
+        what, _why, _fix = texts(code, values)
+        assert what
+        assert "{" not in what.replace('{ from: "start" }', "").replace("{}", "")
+
+
+class Sample(int):
+    """A value that every format of the table takes, even that of an instant."""
+
+    def __format__(self, form: str) -> str:
+        return "sample"
+
+
+def test_a_value_that_is_missing_or_misspelt_is_a_fault() -> None:
+    with pytest.raises(KeyError, match="tenant"):
+        InputError("tenant_unknown", tennant="a")
+
+
+def test_lists_are_joined_and_names_are_quoted_on_one_line() -> None:
+    refused = InputError("hook_unknown", name="a\nb", hooks=("one", "two"))
+    assert (refused.what, refused.fix) == (r"there is no hook 'a\nb'", "use one of: one, two")
+
+
+def test_a_cause_has_the_code_of_its_row_and_a_similar_name_is_proposed() -> None:
+    refused = InputError("script_unknown.folder", script="reprot", near="report")
+    assert (refused.code, refused.fix.partition("?")[0]) == ("script_unknown", "did you mean report")
+
+
+def test_no_row_of_the_table_is_unused() -> None:
+    used = {code for _where, node, _given in raises() for code in codes(node)} | literals()
+    used |= {code for code in lines() if code.endswith(".composed") and code.removesuffix(".composed") in literals()}
+    causes = {code.partition(".")[0] for code in lines() if "." in code}
+    composed = {row for _where, node, _given in raises() if isinstance(node, ast.JoinedStr) for row in fitting(node)}
+    unused = set(lines()) - used - causes - composed
     assert unused == set(), "remove them from engine/core/error_table.toml"
 
 
@@ -141,10 +177,12 @@ def test_every_outcome_is_explained_and_every_row_is_whole() -> None:
     outcomes = {code for code, row in error_table().items() if "outcome" in row.met}
     assert outcomes == set(Outcome)
     for code, row in error_table().items():
-        assert CODE.fullmatch(code)
         assert row.met
-        assert row.what
         assert row.fix or set(row.met) == {"script"}, code
+        assert all(cause.fix for cause in row.causes if set(row.met) != {"script"}), code
+    for code in lines():
+        assert CODE.fullmatch(code)
+        assert row_of(code)["what"]
 
 
 def test_the_page_is_made_of_the_table() -> None:
@@ -158,9 +196,13 @@ def test_the_command_explains_codes_of_every_kind(code: str) -> None:
     row = error_table()[code]
     assert row.what in shown.out
     assert row.fix in shown.out
-    assert inside("errors", code, "--json").json == {
-        "code": code, "met": list(row.met), "what": row.what, "why": row.why, "fix": row.fix
-    }  # fmt: skip
+    answer = inside("errors", code, "--json").json
+    assert (answer["code"], answer["what"], answer["why"], answer["fix"]) == (code, row.what, row.why, row.fix)
+
+
+def test_the_command_shows_every_cause_of_a_code() -> None:
+    shown = inside("errors", "database_busy").out
+    assert all(cause.what in shown and cause.fix in shown for cause in error_table()["database_busy"].causes)
 
 
 def test_a_misspelt_code_is_answered_with_similar_ones() -> None:

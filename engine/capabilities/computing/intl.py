@@ -53,7 +53,7 @@ async def ask(session: Session, given: dict[str, Any]) -> str:
                 "intl_missing",
                 "Intl and toLocaleString need Node.js, which the engine lacks: install lodger with the extra intl",
             ) from None
-        raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+        raise Unavailable.of(problem) from problem
     session.charge_cpu(round(answer.cpu_ms * 1000))
     return answer.text
 

@@ -39,12 +39,12 @@ def mcp(
     try:
         from lodger.engine.cli.assistants import tools
     except ModuleNotFoundError as missing:
-        raise Usage("extra_missing", f"this command needs {missing.name}", fix="pip install 'lodger[mcp]'") from None
+        raise Usage("extra_missing.mcp", name=missing.name) from None
     if skill:
         say(tools.skill().rstrip())
         return
     if tenant is None and (write or db is not None or server_said() is not None):
-        raise Usage("usage", "no tenant is given", fix="lodger mcp TENANT, or leave --write, --db and --server out")
+        raise Usage("usage.tenant")
     with ExitStack() as stack:
         if tenant is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory())

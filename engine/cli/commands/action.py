@@ -141,7 +141,7 @@ def replay_locally(
     from lodger.engine.workbench import replays
 
     if (file is None) == (tenant is None or action is None):
-        raise Usage("usage", "give a tenant and an action, or --file", fix="lodger action replay-locally TENANT ACTION")
+        raise Usage("usage.action")
     if file is not None:
         found = replays.read_file(file)
     else:

@@ -41,12 +41,7 @@ def upgrade(
         return
     if found.verdict == "behind":
         if backup is None and not without_backup:
-            raise Usage(
-                "backup_missing",
-                f"the ledger is upgraded from schema {found.revision} to {found.wanted} only after a backup",
-                why="Lodger never downgrades a schema",
-                fix="give --backup FILE to create one now, or --without-backup if you have a recent one",
-            )
+            raise Usage("backup_missing", revision=found.revision, wanted=found.wanted)
         if not as_json:
             _announce(found, as_json=False)
         if backup is not None:

@@ -57,7 +57,7 @@ def seconds(text: str) -> float:
     found = _LENGTH.fullmatch(text.strip())
     length = float(found[1]) * _SECONDS[found[2]] if found else 0.0
     if length <= 0 or length > 365 * 86_400:
-        raise Usage("length_invalid", f"--for cannot be {text!r}", why="the value must be a duration", fix="--for 30s")
+        raise Usage("length_invalid", text=text)
     return length
 
 
@@ -72,12 +72,7 @@ def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> N
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Unavailable(
-            "folder_unwritable",
-            f"the folder {str(folder)!r} cannot be created",
-            why=error.strerror or "",
-            fix="run the command in a writable folder, or without --keep",
-        ) from None
+        raise Unavailable("folder_unwritable", folder=str(folder), reason=error.strerror or "") from None
     # What the node notes is told as part of the story: a second voice would tear the screen.
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())

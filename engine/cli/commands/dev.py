@@ -59,7 +59,7 @@ def dev(
 
     begin = inputs.instant("--start", start or "now")
     if not MIN_YEAR <= begin.year <= MAX_YEAR:
-        raise Usage("instant_unreadable", f"--start is outside the years {MIN_YEAR} to {MAX_YEAR}", fix="--start now")
+        raise Usage("instant_unreadable.start", first=MIN_YEAR, last=MAX_YEAR)
     end = _end(begin, until, length)
     failed: list[bool] = []
     terminal = end is None and steps is None and not run and not as_json and sys.stdout.isatty() and sys.stdin.isatty()
@@ -74,9 +74,7 @@ def dev(
         sys.stdout.flush()
 
     if not terminal and end is None and steps is None and not run:
-        raise Usage(
-            "dev_unbounded", "without a terminal lodger dev needs an end", fix="--steps 3, --for 1d or --until INSTANT"
-        )
+        raise Usage("dev_unbounded")
     with open_session(folder, begin, report, allow_fetch=allow_fetch) as session:
         if terminal:
             Screen(session).follow()
@@ -97,7 +95,7 @@ def dev(
 
 def _end(begin: datetime, until: str | None, length: str | None) -> datetime | None:
     if until is not None and length is not None:
-        raise Usage("end_ambiguous", "--until and --for are given together", fix="give one of them")
+        raise Usage("end_ambiguous")
     if until is not None:
         return inputs.instant("--until", until)
     if length is None:
@@ -107,7 +105,7 @@ def _end(begin: datetime, until: str | None, length: str | None) -> datetime | N
     try:
         return begin + timedelta(microseconds=parse_duration(length))
     except OverflowError:
-        raise Usage("length_invalid", f"--for {length} ends after the year 9999", fix="--for 30d") from None
+        raise Usage("length_invalid.far", length=length) from None
 
 
 def _is_failure(given: "Report") -> bool:

@@ -25,21 +25,18 @@ def errors(
         return
     row = rows.get(code)
     if row is None:
-        near = ", ".join(similar_codes(code)[:8])
-        raise Usage(
-            "code_unknown",
-            f"there is no error, outcome or reason {code!r}",
-            fix=near or "run lodger errors to list all codes",
-        )
+        raise Usage("code_unknown", given=code, near=", ".join(similar_codes(code)[:8]))
     if as_json:
         write_json(row)
         return
     say(f"{code} ({', '.join(row.met)})")
-    say(f"  what happened: {row.what}")
-    if row.why:
-        say(f"  why: {row.why}")
-    for spec in LIMITS:
-        if str(spec.outcome) == code:
-            say(f"  limit: {spec.name} ({spec.help}; default {spec.default})")
-    if row.fix:
-        say(f"  fix: {row.fix}")
+    for each in (row, *row.causes):
+        say(f"  what happened: {each.what}")
+        if each.why:
+            say(f"  why: {each.why}")
+        if each is row:
+            for spec in LIMITS:
+                if str(spec.outcome) == code:
+                    say(f"  limit: {spec.name} ({spec.help}; default {spec.default})")
+        if each.fix:
+            say(f"  fix: {each.fix}")

@@ -61,7 +61,7 @@ def execute(
 ) -> None:
     """Run a script once in the sandbox; show the changes that it would make."""
     if runtime not in (None, *RUNTIMES):
-        raise Usage("runtime_unknown", f"there is no runtime {runtime!r}", fix="--runtime " + " or ".join(RUNTIMES))
+        raise Usage("runtime_unknown", runtime=runtime, runtimes=RUNTIMES)
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
     files = script_files.folder(file) if script_files.is_script(file) else {}
@@ -131,7 +131,7 @@ def _limits(**wishes: int | None) -> Any:  # noqa: ANN401 - Limits, imported whe
     try:
         return Limits(**{name: value for name, value in wishes.items() if value is not None})
     except LimitInvalid as error:
-        raise Usage(error.code, error.what, why=error.why, fix=error.fix) from None
+        raise Usage.of(error) from None
 
 
 def _refused(raw: bytes, maximum: int) -> dict[str, Any] | None:

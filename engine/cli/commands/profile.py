@@ -33,7 +33,7 @@ def put(
     # --server names a server everywhere else, so it does here.
     address = address or server_said()
     if (address is None) == (db is None):
-        raise Usage("place_ambiguous", "a profile names either a server or a ledger", fix="give --server or --db")
+        raise Usage("place_ambiguous.profile")
     token = _token() if address is not None else None
     if address is not None:
         from lodger.engine.client.requests import connection

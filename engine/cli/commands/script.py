@@ -106,7 +106,7 @@ def rehearse(
     from lodger.engine.workbench import rehearsal, replays
 
     if file is not None and version is not None:
-        raise Usage("usage", "--file and --version exclude each other", fix="leave one of them out")
+        raise Usage("usage.exclusive")
     since = inputs.instant("--last", f"-{last}")
     new = version if file is None else replays.edited_source(Path(file))
     with opened(db) as engine, bar(f"rehearsing {name}", "runs", as_json=as_json) as done:

@@ -63,6 +63,4 @@ def _value(name: str) -> str:
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise Usage(
-            "not_text", "the secret on stdin is not UTF-8", fix="encode it as text first, for example in base64"
-        ) from None
+        raise Usage("not_text.secret") from None

@@ -30,7 +30,7 @@ def run(
 
     read = script_folder.read(folder)
     if not read.tests:
-        raise Usage("tests_missing", f"{str(folder)!r} has no tests", fix="write a test NAME.test.js beside NAME.js")
+        raise Usage("tests_missing", folder=str(folder))
     done = run_tests(read, only, live=record)
     written = []
     for path, received in done.received.items():

@@ -38,12 +38,7 @@ def link(
     with opened(db, local="a link signs in without a token, so only the machine of the ledger creates one") as engine:
         found = dashboard_link.link(engine, url or engine.context.settings.api_url())
     if found is None:
-        raise NotFound(
-            "token_none",
-            "there is no valid token of an administrator",
-            why="none was created yet, or all are revoked or expired",
-            fix="create one with: lodger token first, or lodger token create NAME admin",
-        )
+        raise NotFound("token_none")
     if as_json:
         write_json({"url": found})
     else:

@@ -129,12 +129,7 @@ def parse(texts: Iterable[str]) -> Grants:
     """
     found = frozenset(_read(text) for text in texts)
     if len(found) > MAX:
-        raise InputError(
-            "grants_too_many",
-            f"{len(found)} grants are too many",
-            why=f"at most {MAX}",
-            fix="use fetch:* instead of many hosts",
-        )
+        raise InputError("grants_too_many", count=len(found), maximum=MAX)
     return Grants((found,))
 
 
@@ -194,12 +189,7 @@ def _read(text: str) -> Grant:
     elif kind == "secret":
         found = _secret(rest)
     if found is None:
-        raise InputError(
-            "grant_unknown",
-            f"{text!r} is not a grant",
-            why="a grant is one of: " + ", ".join(spec.form for spec in GRANTS),
-            fix="lodger grant table lists what each grant allows",
-        )
+        raise InputError("grant_unknown", text=text, grants=(spec.form for spec in GRANTS))
     return found
 
 

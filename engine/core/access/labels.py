@@ -26,14 +26,9 @@ def parse_labels(wish: str | Iterable[str] | None) -> tuple[str, ...]:
         bare = label.removeprefix(NODE) if isinstance(label, str) else label
         named = isinstance(label, str) and bare is not label and 0 < len(bare) <= 200 and not re.search(r"[\s,]", bare)
         if not named and not (isinstance(label, str) and _LABEL.fullmatch(label)):
-            raise InputError(
-                "label_invalid",
-                f"{label!r} is not a label",
-                why="a label has 1 to 63 characters of a-z 0-9 . _ / - and begins with a letter or digit; node:NAME names a node",
-                fix="write it like highmem or region/eu",
-            )
+            raise InputError("label_invalid", label=label)
     if len(labels) > MAX:
-        raise InputError("label_invalid", f"{len(labels)} labels are too many", why=f"at most {MAX}", fix="give fewer")
+        raise InputError("label_invalid.many", count=len(labels), maximum=MAX)
     return tuple(sorted(labels))
 
 

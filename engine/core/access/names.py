@@ -10,7 +10,7 @@ REASON_LENGTH = 1000
 PACKAGES = "node_modules"
 
 
-def check(name: str, code: str, what: str, fix: str) -> None:
+def check(name: str, code: str) -> None:
     """Check a name under which something is addressed.
 
     Raises:
@@ -19,36 +19,21 @@ def check(name: str, code: str, what: str, fix: str) -> None:
     good = 1 <= len(name) <= NAME_LENGTH and name.isprintable() and name == name.strip()
     # A name is one segment of an address and perhaps of a path: it may not climb out of it, on this side or behind a proxy.
     if not good or name in {".", ".."} or "/" in name or "\\" in name:
-        raise InputError(
-            code,
-            f"{name!r} cannot be the name of {what}",
-            why=f"a name has 1 to {NAME_LENGTH} printable characters, no space around it, no / or \\, and is not . or ..",
-            fix=fix,
-        )
+        raise InputError(code, name=name, maximum=NAME_LENGTH)
     composed = unicodedata.normalize("NFC", name)
     if composed != name:
-        raise InputError(
-            code,
-            f"{name!a} cannot be the name of {what}",
-            why="it is not in Unicode's composed form (NFC), so two names could look the same",
-            fix=f"write it as {composed!a}",
-        )
+        raise InputError(f"{code}.composed", name=name, composed=composed)
 
 
-def check_path_part(name: str, code: str, what: str, fix: str) -> None:
+def check_path_part(name: str, code: str) -> None:
     """Check a name that also becomes a file or folder, where tools would read some names as their own settings.
 
     Raises:
         InputError: ``code``.
     """
-    check(name, code, what, fix)
+    check(name, code)
     if is_of_tools(name):
-        raise InputError(
-            code,
-            f"{name!r} cannot be the name of {what}",
-            why="names that begin with a dot, and node_modules, belong to tools such as git, which run commands from there",
-            fix=fix,
-        )
+        raise InputError(f"{code}.of_tools", name=name)
 
 
 def is_of_tools(part: str) -> bool:
@@ -65,12 +50,7 @@ def reason(why: str | None) -> str | None:
     if why is None:
         return None
     if len(why) > REASON_LENGTH or any(not char.isprintable() and char != "\n" for char in why):
-        raise InputError(
-            "why_invalid",
-            "this reason is too long or not printable",
-            why=f"a reason has at most {REASON_LENGTH} printable characters",
-            fix="give a shorter reason",
-        )
+        raise InputError("why_invalid", maximum=REASON_LENGTH)
     return why.strip() or None
 
 
@@ -86,10 +66,5 @@ def label(name: str) -> str:
         InputError: name_invalid.
     """
     if len(name) > NAME_LENGTH or not name.isprintable():
-        raise InputError(
-            "name_invalid",
-            f"{name[:50]!r} cannot be displayed as a name",
-            why=f"a name has at most {NAME_LENGTH} printable characters",
-            fix="use a shorter name, on one line",
-        )
+        raise InputError("name_invalid", name=name[:50], name_length=NAME_LENGTH)
     return name

@@ -49,13 +49,7 @@ def parse_origin(text: str) -> Origin:
     host = _host(found[2]) if found else None
     port = int(found[3]) if found and found[3] else PORTS[(found and found[1]) or "https"]
     if found is None or host is None or not 0 < port < 65_536:
-        raise InputError(
-            "host_invalid",
-            f"{text!r} is not a host",
-            why="a host is a name, *.name for all its subdomains, an address, or *; with scheme and port unless they are "
-            "https and 443",
-            fix="write it like api.example.com or http://api.example.com:8080; non-ASCII names as xn--…",
-        )
+        raise InputError("host_invalid", text=text)
     return Origin(found[1] or "https", host, port)
 
 

@@ -69,13 +69,9 @@ class Caller:
             InputError: name_invalid, role_unknown, token_scope.
         """
         if role not in set(Role):
-            raise InputError("role_unknown", f"there is no role {role!r}", fix="one of: " + ", ".join(Role))
+            raise InputError("role_unknown", role=role, roles=Role)
         if Role(role).of_platform != (tenant_id is None):
-            raise InputError(
-                "token_scope",
-                f"the role {role} {'sees all tenants' if tenant_id else 'belongs to one tenant'}",
-                fix="give a tenant_id to an editor or viewer, and none to an operator or admin",
-            )
+            raise InputError("token_scope.platform" if tenant_id else "token_scope", role=role)
         return cls(str(uuid5(_USERS, name)), names.label(name), "", Role(role), tenant_id)
 
     def sees(self, tenant_id: str) -> bool:

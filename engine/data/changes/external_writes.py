@@ -32,18 +32,14 @@ def record_changed(
     """Record changes in the caller's transaction; see :meth:`lodger.engine.sync.Engine.record_changed`."""
     rows = _exposed(datasets, what)
     if kind not in feed.KINDS:
-        raise InputError("change_kind", f"{kind!r} is not a kind of change", fix="use one of: " + ", ".join(feed.KINDS))
+        raise InputError("change_kind", kind=kind, kinds=feed.KINDS)
     if rows.feed == "off":
-        raise InputError("feed_off", f"changes of {rows.name} are not recorded", fix='expose it without feed="off"')
+        raise InputError("feed_off", name=rows.name)
     given = keys if isinstance(keys, Iterable) and not isinstance(keys, _ONE) else [keys]
     try:
         owner = feed.owner_of(rows, tenant_id)
     except CallRefused:
-        raise InputError(
-            "tenant_unknown",
-            f"tenant {tenant_id!r} has no rows in {rows.name}",
-            fix="give the id of an existing tenant",
-        ) from None
+        raise InputError("tenant_unknown.set", tenant=tenant_id, set=rows.name) from None
     found = connection if isinstance(connection, Connection) else connection.connection()
     feed.record(found, feed.source_of(rows), owner, [(_text(rows, key), kind) for key in given], clock.now_us())
 
@@ -60,14 +56,12 @@ def _exposed(datasets: Datasets, what: Any) -> TableDataset:
     for rows in datasets:
         if rows.name == what or (table is not None and rows.origin is table):
             return rows
-    raise InputError("set_unknown", f"{what!r} is not exposed", fix="give the name of a set, its table or its class")
+    raise InputError("set_unknown", name=what)
 
 
 def _text(rows: TableDataset, key: Any) -> str:
     if key is None:
-        raise InputError(
-            "key_missing", f"a row of {rows.name} has no key yet", fix="flush the session before you report the change"
-        )
+        raise InputError("key_missing", name=rows.name)
     return feed.key_text(rows, canonical(rows.key, key))
 
 

@@ -59,13 +59,10 @@ def prepare(datasets: Datasets, ledger: Transactions) -> None:
                 for statement in statements(datasets, database, driver):
                     driver.execute_text(connection, statement)
         except (DBAPIError, Unavailable) as error:
-            if isinstance(error, Unavailable) and error.code != "database_refused":
+            if isinstance(error, Unavailable) and error.code != "database_privilege_missing":
                 raise
             said = error.why if isinstance(error, Unavailable) else str(error.orig).strip().splitlines()[0]
             raise Unavailable(
-                "database_refused",
-                f"{'the ledger' if database is None else database.place}: the database user may not create what Lodger needs",
-                why=said,
-                fix="let a user with the necessary privileges run what `lodger db prepare --sql` prints",
+                "database_refused", place="the ledger" if database is None else database.place, reason=said
             ) from error
         datasets.unknown(database)

@@ -54,27 +54,15 @@ def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
     if not NAME.fullmatch(name):
-        raise InputError(
-            "collection_name", f"{name!r} cannot be the name of a collection", fix="use letters, digits and _"
-        )
+        raise InputError("collection_name", name=name)
     if not PATH.fullmatch(path) or path == "id":
-        raise InputError(
-            "index_path",
-            f"{path!r} cannot be the path of an index",
-            why="an index has a path of names, such as address.city; ids are always indexed",
-            fix="write the path as in a filter",
-        )
+        raise InputError("index_path", path=path)
     mine = (_i.tenant_id == tenant_id, _i.collection == name)
     known = list(connection.scalars(select(_i.path).where(*mine)))
     if path in known:
         return
     if len(known) >= document_index.MAX_INDEXES:
-        raise Conflict(
-            "indexes_full",
-            f"collection {name!r} has {len(known)} indexes",
-            why=f"every write of a document updates all of them; the maximum is {document_index.MAX_INDEXES}",
-            fix="drop an index",
-        )
+        raise Conflict("indexes_full", name=name, count=len(known), maximum=document_index.MAX_INDEXES)
     connection.execute(
         insert(collection_indexes).values(
             tenant_id=tenant_id, collection=name, path=path, complete=0, upto="", made_us=now_us
@@ -91,9 +79,7 @@ def build(connection: Connection, tenant_id: str, name: str, path: str) -> bool:
     mine = (_i.tenant_id == tenant_id, _i.collection == name, _i.path == path)
     state = connection.execute(select(_i.complete, _i.upto).where(*mine)).first()
     if state is None:
-        raise NotFound(
-            "index_unknown", f"collection {name!r} has no index on {path!r}", fix="it was dropped in the meantime"
-        )
+        raise NotFound("index_unknown.dropped", name=name, path=path)
     if state.complete:
         return True
     rows = connection.execute(
@@ -120,9 +106,5 @@ def drop(connection: Connection, tenant_id: str, name: str, path: str) -> None:
         delete(collection_indexes).where(_i.tenant_id == tenant_id, _i.collection == name, _i.path == path)
     )
     if gone.rowcount == 0:
-        raise NotFound(
-            "index_unknown",
-            f"collection {name!r} has no index on {path!r}",
-            fix="list the collections with their indexes",
-        )
+        raise NotFound("index_unknown", name=name, path=path)
     connection.execute(delete(entries).where(_e.tenant_id == tenant_id, _e.collection == name, _e.path == path))

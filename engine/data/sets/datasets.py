@@ -75,9 +75,7 @@ class Datasets:
         place = database if database is None or isinstance(database, ForeignDatabase) else self.attach(database)
         made = expose(source, tenant_column=tenant_column, database=place, **options)
         if made.name in self._tables:
-            raise Conflict(
-                "expose_name_taken", f"a set named {made.name!r} is already exposed", fix="give another name="
-            )
+            raise Conflict("expose_name_taken", name=made.name)
         self._tables[made.name] = made
         self.unknown(place)
         return made

@@ -80,11 +80,7 @@ def expose(
     table, names = _table(source)
     set_name = name if name is not None else table.name
     if not NAME.fullmatch(set_name) or set_name in TAKEN:
-        raise _refused(
-            "name",
-            f"{set_name!r} cannot be the name of a set",
-            "use letters, digits and _; words of JavaScript are reserved",
-        )
+        raise InputError("expose_name", name=set_name)
     tenant = _column(table, names, tenant_column)
     key_column = _key(table, tenant)
     by_column = {column: label for label, column in names.items()}
@@ -94,20 +90,16 @@ def expose(
         else _columns_without_tenant(table, by_column, tenant)
     )
     if table.name.startswith("lodger_"):
-        raise _refused(
-            "ledger",
-            f"{table.name} is one of Lodger's own tables",
-            "leave it out; scripts read their own runs through action",
-        )
+        raise InputError("expose_ledger", table=table.name)
     writes = [_column(table, names, item) for item in write]
     if tenant in writes:
-        raise _refused("tenant", f"{table.name}.{tenant.name} identifies the row's tenant", "leave it out of write=")
+        raise InputError("expose_tenant", table=table.name, column=tenant.name)
     made = [column.name for column in writes if column.computed is not None or _is_generated_always(column)]
     if made:
-        raise _refused("computed", f"{table.name}.{made[0]} is computed by the database", "leave it out of write=")
+        raise InputError("expose_computed", table=table.name, column=made[0])
     hidden = [column.name for column in writes if column not in reads]
     if hidden:
-        raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
+        raise InputError("expose_write_only", table=table.name, column=hidden[0])
     fields = {
         by_column[column]: _field(table, column, by_column[column])
         for column in _without_duplicates([key_column, *reads])
@@ -118,11 +110,7 @@ def expose(
     needed = _unwritable_required(table, tenant, key_column, writes)
     may_insert = bool(writes) and not needed if insert is None else insert
     if may_insert and needed:
-        raise _refused(
-            "insert",
-            f"{table.name}.{needed[0]} has no value for a new row",
-            "add it to write=, or give it a default",
-        )
+        raise InputError("expose_insert", table=table.name, column=needed[0])
     return TableDataset(
         name=set_name,
         table=table,
@@ -148,21 +136,12 @@ def expose(
 
 def _feed(table: Table, key: ColumnField, wish: str | None) -> str:
     if wish not in (None, *FEEDS):
-        raise _refused("feed", f"feed cannot be {wish!r}", "use one of: " + ", ".join(FEEDS))
+        raise InputError("expose_feed.value", wish=wish, feeds=FEEDS)
     if key.kind in KEYED:
         return wish or "reported"
     if wish in (None, "off"):
         return "off"
-    raise _refused(
-        "feed",
-        f"changes of {table.name} cannot be recorded",
-        "leave feed= out",
-        f"its key is {key.kind}, with values that have several spellings",
-    )
-
-
-def _refused(code: str, what: str, fix: str, why: str = "") -> InputError:
-    return InputError(f"expose_{code}", what, why=why, fix=fix)
+    raise InputError("expose_feed", table=table.name, kind=key.kind)
 
 
 def _is_generated_always(column: Column[Any]) -> bool:
@@ -177,18 +156,14 @@ def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
 
     mapper = sa.inspect(source, raiseerr=False)
     if isinstance(mapper, Mapper) and mapper.inherits is not None:
-        raise _refused(
-            "source",
-            f"{source!r} is part of a table shared with {mapper.inherits.class_.__name__}",
-            "expose that class, or a view of these rows",
-        )
+        raise InputError("expose_source.shared", source=source, owner=mapper.inherits.class_.__name__)
     if isinstance(mapper, Mapper) and isinstance(mapper.local_table, Table) and len(mapper.tables) == 1:
         return mapper.local_table, {
             attribute.key: attribute.columns[0]
             for attribute in mapper.column_attrs
             if isinstance(attribute.columns[0], Column)
         }
-    raise _refused("source", f"{source!r} is neither a Table nor a class mapped to one", "give the table")
+    raise InputError("expose_source", source=source)
 
 
 def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[Any]:
@@ -198,7 +173,7 @@ def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[An
         if found is None:
             found = names.get(getattr(item, "key", ""))
     if found is None:
-        raise _refused("column", f"{table.name} has no column {item!s}", "one of: " + ", ".join(names))
+        raise InputError("expose_column", table=table.name, column=item, names=names)
     return found
 
 
@@ -213,28 +188,16 @@ def _without_duplicates(columns: list[Column[Any]]) -> list[Column[Any]]:
 def _key(table: Table, tenant: Column[Any]) -> Column[Any]:
     left = [column for column in table.primary_key.columns if column is not tenant]
     if len(left) != 1:
-        raise _refused(
-            "key",
-            f"{table.name} has no primary key of one column besides the tenant's",
-            "expose a view that has one",
-        )
+        raise InputError("expose_key", table=table.name)
     return left[0]
 
 
 def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
     kind = next((made for base, made in _KINDS if isinstance(column.type, base)), None)
     if kind is None:
-        raise _refused(
-            "type",
-            f"{table.name}.{column.name} is of type {column.type!r}, which scripts cannot read",
-            "leave it out of read=, or expose a column of a plain type",
-        )
+        raise InputError("expose_type", table=table.name, column=column.name, type=column.type)
     if not NAME.fullmatch(name) or name in TAKEN:
-        raise _refused(
-            "name",
-            f"{name!r} cannot be the name of a column",
-            "use letters, digits and _; the words and, or, not are reserved",
-        )
+        raise InputError("expose_name.column", name=name)
     choices = tuple(column.type.enums) if isinstance(column.type, sa.Enum) else None
     return ColumnField(
         name=name,

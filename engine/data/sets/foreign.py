@@ -122,18 +122,8 @@ def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
         assert isinstance(source, Engine)
         name = source.name
     except addresses.UNOPENABLE as error:
-        raise InputError(
-            "database_url",
-            "Lodger cannot open this database",
-            why=str(error),
-            fix="give a database URL or an Engine",
-        ) from error
-    raise InputError(
-        "database_url",
-        f"tables of {name} cannot be exposed",
-        why="only SQLite and PostgreSQL are supported",
-        fix="expose tables of a SQLite or PostgreSQL database",
-    )
+        raise InputError("database_url.unopened", reason=str(error)) from error
+    raise InputError("database_url.foreign", name=name)
 
 
 def state_of(error: DBAPIError) -> str | None:

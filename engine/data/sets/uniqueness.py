@@ -48,12 +48,7 @@ def require_unique_within_tenant(
             continue
         if _is_allowed(label, [column.name for column in columns], allowed):
             continue
-        raise InputError(
-            "expose_unique",
-            f"{table.name}: {', '.join(c.name for c in columns)} is unique over all tenants, and scripts would write it",
-            why="a violation would reveal another tenant's value",
-            fix=f"add {tenant.name} to the constraint, leave the column out of write=, or name it in allow_unique=",
-        )
+        raise InputError("expose_unique", table=table.name, columns=(c.name for c in columns), tenant=tenant.name)
 
 
 def _is_allowed(label: str, columns: Sequence[str], allowed: frozenset[str]) -> bool:

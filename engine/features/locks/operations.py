@@ -40,18 +40,11 @@ class Locks(Noun[M]):
         Raises:
             InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.
         """
-        names.check(name, "lock_name_invalid", "a lock", "use a name such as rebuild-index")
-        names.check(
-            holder, "lock_holder_invalid", "a lock's holder", "use for example the host's name and the process's id"
-        )
+        names.check(name, "lock_name_invalid")
+        names.check(holder, "lock_holder_invalid")
         lease_us, at = _us(lease), aware(slot)
         if not 0 < lease_us <= MAX_US:
-            raise InputError(
-                "lock_lease_invalid",
-                f"a lock cannot have the lease {lease!r}",
-                why="the lease of a lock is more than zero and at most a day",
-                fix='"1m"',
-            )
+            raise InputError("lock_lease_invalid", lease=lease)
         with self.context.database.write() as connection:
             slot_us = None if at is None else to_us(at)
             return locks.take(self.context, connection, name, holder, lease_us, slot_us, self._now_us)

@@ -110,8 +110,4 @@ def _password(path: Path | None) -> str | None:
         return None
     with suppress(OSError, UnicodeDecodeError):
         return path.read_text(encoding="utf-8").strip()
-    raise Unavailable(
-        "mail_password_unreadable",
-        f"the password file {path} of the mail server cannot be read",
-        fix="check LODGER_MAIL_PASSWORD_FILE and the file's permissions",
-    )
+    raise Unavailable("mail_password_unreadable", path=path)

@@ -86,12 +86,7 @@ class Heartbeat(Service):
             try:
                 await asyncio.to_thread(self._send)
             except OSError as error:
-                raise Unavailable(
-                    "heartbeat_failed",
-                    "the heartbeat could not be sent",
-                    why=str(error),
-                    fix="check LODGER_HEARTBEAT_URL",
-                ) from None
+                raise Unavailable("heartbeat_failed", reason=str(error)) from None
         return HEARTBEAT_S
 
     def _send(self) -> None:

@@ -89,8 +89,7 @@ class ChangeFeed(Service):
             if database not in self._away:
                 self._away.add(database)
                 said = str(error.orig).strip().splitlines()[0] if isinstance(error, DBAPIError) else error.message
-                fix = "check the database; `lodger db prepare` creates missing objects"
-                self.fault(Unavailable("feed_unreadable", f"{database.place}: {said}", fix=fix))
+                self.fault(Unavailable("feed_unreadable", place=database.place, reason=said))
             return None
         if database is not None:
             self._away.discard(database)
@@ -193,7 +192,7 @@ class ChangeFeed(Service):
                 feed.forget(connection, before_us)
                 connection.execute(delete(receipts).where(receipts.c.made_us < receipts_us))
         except DBAPIError as error:
-            self.fault(Unavailable("feed_unreadable", f"{database.place}: {type(error).__name__}"))
+            self.fault(Unavailable("feed_unreadable", place=database.place, reason=type(error).__name__))
 
 
 def _owner(rows: Dataset, tenant_id: str) -> str | None:

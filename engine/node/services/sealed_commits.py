@@ -83,7 +83,7 @@ class SealedCommits(Service):
             await context.db.write(
                 partial(sealed_commits.postpone, one=one, why=str(unknown), now_us=self.clock.now_us())
             )
-            self.fault(Unavailable("database_unreachable", str(unknown), fix="run `lodger doctor`"))
+            self.fault(Unavailable("database_unreachable.foreign", reason=unknown))
             return
         settle = partial(sealed_commits.settle_sealed, context.store, datasets=datasets, one=one, receipt=receipt)
         done = await context.db.write(partial(settle, now_us=self.clock.now_us()))

@@ -191,11 +191,7 @@ def zone(key: str, index: int | None = None) -> Zone:
         shown = key if isinstance(key, str) and len(key) <= 64 else f"{str(key)[:61]}..."
         near = get_close_matches(shown, _names(), 1)
         raise RuleInvalid(
-            "zone_unknown",
-            f"{shown!r} is not a time zone",
-            why=f"a zone is a name of the IANA time zone database ({tzdata_version()})",
-            fix=f"did you mean {near[0]}?" if near else "write a name such as Europe/Berlin or UTC",
-            index=index,
+            "zone_unknown", zone=shown, release=tzdata_version(), near=near[0] if near else None, index=index
         )
     return load(key)
 

@@ -31,23 +31,16 @@ class Field:
     names: tuple[str, ...] = ()
     first_name: int = 0
 
-    def wrong(self, text: str, index: int, why: str = "") -> RuleInvalid:
+    def wrong(self, text: str, index: int, code: str) -> RuleInvalid:
         """Return the error for a term of this field."""
-        spans = f"{self.low} to {self.high}" + (f" or {self.names[0]} to {self.names[-1]}" if self.names else "")
-        return RuleInvalid(
-            "cron_bad_field",
-            f"{text!r} is not a valid {self.name}",
-            why=why or f"The {self.name} field takes numbers {spans}, ranges a-b, steps /n, lists and *.",
-            fix=f"Write for example * or {self.low} or {self.low}-{self.high} in the {self.name} field.",
-            index=index,
-        )
+        return RuleInvalid(code, text=text, name=self.name, low=self.low, high=self.high, index=index)
 
     def number(self, text: str, index: int) -> int:
         """Value of a number or a name."""
         if text.isascii() and text.upper() in self.names:
             return self.names.index(text.upper()) + self.first_name
         if not _DIGITS.match(text) or not self.low <= int(text) <= self.high:
-            raise self.wrong(text, index)
+            raise self.wrong(text, index, "cron_bad_field.named" if self.names else "cron_bad_field")
         return int(text)
 
     def term(self, text: str, index: int) -> int:
@@ -58,12 +51,12 @@ class Field:
         """
         body, slash, steps = text.partition("/")
         if body == "?" and self not in (DAY, WEEKDAY):
-            raise self.wrong(text, index, "A question mark is allowed only for the day of month or the day of week.")
+            raise self.wrong(text, index, "cron_bad_field.question")
         step = 1
         if slash:
             at = index + len(body) + 1
             if not _DIGITS.match(steps) or not int(steps):
-                raise self.wrong(steps, at, f"The step of the {self.name} field is a whole number of at least 1.")
+                raise self.wrong(steps, at, "cron_bad_field.step")
             step = int(steps)
         if body in ("*", "?"):
             return stride(self.low, self.high + 1, step)
@@ -99,6 +92,6 @@ def terms(field: Field, text: str, index: int) -> Iterator[tuple[str, int]]:
     """Return each comma-separated term with its position."""
     for term in text.split(","):
         if not term:
-            raise field.wrong(term, index, f"A list in the {field.name} field has an empty item.")
+            raise field.wrong(term, index, "cron_bad_field.empty")
         yield term, index
         index += len(term) + 1

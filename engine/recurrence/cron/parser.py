@@ -49,7 +49,7 @@ def _month_days(text: str, index: int) -> MonthDays:
         if match := _FROM_END.match(term):
             before = int(match[1] or 0)
             if before > 30:
-                raise DAY.wrong(term, at, "L-n counts back from the last day; n is from 0 to 30.")
+                raise DAY.wrong(term, at, "cron_bad_field.from_end")
             from_end.append(FromEnd(before, nearest_weekday=bool(match[2])))
         elif match := _NEAREST.match(term):
             nearest.append(DAY.number(match[1], at))
@@ -64,15 +64,13 @@ def _week_days(text: str, index: int) -> WeekDays:
         day, hash_sign, which = term.partition("#")
         if hash_sign:
             if which not in ("1", "2", "3", "4", "5"):
-                raise WEEKDAY.wrong(
-                    term, at + len(day) + 1, "A weekday occurs at most five times in a month: write #1 to #5."
-                )
+                raise WEEKDAY.wrong(term, at + len(day) + 1, "cron_bad_field.nth")
             nth.append(((WEEKDAY.number(day, at) - 1) % 7, int(which)))
         elif term.upper() == "L":
             raise WEEKDAY.wrong(
                 term,
                 at,
-                "L alone means Saturday in some cron versions and the last such day in others: write SAT or 6L.",
+                "cron_bad_field.last",
             )
         elif term[-1] in "Ll":
             last.append((WEEKDAY.number(term[:-1], at) - 1) % 7)
@@ -94,13 +92,7 @@ def _assigned(pieces: list[tuple[str, int]]) -> tuple[str | None, int, DayReadin
         elif name == "DAYS" and value in (DayReading.BOTH, DayReading.EITHER):
             reading = DayReading(value)
         else:
-            raise RuleInvalid(
-                "cron_bad_assignment",
-                f"{piece!r} is not allowed before a cron expression",
-                why="Only one TZ= or CRON_TZ= and DAYS=both or DAYS=either may come before it.",
-                fix="Write for example CRON_TZ=Europe/Berlin 0 9 * * MON.",
-                index=at,
-            )
+            raise RuleInvalid("cron_bad_assignment", piece=piece, index=at)
     return tz, tz_index, reading
 
 
@@ -109,20 +101,12 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
         word, at = pieces[0]
         fields = _WORDS.get(word.lower()) if word.isascii() else None
         if fields is None:
-            raise RuleInvalid(
-                "cron_unknown_word",
-                f"{word!r} is not a cron macro",
-                why="A schedule has no reboot; the macros are " + ", ".join(sorted(_WORDS)) + ".",
-                fix="Write one of the macros, or five fields.",
-                index=at,
-            )
+            raise RuleInvalid("cron_unknown_word", word=word, macros=sorted(_WORDS), index=at)
         return [(field, at) for field in fields.split()]
     if len(pieces) not in (5, 6):
         raise RuleInvalid(
             "cron_field_count",
-            f"a cron expression has 5 or 6 fields, this one has {len(pieces)}",
-            why="The order is [second] minute hour day-of-month month day-of-week; there is no year field.",
-            fix="Write for example 0 9 * * MON-FRI.",
+            count=len(pieces),
             index=pieces[6][1] if len(pieces) > 6 else pieces[-1][1] if pieces else 0,
         )
     return pieces

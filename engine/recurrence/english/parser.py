@@ -19,7 +19,6 @@ from lodger.engine.recurrence.english.vocabulary import (
     UNITS,
     Token,
     tokens,
-    unclear,
 )
 from lodger.engine.recurrence.rule import Kind, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -58,7 +57,7 @@ def translate(text: str) -> RuleSpec:
         RuleInvalid: ``english_unclear``, with the position, and what to write instead.
     """
     if len(text) > LONGEST:
-        raise unclear(f"the rule has {len(text)} characters; a rule in English has at most {LONGEST}", LONGEST)
+        raise RuleInvalid("english_unclear.long", count=len(text), maximum=LONGEST, index=LONGEST)
     body = text.strip()
     if match := _INTERVAL.fullmatch(body):
         start = None if match[2].lower() == "counted from" else match[3]
@@ -104,13 +103,17 @@ class _Parser:
             return True
         return False
 
-    def error(self, what: str, fix: str = "") -> RuleInvalid:
-        return unclear(what, self.index(), fix) if fix else unclear(what, self.index())
-
     def number(self, low: int, high: int, name: str) -> int:
         found = re.fullmatch(r"([0-9]{1,4})(?:st|nd|rd|th)?", self.peek())
         if found is None or not low <= int(found[1]) <= high:
-            raise self.error(f"{self.peek() or 'the end'!r} is not {name} from {low} to {high}")
+            raise RuleInvalid(
+                "english_unclear.number",
+                word=self.peek() or "the end",
+                name=name,
+                low=low,
+                high=high,
+                index=self.index(),
+            )
         self.at += 1
         return int(found[1])
 
@@ -120,11 +123,9 @@ class _Parser:
         while self.at < len(self.left):
             self.clause()
         if not (self.freq or self.times or self.minutes or self._has_days()):
-            raise self.error("the rule says nothing")
+            raise RuleInvalid("english_unclear.nothing", index=self.index())
         if self.freq in _SECONDS and self.times:
-            raise self.error(
-                "a step of hours, minutes or seconds has no times of day", "every 15 minutes in hours 9 through 17"
-            )
+            raise RuleInvalid("english_unclear.step_times", index=self.index())
         counted_back = any(number < -1 for number, _weekday in self.nth_weekdays)
         if self.position or counted_back or (self.freq and not self.cron):
             return RuleSpec(self._rrule(), Kind.RRULE, tz=self.zone)
@@ -133,7 +134,7 @@ class _Parser:
     def clause(self) -> None:
         word = self.peek()
         if word in AMBIGUOUS:
-            raise self.error(f"{word!r} has more than one meaning", AMBIGUOUS[word])
+            raise RuleInvalid("english_unclear.ambiguous", word=word, example=AMBIGUOUS[word], index=self.index())
         if word.startswith("("):
             self.zone = word[1:-1]
             self.at += 1
@@ -150,7 +151,7 @@ class _Parser:
         elif self.take("only", "the"):
             self.position = self.ordinal()
             if not self.take("of", "these", "in", "each", "month"):
-                raise self.error("only … of these is counted in each month")
+                raise RuleInvalid("english_unclear.only", index=self.index())
         elif self.take("at"):
             self.clock()
         elif self.take("from"):
@@ -167,7 +168,7 @@ class _Parser:
     def step(self, freq: str, interval: int) -> None:
         if self.freq or (self.times and (freq, interval) != ("DAILY", 1)):
             if (freq, interval) != ("DAILY", 1):
-                raise self.error("the rule has two steps", "every 2 weeks on monday at 9")
+                raise RuleInvalid("english_unclear.two_steps", index=self.index())
             return
         if not self.times:
             self.freq, self.interval = freq, interval
@@ -189,7 +190,7 @@ class _Parser:
             self.step("WEEKLY", count)
             self.days()
         else:
-            raise self.error(f"{unit or 'the end'!r} is not a unit", "every 2 weeks on monday at 9")
+            raise RuleInvalid("english_unclear.unit", unit=unit or "the end", index=self.index())
 
     def members(self, item: Callable[[], int]) -> list[int]:
         """Read ``1, 3 and 5 through 7``."""
@@ -199,7 +200,7 @@ class _Parser:
             self.at += 1
             last = item()
             if through and last <= found[-1]:
-                raise self.error("the range goes backwards")
+                raise RuleInvalid("english_unclear.range", index=self.index())
             found += range(found[-1] + 1, last + 1) if through else [last]
         return found
 
@@ -224,7 +225,7 @@ class _Parser:
         half = self.peek(1) if self.peek(1) in {"am", "pm"} else ""
         hour, minute, second = (*parts, 0, 0, 0)[:3]
         if not parts or minute > 59 or second > 59 or not (1 <= hour <= 12 if half else hour < 24):
-            raise self.error(f"{self.peek() or 'the end'!r} is not a time of day", "at 9, at 17:30 or at 5:30 pm")
+            raise RuleInvalid("english_unclear.time", word=self.peek() or "the end", index=self.index())
         self.at += 2 if half else 1
         return (hour % 12 + 12 * (half == "pm")) if half else hour, minute, second
 
@@ -232,10 +233,7 @@ class _Parser:
         """Read ``from 09:00 through 17:00`` as the times that the step makes."""
         first = self.time()
         if self.freq not in _SECONDS or self.peek() not in RANGE:
-            raise self.error(
-                "from … through … follows a step of hours, minutes or seconds",
-                "every 30 minutes from 9:00 through 17:30",
-            )
+            raise RuleInvalid("english_unclear.window", index=self.index())
         self.at += 1
         last = self.time()
         begin, end = (hour * 3600 + minute * 60 + second for hour, minute, second in (first, last))
@@ -259,13 +257,13 @@ class _Parser:
 
     def month(self) -> int:
         if self.peek() not in MONTH_OF:
-            raise self.error(f"{self.peek() or 'the end'!r} is not a month", "on the 1st of january at 9")
+            raise RuleInvalid("english_unclear.month", word=self.peek() or "the end", index=self.index())
         self.at += 1
         return MONTH_OF[self.left[self.at - 1].text]
 
     def weekday(self) -> int:
         if self.peek() not in DAY_OF:
-            raise self.error(f"{self.peek() or 'the end'!r} is not a weekday")
+            raise RuleInvalid("english_unclear.weekday", word=self.peek() or "the end", index=self.index())
         self.at += 1
         return DAY_OF[self.left[self.at - 1].text]
 
@@ -317,12 +315,12 @@ class _Parser:
         elif word in ORDINALS or re.fullmatch(r"[0-9]+(st|nd|rd|th)", word):
             self.nth(self.ordinal())
         else:
-            raise self.error(f"{word or 'the end'!r} is not understood here")
+            raise RuleInvalid("english_unclear.unknown", word=word or "the end", index=self.index())
 
     def nth(self, number: int) -> None:
         if self.peek() in DAY_OF:
             if abs(number) > 5:
-                raise self.error("a month has at most five of a weekday")
+                raise RuleInvalid("english_unclear.five", index=self.index())
             self.nth_weekdays.append((number, self.weekday()))
         elif self.take("weekday"):
             self.weekdays |= DAY_SETS["weekday"]
@@ -341,21 +339,15 @@ class _Parser:
         times = set(self.times or [(0, 0, 0)])
         hours, minutes, seconds = (sorted({time[place] for time in times}) for place in range(3))
         if len(times) != len(hours) * len(minutes) * len(seconds):
-            raise unclear(
-                "these times of day need more than one rule",
-                self.end,
-                "every day at 9:00, and every day at 17:30 as a second rule",
-            )
+            raise RuleInvalid("english_unclear.times", index=self.end)
         return hours, minutes, seconds
 
     def _rrule(self) -> str:
         freq = self.freq or "MONTHLY"
         if (freq == "WEEKLY" and not self.weekdays) or (freq in {"MONTHLY", "YEARLY"} and not self._has_days()):
-            raise unclear(
-                "the rule names no day", self.end, "every week on monday at 9, or every month on the 1st at 9"
-            )
+            raise RuleInvalid("english_unclear.day_of_step", index=self.end)
         if freq == "YEARLY" and not self.months:
-            raise unclear("the rule names no month", self.end, "every year on the 1st of march at 9")
+            raise RuleInvalid("english_unclear.month_missing", index=self.end)
         parts = {"FREQ": [freq], "INTERVAL": [str(self.interval)] if self.interval > 1 else []}
         parts["BYMONTH"] = [str(month) for month in sorted(self.months)]
         parts["BYMONTHDAY"] = [str(day) for day in self.month_days]
@@ -374,13 +366,11 @@ class _Parser:
 
     def _cron(self) -> str:
         if not (self.freq or self._has_days() or self.months or self.cron):
-            raise unclear("the rule names no day", self.end, "every day at 9, or at 2027-01-01T09:00 for one slot")
+            raise RuleInvalid("english_unclear.day_missing", index=self.end)
         if self.interval > 1 and (self.freq not in _SECONDS or 60 % self.interval or self.freq == "HOURLY"):
-            raise unclear(
-                "a step with a comma after it divides 60", self.end, "every 15 minutes, every day, or every 7 minutes"
-            )
+            raise RuleInvalid("english_unclear.step_of_60", index=self.end)
         if bool(self.weekdays) + bool(self.nth_weekdays) + bool(self.month_days) > 1:
-            raise unclear("weekdays and days of the month do not go together", self.end, "two rules, one for each")
+            raise RuleInvalid("english_unclear.days_mixed", index=self.end)
         step = "*" if self.interval == 1 else f"*/{self.interval}"
         hours = _listed(self.hours)
         if self.freq == "SECONDLY":

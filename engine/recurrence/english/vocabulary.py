@@ -67,21 +67,8 @@ def tokens(text: str) -> list[Token]:
         match = _TOKEN.match(lower, at, end)
         if match is None:
             at += len(text[at:]) - len(text[at:].lstrip(" \t"))
-            raise unclear(f"{text[at : at + 20]!r} is not a word of a rule", at)
+            raise RuleInvalid("english_unclear.word", text=text[at : at + 20], index=at)
         word = match[1]
         found.append(Token(text[match.start(1) : match.end(1)] if word[0] == "(" else word, match.start(1)))
         at = match.end()
     return found
-
-
-def unclear(
-    what: str, index: int, fix: str = "every weekday at 9, or every 2 weeks on tue and thu at 17:30"
-) -> RuleInvalid:
-    """Error of a rule in English, with an example to write instead."""
-    return RuleInvalid(
-        "english_unclear",
-        what,
-        why="A rule in English has one meaning: a step, days, months and times of day.",
-        fix=f"Write for example {fix}.",
-        index=index,
-    )

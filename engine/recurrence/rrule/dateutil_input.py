@@ -31,19 +31,15 @@ def from_dateutil(rule: object) -> RuleSpec:
         return RuleSpec(_set_text(rule._dtstart, [rule], [], [], []), Kind.RRULE)
     names = ("_rrule", "_rdate", "_exrule", "_exdate")
     if not all(isinstance(getattr(rule, name, None), list) for name in names):
-        raise _unreadable(f"{type(rule).__name__} is neither an rrule nor an rruleset")
+        raise RuleInvalid("dateutil_unreadable.kind", type=type(rule).__name__)
     rules, rdates, exrules, exdates = (getattr(rule, name) for name in names)
     starts = [each._dtstart for each in [*rules, *exrules]]
     if len({_zone_of(start) for start in starts}) > 1:
-        raise _unreadable("the rules of the set are in different zones", "give each rule as its own RuleSpec")
+        raise RuleInvalid("dateutil_unreadable.zones")
     if not starts and not rdates:
-        raise _unreadable("the set is empty", "add a rule or a date")
+        raise RuleInvalid("dateutil_unreadable.empty")
     start = starts[0] if starts else min(rdates)
     return RuleSpec(_set_text(start, rules, rdates, exrules, exdates), Kind.RRULE)
-
-
-def _unreadable(what: str, fix: str = "write the rule as text") -> RuleInvalid:
-    return RuleInvalid("dateutil_unreadable", what, why="the object has no exact RFC 5545 text", fix=fix)
 
 
 def _set_text(
@@ -55,7 +51,7 @@ def _set_text(
     lines += [f"EXRULE{_line(each, start)}" for each in exrules]
     lines += [f"EXDATE{_moment(each)}" for each in exdates]
     if not rules and not rdates:  # EXRULE and EXDATE alone: the set has no slot, and DTSTART is none either
-        raise _unreadable("the set never fires: it has only exceptions")
+        raise RuleInvalid("dateutil_unreadable.exceptions")
     return "\n".join(lines)
 
 
@@ -86,16 +82,16 @@ def _zone_name(zone: tzinfo, moment: datetime) -> str:
                 return "/".join(pieces[i:])
     if zone is UTC or (type(zone).__name__ in ("tzutc", "timezone") and not moment.utcoffset()):
         return "UTC"
-    raise _unreadable(f"{zone!r} has no IANA name", "use zoneinfo.ZoneInfo or UTC")
+    raise RuleInvalid("dateutil_unreadable.zone", zone=zone)
 
 
 def _line(rule: Any, start: datetime) -> str:  # noqa: ANN401 - an object of a library that has no types
     """Parameters and value of one rule."""
     if rule._byeaster:
-        raise _unreadable("BYEASTER is not supported", "list the dates with RDATE")
+        raise RuleInvalid("dateutil_unreadable.easter")
     freq = Freq(rule._freq)
     if not isinstance(rule._interval, int) or rule._interval < 1 or (rule._count is not None and rule._count < 1):
-        raise _unreadable("INTERVAL or COUNT of the rule is less than 1")
+        raise RuleInvalid("dateutil_unreadable.interval")
     parts = [f"FREQ={freq.name}", f"INTERVAL={rule._interval}", f"WKST={WEEKDAYS[rule._wkst]}"]
     if rule._count is not None:
         parts.append(f"COUNT={rule._count}")
@@ -139,7 +135,7 @@ def _existing(rule: Any, name: str, low: int, high: int, *, signed: bool = False
     given = sorted(getattr(rule, name) or ())
     found = [each for each in given if low <= (abs(each) if signed else each) <= high]
     if given and not found:
-        raise _unreadable(f"the rule never fires: no value of {name[1:].upper()} exists")
+        raise RuleInvalid("dateutil_unreadable.part", part=name[1:].upper())
     return found
 
 
@@ -147,7 +143,7 @@ def _month_days(rule: Any) -> list[int]:  # noqa: ANN401 - the same
     given = [*(rule._bymonthday or ()), *(rule._bynmonthday or ())]
     found = [each for each in given if 1 <= abs(each) <= 31]
     if given and not found:
-        raise _unreadable("the rule never fires: no value of BYMONTHDAY exists")
+        raise RuleInvalid("dateutil_unreadable.monthday")
     return found
 
 
@@ -157,6 +153,6 @@ def _weekdays(rule: Any) -> list[str]:  # noqa: ANN401 - the same
         # dateutil keeps the days that are in both lists, the RFC those in either.
         kept = [(day, number) for day, number in numbered if (not plain or day in plain) and 1 <= abs(number) <= 53]
         if not kept:
-            raise _unreadable("the rule never fires: its weekdays have no value in common")
+            raise RuleInvalid("dateutil_unreadable.weekdays")
         return [f"{number}{WEEKDAYS[day]}" for day, number in kept]
     return [WEEKDAYS[day] for day in sorted(plain)]

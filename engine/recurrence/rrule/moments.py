@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.rrule.faults import fault
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 _DATE = r"(\d{4})(\d{2})(\d{2})"
 _TIME = r"T(\d{2})(\d{2})(\d{2})"
@@ -28,23 +28,23 @@ def read_moment(text: str, index: int) -> Moment:
     upper = text.upper()
     date = re.match(_DATE, upper)
     if re.match(_OFFSET, upper):
-        raise fault("offset_forbidden", f"{text!r} has an offset from UTC", index + 15)
+        raise RuleInvalid("offset_forbidden", text=text, index=index + 15)
     if not date or not upper.isascii():
-        raise fault("date_malformed", f"{text[:40]!r} is not a date", index)
+        raise RuleInvalid("date_malformed", text=text[:40], index=index)
     year, month, dom = (int(part) for part in date.groups())
     try:
         day = civil.day_of(year, month, dom)
     except ValueError:
-        raise fault("date_impossible", f"the date {text[:8]} does not exist", index) from None
+        raise RuleInvalid("date_impossible", text=text[:8], index=index) from None
     rest = upper[8:]
     if not rest:
         return Moment(day * civil.DAY_S, date=True)
     time = re.match(_TIME, rest)
     if not time or rest[7:] not in ("", "Z"):
-        raise fault("date_malformed", f"{text[:40]!r} is not a date and time", index + 8)
+        raise RuleInvalid("date_malformed.date_time", text=text[:40], index=index + 8)
     hour, minute, second = (int(part) for part in time.groups())
     if hour > 23 or minute > 59 or second > 60:
-        raise fault("date_impossible", f"the time {rest[1:7]} does not exist", index + 9)
+        raise RuleInvalid("date_impossible.time", text=rest[1:7], index=index + 9)
     # A clock without leap seconds reads second 60 as 59 (RFC 5545 §3.3.12).
     local = day * civil.DAY_S + hour * 3600 + minute * 60 + min(second, 59)
     return Moment(local, utc=rest.endswith("Z"))
@@ -58,12 +58,12 @@ def read_start(text: str) -> Moment:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise fault("date_impossible", f"the time {text} does not exist", 0) from None
+        raise RuleInvalid("date_impossible.time", text=text, index=0) from None
     if parsed.tzinfo is not None:
         try:
             return Moment(civil.utc_floor(parsed.astimezone(UTC))[0], utc=True)
         except OverflowError:
-            raise fault("date_impossible", f"{text} is outside the years 1 to 9999", 0) from None
+            raise RuleInvalid("date_impossible.years", text=text, index=0) from None
     return Moment(civil.local_of(parsed), date=len(text) == 10)
 
 
@@ -83,4 +83,4 @@ def read_duration(text: str, index: int) -> Length:
         length = Length(weeks * 7 + days, hours * 3600 + minutes * 60 + seconds)
         if length.days or length.seconds:
             return length
-    raise fault("duration_malformed", f"{text[:40]!r} is not a positive duration", index)
+    raise RuleInvalid("duration_malformed", text=text[:40], index=index)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.zones import Zone, zone
-from lodger.engine.recurrence.rrule.faults import DATES, RULES, TEXT_BYTES, fault
+from lodger.engine.recurrence.rrule.bounds import DATES, RULES, TEXT_BYTES
 from lodger.engine.recurrence.rrule.moments import Length, Moment, read_duration, read_moment, read_start
 from lodger.engine.recurrence.rrule.part_parser import parse_parts
 from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
@@ -89,7 +89,7 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
         RuleInvalid: with code, reason, cure and position.
     """
     if len(text) > TEXT_BYTES:
-        raise fault("rule_too_long", f"the set has {len(text)} bytes", 0)
+        raise RuleInvalid("rule_too_long.set", count=len(text), maximum=TEXT_BYTES, index=0)
     unfolded, removed = _unfold(text)
     try:
         return _read(unfolded, dtstart, tz)
@@ -121,7 +121,7 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
     named = [line for line in lines if line.name in ("DTSTART", "DURATION")]
     for i, line in enumerate(named):
         if any(line.name == earlier.name for earlier in named[:i]):
-            raise fault("property_repeated", f"{line.name} is given twice", line.name_at)
+            raise RuleInvalid("property_repeated", name=line.name, index=line.name_at)
     start, home, anchored = _start(lines, dtstart, tz)
     rules: list[Entry] = []
     exrules: list[Entry] = []
@@ -135,14 +135,14 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
     for line in lines:
         if line.name in ("RRULE", "EXRULE"):
             if len(rules) + len(exrules) >= RULES:
-                raise fault("too_many_rules", f"the set has more than {RULES} rules", line.name_at)
+                raise RuleInvalid("too_many_rules", maximum=RULES, index=line.name_at)
             (rules if line.name == "RRULE" else exrules).append(_entry(line, start, home, anchored))
         elif line.name in ("RDATE", "EXDATE"):
             if not anchored:
-                raise fault("start_missing", f"{line.name} is given without DTSTART", line.name_at)
+                raise RuleInvalid("start_missing", name=line.name, index=line.name_at)
             left -= line.value.count(",") + 1
             if left < 0:
-                raise fault("too_many_dates", f"the set has more than {DATES} dates", line.value_at)
+                raise RuleInvalid("too_many_dates", maximum=DATES, index=line.value_at)
             for moment in _dates(line, home):
                 if moment.utc:
                     (also if line.name == "RDATE" else without).add(moment.second)
@@ -155,7 +155,7 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
         elif line.name == "DURATION":
             duration = read_duration(line.value, line.value_at)
     if not rules and not rdates and not also and not any(line.name == "DTSTART" for line in lines):
-        raise fault("rule_empty", "the text has no rule and no date", 0)
+        raise RuleInvalid("rule_empty", index=0)
     if not rules and anchored:
         # DTSTART is the first occurrence (RFC 5545 §3.8.5.2), and a rule that it does not fulfil is a rule for itself.
         rdates.add(start.second)
@@ -182,14 +182,14 @@ def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
         if name == START and anchored:
             first = read_moment(value, at)
             if first.utc or first.date:
-                raise fault("date_malformed", f"{START} takes a local date and time", at)
+                raise RuleInvalid("date_malformed.local", name=START, index=at)
         elif name == READING and value.upper() == "DATEUTIL":
             dateutil = True
         else:
-            raise fault("parameter_unknown", f"{name[:40]!r} is not a parameter of {line.name}", at)
+            raise RuleInvalid("parameter_unknown", name=name[:40], property=line.name, index=at)
     rule = parse_parts(line.value, line.value_at, dateutil=dateutil)
     if rule.count is not None and not anchored:
-        raise fault("count_without_start", "COUNT is given without DTSTART", line.value_at)
+        raise RuleInvalid("count_without_start", index=line.value_at)
     if start.date and rule.freq < Freq.HOURLY:
         # BYHOUR, BYMINUTE and BYSECOND "MUST be ignored" beside a DATE (RFC 5545 §3.3.10)
         rule = replace(rule, byhour=(), byminute=(), bysecond=())
@@ -237,9 +237,9 @@ def _parameters(line: _Line) -> tuple[Zone | None, str | None]:
         elif name == "VALUE":
             kind = value.upper()
             if kind not in ("DATE", "DATE-TIME"):
-                raise fault("value_unsupported", f"VALUE={value[:40]} is not supported", at)
+                raise RuleInvalid("value_unsupported", value=value[:40], index=at)
         else:
-            raise fault("parameter_unknown", f"{name[:40]!r} is not a parameter of {line.name}", at)
+            raise RuleInvalid("parameter_unknown", name=name[:40], property=line.name, index=at)
     return named, kind
 
 
@@ -247,13 +247,13 @@ def _moment(line: _Line, text: str, at: int) -> tuple[Moment, Zone | None]:
     named, kind = _parameters(line)
     moment = read_moment(text, at)
     if kind == "DATE" and not moment.date:
-        raise fault("date_malformed", f"{text!r} is not a date", at, why="VALUE=DATE requires YYYYMMDD")
+        raise RuleInvalid("date_malformed.only_date", text=text, index=at)
     if kind == "DATE-TIME" and moment.date:
-        raise fault("date_malformed", f"{text!r} has no time", at, why="VALUE=DATE-TIME requires a time")
+        raise RuleInvalid("date_malformed.only_time", text=text, index=at)
     if named is not None and moment.utc:
-        raise fault("tzid_with_utc", f"{text!r} is UTC and has a TZID", at)
+        raise RuleInvalid("tzid_with_utc", text=text, index=at)
     if named is not None and moment.date:
-        raise fault("tzid_with_date", f"{text!r} is a date and has a TZID", at)
+        raise RuleInvalid("tzid_with_date", text=text, index=at)
     return moment, named
 
 
@@ -282,15 +282,15 @@ def _lines(text: str) -> list[_Line]:
             piece, at = token[0], line.start() + token.start()
             if not piece.isascii():
                 bad = next(i for i, char in enumerate(piece) if not char.isascii())
-                raise fault("not_ascii", f"{piece[bad]!r} is not allowed in a rule", at + bad)
+                raise RuleInvalid("not_ascii", character=piece[bad], index=at + bad)
             head = _HEAD.match(piece)
             if head is None or (head[2] == "=" and found):
                 if token.start() and found:
-                    raise fault("space_in_rule", "the rule contains a space", at - 1)
-                raise fault("part_malformed", f"{piece[:40]!r} is not a rule", at)
+                    raise RuleInvalid("space_in_rule", index=at - 1)
+                raise RuleInvalid("part_malformed.rule", piece=piece[:40], index=at)
             found.append((piece, at))
     if not found:
-        raise fault("rule_empty", "the text is empty", 0)
+        raise RuleInvalid("rule_empty.text", index=0)
     return [_line(piece, at) for piece, at in found]
 
 
@@ -301,18 +301,18 @@ def _line(content: str, at: int) -> _Line:
     if head[2] == "=":
         return _Line("RRULE", at, [], content, at)
     if name.upper() not in _KNOWN:
-        raise fault("property_unknown", f"{name[:40]!r} is not a property of a recurrence set", at)
+        raise RuleInvalid("property_unknown", name=name[:40], index=at)
     parameters, position = [], len(name)
     name = name.upper()
     while content[position : position + 1] == ";":
         found = _PARAMETER.match(content, position)
         if not found:
-            raise fault("parameter_unknown", f"{name} has a malformed parameter", at + position)
+            raise RuleInvalid("parameter_unknown.malformed", name=name, index=at + position)
         parameters.append((found[1].upper(), found[2].strip('"'), at + found.start(2)))
         position = found.end()
     if content[position : position + 1] != ":":
-        raise fault("part_malformed", f"{name} has no value after a colon", at + position)
+        raise RuleInvalid("part_malformed.value", name=name, index=at + position)
     value = content[position + 1 :]
     if not value:
-        raise fault("part_malformed", f"{name} is empty", at + position)
+        raise RuleInvalid("part_malformed", piece=name, index=at + position)
     return _Line(name, at, parameters, value, at + position + 1)

@@ -3,9 +3,10 @@
 import re
 from typing import Any
 
-from lodger.engine.recurrence.rrule.faults import RULE_BYTES, fault
+from lodger.engine.recurrence.rrule.bounds import RULE_BYTES
 from lodger.engine.recurrence.rrule.moments import read_moment
 from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _NUMBER, _ORDINAL = re.compile(r"[+-]?[0-9]{1,9}"), re.compile(r"[+-]?[0-9]{1,2}")
@@ -41,7 +42,7 @@ def parse_parts(text: str, at: int = 0, *, dateutil: bool = False) -> Rule:
         RuleInvalid: with code, reason, cure and position.
     """
     if len(text) > RULE_BYTES:
-        raise fault("rule_too_long", f"the rule has {len(text)} bytes", at)
+        raise RuleInvalid("rule_too_long.part", count=len(text), maximum=RULE_BYTES, index=at)
     seen: dict[str, tuple[str, int]] = {}
     position = 0
     pieces = text.split(";")
@@ -53,28 +54,28 @@ def parse_parts(text: str, at: int = 0, *, dateutil: bool = False) -> Rule:
         name, equals, value = piece.partition("=")
         name = name.upper()
         if not equals or not name or not value:
-            raise fault("part_malformed", f"{piece[:40]!r} is not a part of a rule", here)
+            raise RuleInvalid("part_malformed", piece=piece[:40], index=here)
         name = _ALIASES.get(name, name)
         if name == "BYEASTER":
-            raise fault("easter_unsupported", "BYEASTER is not supported", here)
+            raise RuleInvalid("easter_unsupported", index=here)
         if name in ("RSCALE", "SKIP"):
-            raise fault("rscale_unsupported", f"{name} is not supported", here)
+            raise RuleInvalid("rscale_unsupported", name=name, index=here)
         if name not in RANGES and name not in ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY"):
-            raise fault("part_unknown", f"{name[:40]!r} is not a part of a rule", here)
+            raise RuleInvalid("part_unknown", name=name[:40], index=here)
         if name in seen:
-            raise fault("part_repeated", f"{name} is given twice", here)
+            raise RuleInvalid("part_repeated", name=name, index=here)
         seen[name] = (value, here + len(piece) - len(value))
     return _build(seen, at, dateutil=dateutil)
 
 
 def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule:
     if "FREQ" not in seen:
-        raise fault("freq_missing", "the rule has no FREQ", at)
+        raise RuleInvalid("freq_missing", index=at)
     value, where = seen["FREQ"]
     try:
         freq = Freq[value.upper()]
     except KeyError:
-        raise fault("freq_unknown", f"{value[:40]!r} is not a frequency", where) from None
+        raise RuleInvalid("freq_unknown", value=value[:40], index=where) from None
     fields: dict[str, Any] = {}
     for name, (low, high, negative) in RANGES.items():
         if name in seen:
@@ -89,16 +90,16 @@ def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule
     if "WKST" in seen:
         value, where = seen["WKST"]
         if value.upper() not in WEEKDAYS:
-            raise fault("weekday_malformed", f"{value[:40]!r} is not a weekday", where)
+            raise RuleInvalid("weekday_malformed", text=value[:40], index=where)
         fields["wkst"] = WEEKDAYS.index(value.upper())
     if "UNTIL" in seen:
         if "COUNT" in seen and not dateutil:
             first, second = sorted(("COUNT", "UNTIL"), key=lambda name: seen[name][1])
-            raise fault("count_and_until", f"the rule has both {first} and {second}", seen[second][1])
+            raise RuleInvalid("count_and_until", first=first, second=second, index=seen[second][1])
         moment = read_moment(*seen["UNTIL"])
         fields["until"] = Until(moment.second, moment.utc, moment.date)
     if "bysetpos" in fields and not dateutil and not any(name in fields for name in _CHOOSING):
-        raise fault("setpos_alone", "BYSETPOS is given without another BY part", seen["BYSETPOS"][1])
+        raise RuleInvalid("setpos_alone", index=seen["BYSETPOS"][1])
     return Rule(freq=freq, dateutil=dateutil, **fields)
 
 
@@ -106,9 +107,9 @@ def _number(name: str, text: str, at: int, low: int, high: int, *, negative: boo
     if not _NUMBER.fullmatch(text):
         if len(text) > 9 and text.lstrip("+-").isdecimal() and text.isascii():
             raise _out_of_range(name, text[:12] + "...", at, low, high, negative=negative)
-        raise fault("number_malformed", f"{text[:40]!r} is not a number for {name}", at)
+        raise RuleInvalid("number_malformed", text=text[:40], name=name, index=at)
     if text[0] in "+-" and not negative:
-        raise fault("number_malformed", f"{text!r} has a sign, which {name} does not allow", at)
+        raise RuleInvalid("number_malformed.sign", text=text, name=name, index=at)
     value = int(text)
     if not low <= (abs(value) if negative else value) <= high:
         raise _out_of_range(name, text, at, low, high, negative=negative)
@@ -117,7 +118,7 @@ def _number(name: str, text: str, at: int, low: int, high: int, *, negative: boo
 
 def _out_of_range(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> Exception:
     span = f"{low} to {high}" + (f" or -{high} to -{low}" if negative else "")
-    return fault("number_out_of_range", f"{name} cannot be {text}", at, why=f"{name} goes from {span}")
+    return RuleInvalid("number_out_of_range", name=name, value=text, span=span, index=at)
 
 
 def _numbers(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> tuple[int, ...]:
@@ -135,16 +136,11 @@ def _weekdays(text: str, at: int, freq: Freq, *, with_weeks: bool) -> tuple[tupl
         position += len(piece) + 1
         number, name = piece[:-2], piece[-2:].upper()
         if name not in WEEKDAYS or (number and not _ORDINAL.fullmatch(number)):
-            raise fault("weekday_malformed", f"{piece[:40]!r} is not a weekday", here)
+            raise RuleInvalid("weekday_malformed", text=piece[:40], index=here)
         ordinal = int(number) if number else 0
         if number and not 1 <= abs(ordinal) <= 53:
-            raise fault(
-                "number_out_of_range",
-                f"BYDAY cannot be {piece}",
-                here,
-                why="the number before a weekday is from 1 to 53 or from -53 to -1",
-            )
+            raise RuleInvalid("number_out_of_range.weekday", piece=piece, index=here)
         if ordinal and (freq > Freq.MONTHLY or (freq is Freq.YEARLY and with_weeks)):
-            raise fault("weekday_number_forbidden", f"{piece} has a number before its weekday", here)
+            raise RuleInvalid("weekday_number_forbidden", piece=piece, index=here)
         values.add((ordinal, WEEKDAYS.index(name)))
     return tuple(sorted(values))

@@ -18,7 +18,6 @@ from lodger.engine.recurrence.calendar.grid import Grid, Times
 from lodger.engine.recurrence.calendar.min_spacing import of_dial, of_times
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks, first_week
-from lodger.engine.recurrence.rrule.faults import fault
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import selection_of
 from lodger.engine.recurrence.rrule.set_positions import PeriodPicks, period_bounds, positions
@@ -26,6 +25,7 @@ from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_steps import UnitSteps
 from lodger.engine.recurrence.rrule.year_masks import YearMasks
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import OutOfSteps, Steps
 
 #: Steps in which the last member by COUNT is found when the rule is read.
@@ -72,7 +72,7 @@ class RuleSequence:
         try:
             last = self._members.nth_from(self._start, count - 1, Steps(_COUNT_STEPS)) if count else self._start - 1
         except OutOfSteps:
-            raise fault("count_too_far", f"the last slot of COUNT={count} is too far away to compute") from None
+            raise RuleInvalid("count_too_far", count=count) from None
         if last is not None:
             self._until = min(self._until, last)
 

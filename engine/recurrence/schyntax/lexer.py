@@ -104,11 +104,5 @@ def number(token: Token) -> int:
     """Value of a number token."""
     value = token.value
     if not isinstance(value, int) or abs(value) > _LARGEST:
-        raise RuleInvalid(
-            "schyntax_number_too_large",
-            f"{token.text[:24]!r} is too large",
-            why=f"A Schyntax number is at most {_LARGEST} (32 bits).",
-            fix="Write a smaller number.",
-            index=token.at,
-        )
+        raise RuleInvalid("schyntax_number_too_large", text=token.text[:24], maximum=_LARGEST, index=token.at)
     return value

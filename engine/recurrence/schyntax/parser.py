@@ -41,27 +41,16 @@ class _Reader:
 
     def unexpected(self, *sorts: Sort) -> RuleInvalid:
         token = self.peek()
-        met = "the text ends too early" if token.sort is Sort.END else f"{token.text[:24]!r} is not allowed here"
         wanted = " or ".join(sort.value for sort in sorts)
-        return RuleInvalid(
-            "schyntax_unexpected",
-            met,
-            why=f"Schyntax expects {wanted} at this position.",
-            fix="Write for example hours(9) days(mon..fri), or min(*%5).",
-            index=token.at,
-        )
+        if token.sort is Sort.END:
+            return RuleInvalid("schyntax_unexpected.end", wanted=wanted, index=token.at)
+        return RuleInvalid("schyntax_unexpected", text=token.text[:24], wanted=wanted, index=token.at)
 
     def value(self, unit: Unit | None) -> int:
         if self.next_is(Sort.NEGATIVE):
             token = self.peek()
             if unit not in FROM_END:
-                raise RuleInvalid(
-                    "schyntax_negative",
-                    f"{token.text[:24]} is not allowed here",
-                    why="Only days of the month and of the year count from the end.",
-                    fix="Write a positive number.",
-                    index=token.at,
-                )
+                raise RuleInvalid("schyntax_negative", text=token.text[:24], index=token.at)
             return number(self.take(Sort.NEGATIVE))
         if self.next_is(Sort.DAY) and unit is Unit.DAYS_OF_WEEK:
             return number(self.take(Sort.DAY))
@@ -137,13 +126,7 @@ class _Reader:
                 index = self.peek().at
                 groups.append(self.group())
                 if len(groups) > MAX_GROUPS:
-                    raise RuleInvalid(
-                        "schyntax_too_many_groups",
-                        f"the schedule has more than {MAX_GROUPS} groups",
-                        why="The work of a search grows with each group.",
-                        fix="Combine groups that have the same times, or write several rules.",
-                        index=index,
-                    )
+                    raise RuleInvalid("schyntax_too_many_groups", maximum=MAX_GROUPS, index=index)
             elif self.next_is(Sort.NAME):
                 loose.append(self.expression())
             else:

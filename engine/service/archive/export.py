@@ -52,23 +52,13 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
     """
     tenant = tenants.get(connection, tenant_id)
     if tenant_id == PLATFORM:
-        raise Conflict("platform_stays", "the platform's own tenant cannot be exported", fix="back up its database")
+        raise Conflict("platform_stays.export")
     if tenant.state != "suspended":
-        raise Conflict(
-            "tenant_active",
-            f"tenant {tenant_id!r} is {tenant.state}",
-            why="work that goes on would be missing in the archive, or happen twice",
-            fix="suspend the tenant first",
-        )
+        raise Conflict("tenant_active", tenant=tenant_id, state=tenant.state)
     if connection.scalar(
         select(script_data.sealed.c.action_id).where(script_data.sealed.c.tenant_id == tenant_id).limit(1)
     ):
-        raise Conflict(
-            "tenant_unfinished",
-            f"tenant {tenant_id!r} has attempts that are being committed to the platform's database",
-            why="they have succeeded, and are committed even while the tenant is suspended",
-            fix="try again when no action of the tenant is sealed",
-        )
+        raise Conflict("tenant_unfinished", tenant=tenant_id)
     row = connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).one()
     head = {MARK: FORMAT, "tenant": tenant_id, "schema": current(connection), "made_us": now_us, "row": cells(row)}
     out, digest, progress, written = io.BytesIO(), hashlib.sha256(), ProgressCounter(), 0
@@ -85,12 +75,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
 
 
 def _too_large(tenant_id: str) -> Conflict:
-    return Conflict(
-        "tenant_too_large",
-        f"tenant {tenant_id!r} is too large for one archive",
-        why=f"an archive has at most {MAX_BYTES >> 20} MiB before compression, and {MAX_ROW_BYTES >> 20} MiB per row",
-        fix="reduce its history with the limits retention_days and retention_runs, and export again",
-    )
+    return Conflict("tenant_too_large", tenant=tenant_id, mib=MAX_BYTES >> 20, row_mib=MAX_ROW_BYTES >> 20)
 
 
 def _lines(connection: Connection, tenant_id: str, head: dict[str, Any]) -> Iterator[bytes]:

@@ -104,18 +104,9 @@ def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
     if not isinstance(head, dict) or head.get(MARK) != FORMAT or not isinstance(head.get("row"), list):
         raise bad("its header is missing or malformed")
     if head.get("tenant") != tenant_id:
-        raise InputError(
-            "archive_of_other",
-            f"this is the archive of tenant {head.get('tenant')!r}",
-            why="a tenant's secrets are encrypted for its id",
-            fix="import it under that id",
-        )
+        raise InputError("archive_of_other", tenant=head.get("tenant"))
     if head.get("schema") != schema:
-        raise InputError(
-            "archive_of_other_version",
-            f"the archive has schema revision {head.get('schema')!r}, this ledger has {schema!r}",
-            fix="upgrade both to the same version of Lodger, and export again",
-        )
+        raise InputError("archive_of_other_version", revision=head.get("schema"), current=schema)
     return list(head["row"])
 
 
@@ -199,11 +190,7 @@ class TenantImport:
         )
         found = self._connection.execute(select(c.id, c.version).where(*here)).first()
         if found is None:
-            raise Conflict(
-                "script_not_offered",
-                f"the tenant uses the script {row['name']!r}, which this platform does not offer",
-                fix="first store and offer a script of that name here",
-            )
+            raise Conflict("script_not_offered", script=row["name"])
         self._bound[row["id"]] = (found.id, found.version)
         # Only the platform suspends its own scripts.
         row["id"], row["version"], row["suspended_us"] = found.id, found.version, None

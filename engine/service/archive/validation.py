@@ -60,12 +60,7 @@ _SEALED = {("lodger_webhooks", "before")}
 
 def bad(why: str) -> InputError:
     """Return the error for an invalid archive."""
-    return InputError(
-        "archive_invalid",
-        "the file is not a readable archive of a tenant",
-        why=why,
-        fix="export the tenant again with this version",
-    )
+    return InputError("archive_invalid", reason=why)
 
 
 def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
@@ -200,7 +195,7 @@ def _bounds(name: str, kind: Integer) -> tuple[int, int]:
 
 
 def _check_script(row: Row, _cells: Row) -> None:
-    names.check_path_part(row["name"], "archive_invalid", "a script", "")
+    names.check_path_part(row["name"], "archive_invalid.name")
 
 
 def _check_version(_row: Row, cells: Row) -> None:
@@ -215,7 +210,7 @@ def _check_version(_row: Row, cells: Row) -> None:
 
 
 def _check_schedule(row: Row, _cells: Row) -> None:
-    names.check(row["name"], "archive_invalid", "a schedule", "")
+    names.check(row["name"], "archive_invalid.name")
 
 
 def _check_action(row: Row, cells: Row) -> None:

@@ -107,15 +107,10 @@ class DryRuns:
                 return (await trials.run(claim)).finished
 
         if not self._turn.acquire(timeout=PATIENCE_S):
-            raise Unavailable(
-                "rehearsals_busy",
-                "too many dry runs are waiting",
-                why=f"at most {AT_ONCE} run at once",
-                fix="try again in a moment",
-            )
+            raise Unavailable("rehearsals_busy", at_once=AT_ONCE)
         try:
             return asyncio.run(once())
         except SandboxError as problem:
-            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+            raise Unavailable.of(problem) from problem
         finally:
             self._turn.release()

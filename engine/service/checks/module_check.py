@@ -54,23 +54,11 @@ class ModuleCheck:
         try:
             ended, cpu_ms = self._intake.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
         except SandboxError as problem:
-            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+            raise Unavailable.of(problem) from problem
         self._budget.charge(tenant_id, cpu_ms)
         if ended is None:
             return
         why = ended.error.message if ended.error else ended.outcome.value
         if ended.outcome is Outcome.COMPILE_ERROR:
-            raise InputError(
-                "module_refused",
-                "the WebAssembly module cannot run here",
-                why=why,
-                fix="build it as a WASI preview 1 command (docs/reference/webassembly.md)",
-                outcome=ended.outcome.value,
-            )
-        raise InputError(
-            "module_too_costly",
-            "the module takes too much memory or time to compile",
-            why=why,
-            fix="make it smaller: fewer and shorter functions",
-            outcome=ended.outcome.value,
-        )
+            raise InputError("module_refused", reason=why, details={"outcome": ended.outcome.value})
+        raise InputError("module_too_costly", reason=why, details={"outcome": ended.outcome.value})

@@ -94,7 +94,7 @@ class SourceCheck:
         try:
             stripped = type_stripping.strip(tenant_id, files)
         except SandboxError as problem:
-            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+            raise Unavailable.of(problem) from problem
         if self._budget is not None:
             self._budget.charge(tenant_id, stripped.cpu_ms)
         modules = content.modules | {STRIPPED + file: text for file, text in stripped.files.items()}
@@ -211,21 +211,16 @@ class SourceCheck:
         try:
             ended = self.reader.read(job)
         except SandboxError as problem:
-            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+            raise Unavailable.of(problem) from problem
         except OSError as problem:  # no process, descriptor or memory is left
-            raise Unavailable("no_worker", "no worker process is free", why=str(problem), fix="try again") from problem
+            raise Unavailable("no_worker", reason=str(problem)) from problem
         if self._budget is not None:
             self._budget.charge(tenant_id, ended.usage.cpu_ms)
         if ended.error is None or NOWHERE in ended.error.message:
             return None
         if ended.outcome is Outcome.COMPILE_ERROR or ended.outcome.blames == "tenant":
             return ended.error
-        raise Unavailable(
-            "check_failed",
-            "the script could not be checked",
-            why=f"{ended.outcome.value}: {ended.error.message}",
-            fix="try again; lodger doctor shows what this host lacks",
-        )
+        raise Unavailable("check_failed", outcome=ended.outcome.value, reason=ended.error.message)
 
 
 def _entry(modules: dict[str, str]) -> str:
@@ -258,12 +253,7 @@ def _column(problem: ScriptError, line: str) -> int | None:
 def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputError:
     """Return the error that shows an author the line."""
     if problem.name == "LimitExceeded":
-        return InputError(
-            "source_too_costly",
-            f"script {name!r} takes too much memory or time to check",
-            why=problem.message,
-            fix="make the script smaller and less nested, or store it as it is with force (not TypeScript)",
-        )
+        return InputError("source_too_costly", name=name, reason=problem.message)
     lines = modules.get(problem.file or "", "").split("\n")
     line = problem.line if problem.line and problem.line <= len(lines) else None
     text = "" if line is None else lines[line - 1]
@@ -273,13 +263,10 @@ def refused(name: str, modules: dict[str, str], problem: ScriptError) -> InputEr
     place += f", column {column}" if line and column else ""
     start = 0 if column is None else max(0, column - MAX_CHARACTERS // 2)
     shown = text[start : start + MAX_CHARACTERS]
+    error, reason = problem.name, problem.message[:MAX_CHARACTERS]
+    details = {"file": problem.file, "line": line, "column": column, "source_line": shown}
+    if not place:
+        return InputError("source_refused.nowhere", name=name, error=error, reason=reason, details=details)
     return InputError(
-        "source_refused",
-        f"script {name!r} cannot run: {place}{': ' if place else ''}{problem.name}: {problem.message[:MAX_CHARACTERS]}",
-        why=f"the line is {shown.strip()!r}" if shown.strip() else "the runtime cannot parse it",
-        fix="correct the script and store it again, or store it as it is with force (not TypeScript)",
-        file=problem.file,
-        line=line,
-        column=column,
-        source_line=shown,
+        "source_refused", name=name, place=place, error=error, reason=reason, line=shown.strip(), details=details
     )

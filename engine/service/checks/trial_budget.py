@@ -24,12 +24,7 @@ class TrialBudget:
         """
         why = self.used_up(tenant_id)
         if why:
-            raise Conflict(
-                "budget_used_up",
-                "the tenant has no CPU time left today",
-                why=why,
-                fix="try again on the next UTC day, or ask the operator to raise cpu_s_per_day",
-            )
+            raise Conflict("budget_used_up", reason=why)
 
     def charge(self, tenant_id: str, cpu_ms: float) -> None:
         """Add CPU time to the tenant's usage of the day; ignored if the tenant was deleted meanwhile."""

@@ -317,11 +317,7 @@ class Actions(Noun[M]):
             InputError: grace_invalid.
         """
         if not abs(grace_s) <= MAX_GRACE_S:  # false for NaN, too
-            raise InputError(
-                "grace_invalid",
-                f"{grace_s} is not a valid grace period",
-                fix=f"give a number of seconds, at most {MAX_GRACE_S}",
-            )
+            raise InputError("grace_invalid", grace_s=grace_s, maximum=MAX_GRACE_S)
         grace_us = int(max(0.0, grace_s) * 1_000_000)
         with self.context.database.read() as connection:
             return monitoring.overdue(
@@ -368,12 +364,7 @@ def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -
     if is_id(schedule):
         return schedule
     if tenant_id is None:
-        raise InputError(
-            "tenant_missing",
-            f"schedule {schedule!r} is given by name without its tenant",
-            why="the name of a schedule is unique only within its tenant",
-            fix="give the tenant too, or the schedule's id",
-        )
+        raise InputError("tenant_missing", schedule=schedule)
     return schedules.get(connection, tenant_id, schedule).id
 
 
@@ -381,10 +372,10 @@ def _delay_us(delay: float | str | timedelta) -> int:
     if isinstance(delay, str):
         return parse_duration(delay)
     if not isinstance(delay, timedelta) and not abs(delay) < MAX_GRACE_S * 1e9:  # false for NaN, too
-        raise InputError("instant_out_of_range", f"{delay} is not a delay", fix="give milliseconds or a timedelta")
+        raise InputError("instant_out_of_range.delay", delay=delay)
     us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
     if us < 0:
-        raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
+        raise InputError("delay_negative")
     return us
 
 

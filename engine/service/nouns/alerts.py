@@ -86,12 +86,7 @@ class Alerts(Noun[M]):
             except CallRefused:
                 known = False
             if not known and not held.of_mail(each, own=False):
-                raise InputError(
-                    "alert_address_denied",
-                    f"alerts cannot be mailed to {each!r}",
-                    why="it is neither an address of the tenant's own people nor granted",
-                    fix="lodger grant people, or grant mail:ADDRESS",
-                )
+                raise InputError("alert_address_denied", address=each)
 
     @operation("GET", "/tenants/{tenant_id}/alerts/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str) -> AlertRule:

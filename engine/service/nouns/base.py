@@ -143,13 +143,7 @@ class Change:
 
 
 def _storage_full(tenant_id: str, limit: int) -> Conflict:
-    return Conflict(
-        "storage_full",
-        f"tenant {tenant_id!r} has no storage left",
-        why=f"limit storage_bytes is {limit}; versions, revisions, params, documents, keyed values and history count",
-        fix="delete scripts, schedules or documents, or ask the operator for a higher limit",
-        limit=limit,
-    )
+    return Conflict("storage_full", tenant=tenant_id, limit=limit, details={"limit": limit})
 
 
 def to_audit_json(record: object) -> Json:
@@ -218,17 +212,7 @@ def aware(instant: datetime | None) -> datetime | None:
         InputError: instant_invalid, instant_naive.
     """
     if instant is not None and not isinstance(instant, datetime):
-        raise InputError(
-            "instant_invalid",
-            f"{instant!r} is not an instant",
-            why="the Python API takes instants as aware datetimes",
-            fix="give an aware datetime, such as datetime(2027, 1, 1, tzinfo=UTC)",
-        )
+        raise InputError("instant_invalid", instant=instant)
     if instant is not None and instant.tzinfo is None:
-        raise InputError(
-            "instant_naive",
-            f"{instant.isoformat()} is not an instant",
-            why="it has no time zone",
-            fix="give an aware datetime, such as datetime(2027, 1, 1, tzinfo=UTC)",
-        )
+        raise InputError("instant_naive", instant=instant.isoformat())
     return instant

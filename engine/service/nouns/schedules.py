@@ -229,12 +229,7 @@ class Schedules(Previews[M]):
         """Return the present schedule, noted as the state before the change; refuse if it is not at the given revision."""
         before = change.before(schedules.get(change.connection, tenant_id, schedule))
         if revision is not None and before.revision != revision:
-            raise Conflict(
-                "changed_meanwhile",
-                f"schedule {before.name!r} is at revision {before.revision}, not {revision}",
-                why="another client has changed it in the meantime",
-                fix="read it again, and repeat the change",
-            )
+            raise Conflict("changed_meanwhile", name=before.name, current=before.revision, expected=revision)
         return before
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/rollback", Role.EDITOR, tagged=True)
@@ -362,7 +357,7 @@ class Schedules(Previews[M]):
             InputError: state_unknown, cursor_invalid.
         """
         if state is not None and state not in STATES:
-            raise InputError("state_unknown", f"there is no state {state!r}", fix="one of: " + ", ".join(STATES))
+            raise InputError("state_unknown", word=state, words=STATES)
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)

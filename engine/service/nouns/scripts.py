@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
+from lodger.engine.core.access import names
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError
@@ -128,10 +129,9 @@ class Scripts(Noun[M]):
             Unavailable: a module cannot be compiled on this host, or package_missing: TypeScript cannot be stripped on it.
         """
         if shadow is None and promote_when_agreed:
-            raise shadows.invalid("promote_when_agreed is for a shadow", "give the number of runs as shadow")
+            raise InputError("shadow_invalid.no_runs")
         if shadow is not None and (grants is not UNCHANGED or params is not None or offered):
-            fix = "leave out grants, params and offered, and change them when the shadow is promoted"
-            raise shadows.invalid("a shadow has the grants and typed params of the live version", fix)
+            raise InputError("shadow_invalid.terms")
         fields = read_fields(params)
         content, unchecked = self._read_checked(tenant_id, name, source, force=force)
         needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
@@ -141,10 +141,10 @@ class Scripts(Noun[M]):
                 change.before(latest)
             if after_version is not None and after_version != (latest.version if latest else 0):
                 raise Conflict(
-                    "changed_meanwhile",
-                    f"script {name!r} is at version {latest.version if latest else 0}, not {after_version}",
-                    why="another client has stored a version in the meantime",
-                    fix="read it again, and repeat the change",
+                    "changed_meanwhile.script",
+                    name=name,
+                    current=latest.version if latest else 0,
+                    expected=after_version,
                 )
             audit_context = change.with_reason(why)
             if shadow is not None:
@@ -229,7 +229,7 @@ class Scripts(Noun[M]):
         """Read and check a source; return it with the reason if it was not checked. Takes long: not to be called in a transaction."""
         with self.context.database.read() as connection:
             limits = scripts.limits_of(self.context, connection, tenant_id)
-            scripts.check_name(name, "script")
+            names.check_path_part(name, "script_name_invalid")
             content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
             content = link(connection, tenant_id, name, content, limits)
             known = scripts.find_latest(connection, tenant_id, name)
@@ -284,9 +284,7 @@ class Scripts(Noun[M]):
         pretended = aware(now)
         pretended_us = None if pretended is None else to_us(pretended)
         if pretended_us is not None and pretended_us < 0:
-            raise InputError(
-                "instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another"
-            )
+            raise InputError("instant_out_of_range")
         return self.dry_runs.dry_run(
             tenant_id, name, params, version, source, fetches=fetches, pretended_us=pretended_us
         )

@@ -199,10 +199,10 @@ class Tenants(Noun[M]):
 
 def _day(given: date | str | None) -> date | None:
     if isinstance(given, datetime):
-        raise InputError("day_invalid", f"{given} is an instant, not a day", fix="such as 2027-01-31")
+        raise InputError("day_invalid.instant", given=given)
     if given is None or isinstance(given, date):
         return given
     try:
         return date.fromisoformat(given)
     except ValueError:
-        raise InputError("day_invalid", f"{given!r} is not a day", fix="such as 2027-01-31") from None
+        raise InputError("day_invalid", given=given) from None

@@ -62,7 +62,7 @@ def once(context: StoreContext, connection: Connection, tenant_id: str, request:
     """
     tenants.require_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
-        raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
+        raise InputError("instant_out_of_range")
     before = find_request(connection, tenant_id, request.request_key)
     if before is not None:
         return before
@@ -152,7 +152,7 @@ def find_request(connection: Connection, tenant_id: str, request_key: str | None
     if request_key is None:
         return None
     if not 1 <= len(request_key) <= 200 or not request_key.isprintable():
-        raise InputError("request_key_invalid", "a request key has 1 to 200 printable characters", fix="use a UUID")
+        raise InputError("request_key_invalid")
     rows = _read(connection, _select().where(_a.tenant_id == tenant_id, _a.request_key == request_key))
     return rows[0] if rows else None
 
@@ -181,9 +181,9 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     ready_queue.lock(connection, [get(connection, action_id, tenant_id).tenant_id])
     action = get(connection, action_id, tenant_id)
     if action.state in FINISHED:
-        raise Conflict("action_over", f"the action is already {action.state}", fix="there is nothing to cancel")
+        raise Conflict("action_over", state=action.state)
     if action.state == "sealed":
-        raise Conflict("action_sealed", "the action's effects are being applied", fix="wait until it ends")
+        raise Conflict("action_sealed")
     cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
     if action.schedule_id is not None:
         schedule_concurrency.release(connection, [(action.tenant_id, action.schedule_id, action.node_key)])
@@ -205,14 +205,9 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
     which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
     row = connection.execute(which).first() if is_id(action_id) else None
     if row is None:
-        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+        raise NotFound("action_unknown", action=action_id)
     if row.state != "failed":
-        raise Conflict(
-            "action_not_failed",
-            f"the action is {row.state}",
-            why="only a failed action can continue from its failed step",
-            fix="replay the action from its first step",
-        )
+        raise Conflict("action_not_failed", state=row.state)
     held = False
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
@@ -252,9 +247,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     if is_id(action_id):
         rows = _read(connection, _select().where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id))
     if not rows:
-        # An explanation of the format reveals nothing about existing actions.
-        why = "" if is_id(action_id) else "an action's id is a UUID; its tenant is a separate argument"
-        raise NotFound("action_unknown", f"there is no action {action_id!r}", why=why, fix="list the actions")
+        raise NotFound("action_unknown", action=action_id)
     return rows[0]
 
 
@@ -276,13 +269,13 @@ class ActionFilter:
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        for what, word, words in (
-            ("state", self.state, STATES),
-            ("outcome", self.outcome, OUTCOMES),
-            ("origin", self.origin, ORIGINS),
+        for code, word, words in (
+            ("state_unknown", self.state, STATES),
+            ("outcome_unknown", self.outcome, OUTCOMES),
+            ("origin_unknown", self.origin, ORIGINS),
         ):
             if word is not None and word not in words:
-                raise InputError(f"{what}_unknown", f"there is no {what} {word!r}", fix="one of: " + ", ".join(words))
+                raise InputError(code, word=word, words=words)
 
 
 def list_matching(
@@ -372,7 +365,7 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
     found_by = select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
     action = connection.execute(found_by).first() if is_id(action_id) else None
     if action is None:
-        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+        raise NotFound("action_unknown", action=action_id)
     t = tables.attempts.c
     rows = connection.execute(
         select(tables.attempts, nodes.c.name.label("node"))

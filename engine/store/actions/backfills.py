@@ -129,12 +129,7 @@ def _plan(
     start_us, end_us = between
     found = schedules.get(connection, tenant_id, schedule)
     if not start_us < end_us <= now_us:
-        raise InputError(
-            "backfill_range",
-            "the range of a backfill starts after its end, or ends in the future",
-            why="future slots become actions when they are due",
-            fix="give start < end, and an end no later than now",
-        )
+        raise InputError("backfill_range")
     if lock:
         (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
     else:
@@ -145,20 +140,10 @@ def _plan(
         )
     )
     if forgotten is not None and start_us <= forgotten:
-        raise InputError(
-            "backfill_forgotten",
-            f"the history up to {from_us(forgotten):%Y-%m-%d %H:%M:%S} UTC has been deleted",
-            why="a slot that has already run could run a second time",
-            fix="start the range later, or run the script once with your own params",
-        )
+        raise InputError("backfill_forgotten", until=from_us(forgotten))
     revision = context.revision_cache.revision(connection, tenant_id, found.id, clock.revision)
     if revision.everywhere:
-        raise InputError(
-            "backfill_every_node",
-            f"schedule {found.name!r} runs on every node",
-            why="the ledger does not record which nodes existed at a past slot",
-            fix="run it now, once on each node",
-        )
+        raise InputError("backfill_every_node", schedule=found.name)
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
     states, backfilled = _slot_states(connection, found.id, start_us, end_us)
     run, left = slots_to_backfill(slots, states, backfilled)
@@ -171,20 +156,10 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
     try:
         slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), maximum + 1))
     except OutOfSteps as out:
-        raise InputError(
-            "backfill_too_large",
-            "the search for the slots of the range takes too long",
-            why="one backfill is one transaction",
-            fix=f"end the range at {out.reached:%Y-%m-%dT%H:%M:%SZ}, and backfill the rest afterwards",
-            end=out.reached.isoformat(),
-        ) from None
+        raise InputError("backfill_too_large.slow", end=out.reached, details={"end": out.reached.isoformat()}) from None
     if len(slots) > maximum:
         raise InputError(
-            "backfill_too_large",
-            f"the range has more than {maximum} slots",
-            why="one backfill is one transaction",
-            fix=f"end the range at {slots[maximum]:%Y-%m-%dT%H:%M:%SZ}, and backfill the rest afterwards",
-            end=slots[maximum].isoformat(),
+            "backfill_too_large", maximum=maximum, end=slots[maximum], details={"end": slots[maximum].isoformat()}
         )
     accounted = [slot for slot in slots if to_us(slot) <= accounted_us]
     return accounted, len(slots) - len(accounted)
@@ -234,13 +209,11 @@ def replay(
     which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
     row = connection.execute(which).first() if is_id(action_id) else None
     if row is None:
-        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+        raise NotFound("action_unknown", action=action_id)
     if row.state not in actions.FINISHED:
-        raise Conflict("action_open", f"the action is {row.state}", fix="wait until it ends, or cancel it")
+        raise Conflict("action_open", state=row.state)
     if row.slot_to is not None:
-        raise InputError(
-            "replay_gap", "this row is a gap: it covers many slots", fix="backfill the range of the gap instead"
-        )
+        raise InputError("replay_gap")
     revision = None
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)

@@ -80,7 +80,7 @@ def put(connection: Connection, tenant_id: str, name: str, wanted: dict[str, Any
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     if not connection.execute(update(alert_rules).where(*mine).values(values)).rowcount:
         if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_RULES:
-            raise InputError("alerts_full", f"tenant {tenant_id!r} has {MAX_RULES} alert rules", fix="delete one")
+            raise InputError("alerts_full", tenant=tenant_id, maximum=MAX_RULES)
         connection.execute(insert(alert_rules).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
     return get(connection, tenant_id, name)
 
@@ -92,22 +92,14 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
         InputError: as :func:`put`.
     """
     if not _NAME.fullmatch(name):
-        raise InputError(
-            "alert_name_invalid", f"{name!r} cannot be the name of an alert rule", why="a name has at most 63 letters, digits, _ and -",
-            fix="like nightly",
-        )  # fmt: skip
+        raise InputError("alert_name_invalid", name=name)  # fmt: skip
     lists = {each: sorted(set(wanted[each])) for each in ("kinds", "mail", "webhooks", "quiet")}
     unknown = set(lists["kinds"]) - {str(each) for each in AlertKind}
     if unknown or not lists["kinds"]:
         shown = repr(min(unknown)) if unknown else "nothing"
-        raise InputError(
-            "alert_kind_unknown", f"{shown} is not a kind of alert", fix=f"use one of: {', '.join(AlertKind)}"
-        )
+        raise InputError("alert_kind_unknown", kind=shown, kinds=AlertKind)
     if not 0 < len(lists["mail"]) + len(lists["webhooks"]) <= MAX_RECEIVERS:
-        raise InputError(
-            "alert_receiver_missing", f"alert rule {name!r} has no receiver, or too many",
-            fix=f"give 1 to {MAX_RECEIVERS} mail addresses and webhooks",
-        )  # fmt: skip
+        raise InputError("alert_receiver_missing", name=name, max_receivers=MAX_RECEIVERS)  # fmt: skip
     for window in lists["quiet"]:
         parse_window(window)
     known_zone(wanted["zone"])
@@ -116,9 +108,7 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
         if value is None and each == "overran_s":
             continue
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_S:
-            raise InputError(
-                "alert_threshold_invalid", f"{each} cannot be {value!r}", fix=f"a number from 1 to {MAX_S}"
-            )
+            raise InputError("alert_threshold_invalid", threshold=each, value=value, maximum=MAX_S)
     return {each: json.dumps(value) for each, value in lists.items()} | thresholds | {"zone": wanted["zone"]}
 
 
@@ -130,7 +120,7 @@ def get(connection: Connection, tenant_id: str, name: str) -> AlertRule:
     """
     for found in _read(connection, _c.tenant_id == tenant_id, _c.name == name):
         return found
-    raise NotFound("alert_unknown", f"tenant {tenant_id!r} has no alert rule {name!r}", fix="lodger alert list")
+    raise NotFound("alert_unknown", tenant=tenant_id, name=name)
 
 
 def list_of(connection: Connection, tenant_id: str) -> list[AlertRule]:

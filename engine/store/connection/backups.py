@@ -52,9 +52,9 @@ def backup(place: str, target: Path) -> None:
     """
     driver, url = addresses.ledger_url(place)
     if target.exists():
-        raise InputError("file_exists", f"{target} exists", why="a backup never replaces a file", fix="name a new file")
+        raise InputError("file_exists", target=target)
     if not exists(place):
-        raise Unavailable("not_a_ledger", f"there is no ledger at {addresses.mask_password(place)}", fix="check --db")
+        raise Unavailable("not_a_ledger", place=addresses.mask_password(place))
     _on_disk(lambda: driver.backup(url, target), target)
 
 
@@ -72,12 +72,7 @@ def restore(place: str, source: Path, *, drop_unsent: bool) -> Restored:
     """
     driver, url = addresses.ledger_url(place)
     if exists(place):
-        raise InputError(
-            "ledger_exists",
-            f"there is a ledger at {addresses.mask_password(place)}",
-            why="a restore never replaces a ledger",
-            fix="stop its nodes and move the file away, or restore into a new, empty database",
-        )
+        raise InputError("ledger_exists", place=addresses.mask_password(place))
     _on_disk(lambda: driver.restore(url, source), source)
     return _with_connection(driver, url, lambda connection: _prepare(connection, drop_unsent=drop_unsent), write=True)
 
@@ -149,6 +144,4 @@ def _on_disk(work: Callable[[], None], file: Path) -> None:
     try:
         work()
     except OSError as error:
-        raise Unavailable(
-            "backup_failed", f"{file}: {error.strerror or error}", fix="correct that, and begin again"
-        ) from None
+        raise Unavailable("backup_failed", file=file, reason=error.strerror or error) from None

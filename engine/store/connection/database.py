@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from lodger.engine.core import error_table
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection.notify import Hints
@@ -66,6 +67,7 @@ class Database:
         upgrade: bool = False,
         replica: str | None = None,
     ) -> None:
+        error_table.load()
         self.driver, self.url = addresses.ledger_url(url)
         self.hints = Hints()
         self._closed = False
@@ -165,21 +167,12 @@ class Database:
 def _explain(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL) -> None:
     """Convert a database error that concerns the host into an error with a fix; return if it does not."""
     if isinstance(error, UnicodeEncodeError):
-        raise _unstorable("half of a surrogate pair") from error
+        raise InputError("text_unstorable.surrogate") from error
     if "NUL (0x00)" in str(error.orig):
-        raise _unstorable("a NUL character") from error
+        raise InputError("text_unstorable") from error
     explained = driver.explain(error, str(url.database))
     if explained is not None:
         raise explained from error
-
-
-def _unstorable(what: str) -> InputError:
-    return InputError(
-        "text_unstorable",
-        f"a text has {what}",
-        why="databases cannot store or compare it",
-        fix="leave the character out; names, ids and keys are printable text",
-    )
 
 
 __all__ = ["SYNCHRONOUS", "Database", "mask_password", "reads_from_replica"]

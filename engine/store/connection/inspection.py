@@ -46,7 +46,7 @@ def inspect_database(place: str) -> Inspection:
         engine = create_engine(addresses.opened_url(url))
         driver = driver_of(engine)
     except (*addresses.UNOPENABLE, LookupError) as error:
-        raise InputError("database_url", f"Lodger cannot use the database {shown!r}", why=str(error)) from None
+        raise InputError("database_url", place=shown, reason=str(error)) from None
     try:
         with engine.connect() as connection:
             revision = current(connection)

@@ -87,19 +87,9 @@ def require_usable(connection: Connection, found: str | None = None) -> None:
     at = current(connection)
     found = found or verdict(connection, at)
     if found == "behind":
-        raise Unavailable(
-            "database_behind",
-            f"the database has schema revision {at}, this Lodger needs {head()}",
-            why="an earlier version of Lodger has written it",
-            fix="lodger db upgrade --backup FILE",
-        )
+        raise Unavailable("database_behind", revision=at, needed=head())
     if found == "newer":
-        raise Unavailable(
-            "database_newer",
-            f"the database has schema revision {at}, this Lodger knows none later than {head()}",
-            why="a later version of Lodger has upgraded it",
-            fix="run that version or a later one; Lodger never downgrades a schema",
-        )
+        raise Unavailable("database_newer", revision=at, known=head())
 
 
 @cache

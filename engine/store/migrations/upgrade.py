@@ -75,12 +75,7 @@ def _refuse_older_nodes(connection: Connection, oldest: str, now_us: int) -> Non
     usable = known()[known().index(oldest) :]
     older = [row.name for row in connection.execute(_ALIVE, {"now_us": now_us}) if row.schema_revision not in usable]
     if older:
-        raise Unavailable(
-            "database_in_use",
-            f"nodes of an earlier release are running: {', '.join(older)}",
-            why=f"the new schema works with releases with revision {oldest} or later",
-            fix="stop them, or replace them with nodes of an intermediate release, and upgrade again",
-        )
+        raise Unavailable("database_in_use", nodes=older, wanted=oldest)
 
 
 def _tree() -> "ScriptDirectory":

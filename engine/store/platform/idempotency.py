@@ -48,9 +48,7 @@ def store(
     try:
         connection.execute(insert(answers).values(values | said))
     except IntegrityError as error:
-        raise Repeated(
-            "idempotency_repeated", "a request with this Idempotency-Key was answered a moment ago", fix="ask again"
-        ) from error
+        raise Repeated("idempotency_repeated") from error
 
 
 def replace_body(connection: Connection, token_id: str, key: str, body: str) -> None:

@@ -98,7 +98,7 @@ def get(context: StoreContext, connection: Connection, node: str, now_us: int) -
     """
     found = [each for each in list_all(context, connection, now_us, gone=False) if node in {each.id, each.name}]
     if not found:
-        raise NotFound("node_unknown", f"there is no living node {node!r}", fix="lodger node list")
+        raise NotFound("node_unknown", node=node)
     return found[0]
 
 

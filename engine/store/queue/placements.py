@@ -39,12 +39,7 @@ def require_placement(conduct: Conduct, tenant_id: str) -> None:
         InputError: placement_refused.
     """
     if conduct.placement is Placement.EVERY_NODE and tenant_id != PLATFORM:
-        raise InputError(
-            "placement_refused",
-            "a tenant's schedule cannot run on every node",
-            why=f"only schedules of the platform's tenant {PLATFORM} can run on every node",
-            fix=f"make it a schedule of {PLATFORM}",
-        )
+        raise InputError("placement_refused", platform=PLATFORM)
 
 
 _living = select(nodes.c.name, nodes.c.labels, nodes.c.paused_us).where(

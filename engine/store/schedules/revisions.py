@@ -62,22 +62,13 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
     """Read the steps of a schedule; check that scripts exist, limits are valid, and the params fit the first script."""
     given = [wish] if isinstance(wish, str | Mapping) else list(wish)
     if not 1 <= len(given) <= MAX_STEPS:
-        raise InputError(
-            "steps_invalid",
-            f"a schedule cannot have {len(given)} steps",
-            why=f"an action has 1 to {MAX_STEPS} steps",
-            fix="combine several steps in one script",
-        )
+        raise InputError("steps_invalid.count", count=len(given), maximum=MAX_STEPS)
     steps: list[Step] = []
     for each in given:
         step = dict(each) if isinstance(each, Mapping) else {"script": each}
         unknown = sorted(set(step) - {"script", "limits", "version"})
         if unknown or not isinstance(step.get("script"), str):
-            raise InputError(
-                "steps_invalid",
-                f"{each!r} is not a step",
-                fix='give a script\'s name, or {"script": name, "version": 3, "limits": {…}}',
-            )
+            raise InputError("steps_invalid", step=each)
         limits = step.get("limits") or None
         if limits:
             context.content_cache.limits("{}", json.dumps(limits, sort_keys=True))
@@ -108,11 +99,7 @@ def require_within(
         for name, value in sorted((limits or {}).items()):
             if name in maximum and value > maximum[name]:
                 raise InputError(
-                    "limit_above_tenant",
-                    f"limit {name} of a schedule cannot be {value}: the tenant's is {maximum[name]}",
-                    why="a schedule can only lower the limits of its tenant",
-                    fix=f"use at most {maximum[name]}, leave the limit out, or ask the operator to raise the tenant's",
-                    limit=name,
+                    "limit_above_tenant", name=name, value=value, maximum=maximum[name], details={"limit": name}
                 )
 
 
@@ -124,11 +111,7 @@ def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa:
     """
     given = [script] if isinstance(script, str | Mapping) else list(script)
     if len(given) != 1:
-        raise InputError(
-            "version_of_steps",
-            f"one version number cannot apply to {len(given)} steps",
-            fix='give the version of each step: {"script": name, "version": 3}',
-        )
+        raise InputError("version_of_steps", count=len(given))
     step = dict(given[0]) if isinstance(given[0], Mapping) else {"script": given[0]}
     return [step | {"version": version}]
 
@@ -142,12 +125,7 @@ def pinned_version(given: object) -> int | None:
     if given is None or given == LATEST:
         return None
     if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given < 2**31:
-        raise InputError(
-            "version_invalid",
-            f"{given!r} is not a version of a script",
-            why=f"a schedule runs one version, a number from 1, or {LATEST}",
-            fix="list the script's versions",
-        )
+        raise InputError("version_invalid", given=given, latest=LATEST)
     return given
 
 
@@ -230,7 +208,7 @@ def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -
     """
     row = connection.execute(_select(tenant_id, schedule_id).where(_r.revision == names.ordinal(number))).first()
     if row is None:
-        raise NotFound("revision_unknown", f"this schedule has no revision {number}", fix="list its revisions")
+        raise NotFound("revision_unknown", number=number)
     return _revision(row, step_names(connection, [row]))
 
 

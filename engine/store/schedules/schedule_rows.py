@@ -33,9 +33,7 @@ def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
     if not found and (whole := short_ids.schedule_id(connection, tenant_id, schedule)) != schedule:
         found = _read(connection, tenant_id, [_s.id == whole, _s.deleted_us.is_(None)])
     if not found:
-        raise NotFound(
-            "schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create the schedule first"
-        )
+        raise NotFound("schedule_unknown", tenant=tenant_id, schedule=schedule)
     return next((each for each in found if each.id == schedule), found[0])
 
 

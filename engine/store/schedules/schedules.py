@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
@@ -20,7 +21,6 @@ from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.schedules.schedule_rows import deleted, get, list_page
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import scripts
 from lodger.engine.store.tenants import tenants
 
 __all__ = ["ScheduleFields", "create", "edit", "erase", "get", "list_page", "pause", "resume"]
@@ -50,17 +50,13 @@ def create(
     """
     tenant = tenants.require_active(connection, tenant_id)
     allowed = context.content_cache.allowance(json.dumps(tenant.limits))
-    scripts.check_name(name, "schedule")
+    names.check(name, "schedule_name_invalid")
     _check_spacing(wish.rules, allowed)
     steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
     revisions.require_within(context, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
-        raise Conflict(
-            "schedule_exists",
-            f"tenant {tenant_id!r} already has a schedule {name!r}",
-            fix="edit or delete that schedule, or use another name",
-        )
+        raise Conflict("schedule_exists", tenant=tenant_id, name=name)
     _check_count(connection, tenant_id, allowed)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = context.ids.new()
@@ -88,12 +84,7 @@ def _check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
     gap_s = rules.gap_below_s(allowed.min_interval_s)
     if gap_s is not None:
         raise InputError(
-            "rule_too_frequent",
-            f"two slots of this schedule are only {gap_s:g} s apart",
-            why=f"slots of this tenant's schedules must be at least {allowed.min_interval_s} s apart (limit min_interval_s), "
-            "over all rules of a schedule",
-            fix="use a longer interval, or ask the operator to lower min_interval_s",
-            smallest_gap_s=gap_s,
+            "rule_too_frequent", gap_s=gap_s, min_interval_s=allowed.min_interval_s, details={"smallest_gap_s": gap_s}
         )
 
 
@@ -102,12 +93,7 @@ def _check_count(connection: Connection, tenant_id: str, allowed: Allowance) -> 
     connection.execute(select(tables.tenants.c.id).where(tables.tenants.c.id == tenant_id).with_for_update())
     exist = select(func.count()).select_from(tables.schedules).where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
     if (connection.scalar(exist) or 0) >= allowed.schedules:
-        raise Conflict(
-            "schedules_full",
-            f"tenant {tenant_id!r} has reached its limit of {allowed.schedules} schedules",
-            why="limit schedules is the maximum number of schedules that exist at once",
-            fix="delete one, combine several rules in one schedule, or ask the operator for a higher limit",
-        )
+        raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
 
 
 def edit(
@@ -174,13 +160,9 @@ def pause(
     ready_queue.lock(connection, [tenant_id])
     found = get(connection, tenant_id, schedule)
     if found.state not in {"armed", "paused"}:
-        raise Conflict(
-            "schedule_not_armed",
-            f"schedule {found.name!r} is {found.state}",
-            fix="only an active schedule can be paused",
-        )
+        raise Conflict("schedule_not_armed", name=found.name, state=found.state)
     if until_us is not None and until_us <= now_us:
-        raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
+        raise InputError("until_past")
     tick.disarm(context, connection, _clock(connection, found), now_us, "paused", until_us)
     connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
     return get(connection, tenant_id, found.id)
@@ -193,9 +175,7 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
     if found.state == "paused":
         fault = context.revision_cache.revision(connection, tenant_id, found.id, found.revision).fault
         if fault is not None:
-            raise Unavailable(
-                "rule_unreadable", f"schedule {found.name!r} cannot be resumed", why=fault, fix="edit its rules"
-            )
+            raise Unavailable("rule_unreadable", name=found.name, reason=fault)
         tick.arm(context, connection, _clock(connection, found), now_us, gap_reason="paused")
         connection.execute(
             update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None, failures=0)

@@ -79,17 +79,13 @@ def _find(connection: Connection, tenant_id: str, name: str, version: int | None
     if row is None or (
         owned and tenant_id != PLATFORM and not row.offered and not _is_bound(connection, tenant_id, row.id)
     ):
-        called = f"{name!r}" if version is None else f"{name!r} version {version}"
-        fix = "lodger script offered lists them" if owned else "store it first"
-        subject = "the platform offers" if owned else f"tenant {tenant_id!r} has"
-        raise NotFound("script_unknown", f"{subject} no script {called}", fix=fix)
+        if version is not None:
+            raise NotFound("script_unknown.version", tenant=owner, script=name, version=version)
+        if owned:
+            raise NotFound("script_unknown.offered", script=name)
+        raise NotFound("script_unknown", tenant=tenant_id, script=name)
     if row.kind == "script" and row.start == LIBRARY_START:
-        raise InputError(
-            "library_not_run",
-            f"{name!r} is a library, which cannot be run",
-            why="it has an index file and no main.js",
-            fix="import it in a script, and run that",
-        )
+        raise InputError("library_not_run", name=name)
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     return BoundScript(row.id, row.version, row.kind, row.name, fields), row
 

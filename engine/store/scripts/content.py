@@ -68,16 +68,9 @@ def digest_of(modules: Mapping[str, str]) -> str:
 
 def _check_module(wasm: bytes, limit: int) -> None:
     if not wasm.startswith(MAGIC):
-        raise InputError(
-            "not_webassembly",
-            "these bytes are not a WebAssembly module",
-            why="the file does not begin with 00 61 73 6d",
-            fix="give JavaScript as text, or a compiled WASI preview 1 module",
-        )
+        raise InputError("not_webassembly")
     if len(wasm) > limit:
-        raise _too_large(
-            f"the module has {len(wasm)} bytes", f"modules of this tenant have at most {limit}", "wasm_bytes"
-        )
+        raise InputError("source_too_large.module", size=len(wasm), maximum=limit)
 
 
 def check_file_name(file: str) -> None:
@@ -87,18 +80,15 @@ def check_file_name(file: str) -> None:
         InputError: file_name_invalid.
     """
     parts = file.split("/")
-    why = ""
+    shown = file[:MAX_FILE_NAME]
     if not file.isprintable() or len(file) > MAX_FILE_NAME or set(file) & set("\\:\"'") or "" in parts:
-        why = f"it is a relative path of at most {MAX_FILE_NAME} printable characters, without \\ : \" and '"
-    elif any(names.is_of_tools(part) for part in parts):
-        why = f"no part of it may begin with a dot or be {names.PACKAGES}"
-    elif PurePosixPath(file).suffix not in SUFFIXES:
-        why = f"the files of a script are {', '.join(sorted(SUFFIXES))}"
-    elif is_tool_file(parts[-1]):
-        why = "tools such as npm and ESLint run commands from files of this name"
-    if why:
-        shown = f"{file[:MAX_FILE_NAME]!r} cannot be the name of a file of a script"
-        raise InputError("file_name_invalid", shown, why=why, fix="rename the file, or leave it out")
+        raise InputError("file_name_invalid", file=shown, maximum=MAX_FILE_NAME)
+    if any(names.is_of_tools(part) for part in parts):
+        raise InputError("file_name_invalid.hidden", file=shown, packages=names.PACKAGES)
+    if PurePosixPath(file).suffix not in SUFFIXES:
+        raise InputError("file_name_invalid.suffix", file=shown, suffixes=sorted(SUFFIXES))
+    if is_tool_file(parts[-1]):
+        raise InputError("file_name_invalid.tool", file=shown)
 
 
 def _check_json(file: str, text: str) -> None:
@@ -115,26 +105,16 @@ def _check_json(file: str, text: str) -> None:
         why, line = f"{error.msg} at line {error.lineno}, column {error.colno}", error.lineno
     except (ValueError, RecursionError):
         pass
-    raise InputError("json_invalid", f"{file} is not JSON", why=why, fix="correct the file", file=file, line=line)
+    raise InputError("json_invalid", file=file, reason=why, details={"file": file, "line": line})
 
 
 def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
     modules = {ENTRY: source} if isinstance(source, str) else dict(source)
     entry = entry_of(modules)
     if entry is None:
-        raise InputError(
-            "entry_missing",
-            f"the script has no {ENTRY}",
-            why="a script starts in its main.js or main.ts; a library has an index.js or index.ts",
-            fix=f"name one of the files {ENTRY}",
-        )
+        raise InputError("entry_missing", entry=ENTRY)
     if all(each in modules for each in ENTRIES):
-        raise InputError(
-            "entry_ambiguous",
-            "the script has both main.js and main.ts",
-            why="a script starts in one of them",
-            fix="leave one of them out",
-        )
+        raise InputError("entry_ambiguous")
     if len(modules) > MAX_FILES:
         raise too_many(len(modules))
     size = 0
@@ -143,34 +123,17 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
         try:
             length = len(text.encode())
         except UnicodeEncodeError as error:
-            raise InputError(
-                "source_not_text",
-                f"{file} is not text",
-                why="a source must be Unicode text without lone surrogates",
-                fix="store the script as UTF-8",
-                index=error.start,
-            ) from error
+            raise InputError("source_not_text.surrogates", file=file, index=error.start) from error
         if "\0" in text:
-            raise InputError(
-                "source_not_text",
-                f"{file} is not text",
-                why="it has a NUL character, like a binary file",
-                fix="give JavaScript source, or a WebAssembly module as bytes",
-                index=text.index("\0"),
-            )
+            raise InputError("source_not_text", file=file, index=text.index("\x00"))
         if file.endswith(".map"):
             _check_map(file, length, limit)
         else:
             size += length
     if size > limit:
-        raise too_large(f"the script has {size} bytes", limit)
+        raise too_large(size, limit)
     if not modules[entry].strip():
-        raise InputError(
-            "script_empty",
-            f"{entry} is empty",
-            why="an empty file has nothing to run",
-            fix="export a default function",
-        )
+        raise InputError("script_empty", entry=entry)
     for file, text in modules.items():
         if file.endswith(".json"):
             _check_json(file, text)
@@ -180,36 +143,17 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
 
 def _check_map(file: str, size: int, limit: int) -> None:
     if file != source_maps.FILE:
-        raise InputError(
-            "source_map_invalid",
-            f"{file} cannot be stored",
-            why=f"a script has at most one source map, {source_maps.FILE}",
-            fix="leave the file out",
-        )
+        raise InputError("source_map_invalid.name", file=file, only=source_maps.FILE)
     maximum = min(MAPS_PER_SOURCE * limit, MAX_MAP)
     if size > maximum:
-        raise _too_large(f"{file} has {size} bytes", f"maps of this tenant have at most {maximum}", "source_bytes")
+        raise InputError("source_too_large.map", file=file, size=size, maximum=maximum)
 
 
 def too_many(count: int) -> InputError:
     """Return the error for a script with too many files."""
-    return InputError(
-        "files_too_many",
-        f"the script has {count} files",
-        why=f"a script has at most {MAX_FILES} files, with those that it imports from other scripts",
-        fix="bundle them: lodger bundle makes one file",
-    )
+    return InputError("files_too_many", count=count, maximum=MAX_FILES)
 
 
-def too_large(what: str, limit: int) -> InputError:
+def too_large(size: int, limit: int) -> InputError:
     """Return the error for a source that is larger than the tenant's limit."""
-    return _too_large(what, f"scripts of this tenant have at most {limit}", "source_bytes")
-
-
-def _too_large(what: str, why: str, limit: str) -> InputError:
-    return InputError(
-        "source_too_large",
-        what,
-        why=f"{why} (limit {limit})",
-        fix="make it smaller, or ask the operator for a higher limit",
-    )
+    return InputError("source_too_large", size=size, maximum=limit)

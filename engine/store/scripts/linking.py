@@ -42,24 +42,14 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
             if len(tried) > MAX_FILES:
                 raise too_many(len(tried))
             if root == f"../{name}":
-                raise InputError(
-                    "import_cycle",
-                    f"{file} imports {match[1]!r}, which is the script itself",
-                    why="the files of other scripts are copied as they are stored, and this one is not stored yet",
-                    fix="move what both scripts need into a third one",
-                )
+                raise InputError("import_cycle", file=file, imported=match[1])
             at = f"{file}, line {text.count(chr(10), 0, match.start(1)) + 1}"
             found: ScriptVersion | None
             if root.startswith(LIB):
                 found = _library(connection, tenant_id, root, at)
             else:
                 if is_library(content.modules) and not match[1].startswith("./"):
-                    raise InputError(
-                        "library_not_closed",
-                        f"a library cannot import {match[1]!r} ({at})",
-                        why="the same version of a library must always be the same code",
-                        fix="import another library by name and version, such as lib:money@3",
-                    )
+                    raise InputError("library_not_closed", imported=match[1], at=at)
                 found = None if is_library(content.modules) else _script(connection, tenant_id, root)
             if found is None:
                 continue
@@ -70,7 +60,7 @@ def link(connection: Connection, tenant_id: str, name: str, content: Content, li
                 if copied.endswith((".js", ".ts")):
                     texts.append((f"{root}/{copied}", copy))
             if size > limits.source_bytes:
-                raise too_large(f"the script has {size} bytes with what it imports", limits.source_bytes)
+                raise too_large(size, limits.source_bytes)
             if len(linked) > MAX_FILES:
                 raise too_many(len(linked))
     if not uses:
@@ -119,12 +109,6 @@ def _library(connection: Connection, tenant_id: str, root: str, at: str) -> Scri
             return scripts.get(connection, owner, own_name, int(number))
         except NotFound:
             pass
-    known = newest is not None and newest.kind == "library"
-    raise InputError(
-        "import_unknown",
-        f"there is no {root!r} ({at})",
-        why=f"the newest version of {name!r} is {newest.version}" if known and newest else "no library has this name",
-        fix=f"import lib:{name}@{newest.version}"
-        if known and newest
-        else "import lib:NAME@VERSION of a stored library",
-    )
+    if newest is not None and newest.kind == "library":
+        raise InputError("import_unknown.version", root=root, at=at, name=name, newest=newest.version)
+    raise InputError("import_unknown", root=root, at=at)

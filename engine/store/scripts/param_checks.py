@@ -42,19 +42,15 @@ def check_text(
     body = text.encode()
     if len(body) > limits.input_bytes:
         raise InputError(
-            "params_too_large",
-            f"these params have {len(body)} bytes",
-            why=f"the input of a run has at most {limits.input_bytes} bytes (limit input_bytes)",
-            fix="store the data in a collection and give its key, or ask the operator to raise the limit",
-            limit=limits.input_bytes,
+            "params_too_large", count=len(body), input_bytes=limits.input_bytes, details={"limit": limits.input_bytes}
         )
     try:
         require(body, max_depth=limits.json_depth - CONTEXT_DEPTH)
     except JsonRefused:
         raise InputError(
             "params_too_deep",
-            f"these params are nested deeper than {limits.json_depth - CONTEXT_DEPTH}",
-            why=f"limit json_depth is {limits.json_depth} levels for the input of a run, {CONTEXT_DEPTH} of which are around the params",
-            fix="give a flatter value, or text",
-            limit=limits.json_depth - CONTEXT_DEPTH,
+            depth=limits.json_depth - CONTEXT_DEPTH,
+            limit=limits.json_depth,
+            context=CONTEXT_DEPTH,
+            details={"limit": limits.json_depth - CONTEXT_DEPTH},
         ) from None

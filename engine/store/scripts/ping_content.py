@@ -52,27 +52,21 @@ def read(url: str, method: str, headers: Mapping[str, str] | None, body: Json, e
     """
     method = method.upper() if isinstance(method, str) else ""
     if method not in METHODS:
-        raise _invalid(f"{method!r} is not a method of a ping", fix="one of: " + ", ".join(METHODS))
+        raise InputError("ping_invalid.method", method=method, methods=METHODS)
     if body is not None and method in ("GET", "HEAD"):
-        raise _invalid(f"a {method} has no body", fix="leave the body out, or use POST")
+        raise InputError("ping_invalid.no_body", method=method)
     try:
         target.read(url if isinstance(url, str) else "")
     except Refused as refused:
-        raise _invalid(
-            f"{url!r} cannot be the URL of a ping",
-            why=refused.reason,
-            fix="give an absolute URL with http or https, a lower-case host and no user name",
-        ) from None
+        raise InputError("ping_invalid.url", url=url, reason=refused.reason) from None
     given = dict(headers or {})
     try:
         checked(given.items())
     except (CallRefused, TypeError, AttributeError) as refused:
-        raise _invalid(
-            "these headers cannot be sent", why=str(refused), fix="give names and values as plain text"
-        ) from None
+        raise InputError("ping_invalid.headers", reason=refused) from None
     words = expect.replace(",", " ").split() if isinstance(expect, str) else []
     if not words or not all(map(_STATUS.fullmatch, words)):
-        raise _invalid(f"{expect!r} is not a list of statuses", fix="write for example 2xx, or 200 404")
+        raise InputError("ping_invalid.expect", expect=expect)
     return _content(Ping(url, method, given, body, " ".join(words)), limits)
 
 
@@ -81,16 +75,11 @@ def _content(ping: Ping, limits: Limits) -> Content:
         text = json.dumps(asdict(ping), ensure_ascii=False, sort_keys=True, allow_nan=False)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise _invalid("the body is neither text nor JSON", why=str(error), fix="give text, or a JSON value") from None
+        raise InputError("ping_invalid.body", reason=error) from None
     if "\0" in text or "\\u0000" in text:
-        raise _invalid("the body has a NUL character", fix="leave the character out")
+        raise InputError("ping_invalid.nul")
     if size > limits.source_bytes:
-        raise InputError(
-            "source_too_large",
-            f"the ping has {size} bytes",
-            why=f"scripts of this tenant have at most {limits.source_bytes} bytes (limit source_bytes)",
-            fix="make its body smaller",
-        )
+        raise InputError("source_too_large.ping", size=size, maximum=limits.source_bytes)
     return Content({FILE: text}, None, hashlib.sha256(b"ping\0" + text.encode()).hexdigest(), KIND)
 
 
@@ -98,7 +87,3 @@ def decode(modules: Mapping[str, str]) -> Ping:
     """Decode the content that :func:`read` returns."""
     stored: dict[str, Any] = json.loads(modules[FILE])
     return Ping(**stored)
-
-
-def _invalid(what: str, why: str = "", fix: str = "") -> InputError:
-    return InputError("ping_invalid", what, why=why, fix=fix)

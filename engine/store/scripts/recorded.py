@@ -43,7 +43,7 @@ def keep(connection: Connection, script: ScriptVersion, which: str) -> ScriptVer
         InputError: record_unknown.
     """
     if which not in KEEP:
-        raise InputError("record_unknown", f"{which!r} is not a choice of attempts", fix="use failed, all or none")
+        raise InputError("record_unknown", which=which)
     mine = (scripts.c.tenant_id == script.tenant_id, scripts.c.id == script.script_id)
     connection.execute(update(scripts).where(*mine).values(record=None if which == KEEP[0] else which))
     return script
@@ -61,12 +61,7 @@ def body(connection: Connection, tenant_id: str, action_id: str, attempt: int | 
         statement = statement.where(t.n == attempt)
     found = connection.scalar(statement.order_by(t.step.desc(), t.n.desc()).limit(1))
     if found is None:
-        raise NotFound(
-            "record_missing",
-            f"action {action_id} has no record" + ("" if attempt is None else f" of attempt {attempt}"),
-            why="attempts that failed in the sandbox are recorded, others on request; attempts of lost nodes are not",
-            fix="lodger script record TENANT NAME all records every attempt from now on",
-        )
+        raise NotFound("record_missing", action=action_id, attempt="" if attempt is None else f" of attempt {attempt}")
     return bytes(found)
 
 

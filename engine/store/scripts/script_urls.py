@@ -97,18 +97,15 @@ def create(
     _check(wanted, now_us)
     tenants.get(connection, tenant_id)
     if bindings.find(connection, tenant_id, wanted.script).fields is not None:
-        raise InputError(
-            "url_params", f"script {wanted.script!r} declares its params", why="a URL gives a request as input, not params",
-            fix="give the URL a script of its own that requests runs of this one",
-        )  # fmt: skip
+        raise InputError("url_params", script=wanted.script)  # fmt: skip
     if wanted.secret is not None and wanted.secret not in {
         each.name for each in tenant_secrets.list_all(connection, tenant_id)
     }:
-        raise NotFound("secret_unknown", f"there is no secret {wanted.secret!r}", fix="lodger secret put stores it")
+        raise NotFound("secret_unknown", tenant=tenant_id, name=wanted.secret)
     if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_URLS:
-        raise InputError("urls_full", f"tenant {tenant_id!r} has {MAX_URLS} URLs", fix="revoke one")
+        raise InputError("urls_full", tenant=tenant_id, maximum=MAX_URLS)
     if connection.execute(_mine(tenant_id, wanted.name)).first() is not None:
-        raise Conflict("url_exists", f"there is a URL {wanted.name!r}", fix="revoke it first, or choose another name")
+        raise Conflict("url_exists", name=wanted.name)
     text = secrets.token_urlsafe(32)
     values = {
         "tenant_id": tenant_id, "name": wanted.name, "id": context.ids.new(), "script": wanted.script,
@@ -122,23 +119,16 @@ def create(
 
 def _check(wanted: Wanted, now_us: int) -> None:
     if not _NAME.fullmatch(wanted.name):
-        raise InputError(
-            "url_name_invalid", f"{wanted.name[:80]!r} cannot be the name of a URL",
-            why="a name is a letter, then at most 62 letters, digits, _ and -", fix="use a name such as github",
-        )  # fmt: skip
+        raise InputError("url_name_invalid", name=wanted.name[:80])  # fmt: skip
     wrong = [each for each in wanted.headers if not _HEADER.fullmatch(each) or each in WITHHELD]
-    if wrong or len(wanted.headers) > MAX_HEADERS:
-        raise InputError(
-            "url_header_invalid", f"a script cannot get the header {wrong[0][:80]!r}" if wrong else "these are too many headers",
-            why=f"at most {MAX_HEADERS} names in lower case, and none of: {', '.join(sorted(WITHHELD))}", fix="name others",
-        )  # fmt: skip
+    if wrong:
+        raise InputError("url_header_invalid", header=wrong[0][:80], withheld=sorted(WITHHELD))
+    if len(wanted.headers) > MAX_HEADERS:
+        raise InputError("url_header_invalid.many", maximum=MAX_HEADERS)
     if (wanted.signature is None) != (wanted.secret is None) or wanted.signature not in (None, *STYLES):
-        raise InputError(
-            "url_signature_invalid", "a signature needs its style and the name of a secret", why=f"styles: {', '.join(STYLES)}",
-            fix="give both, or none",
-        )  # fmt: skip
+        raise InputError("url_signature_invalid", styles=STYLES)  # fmt: skip
     if wanted.expires_us is not None and wanted.expires_us <= now_us:
-        raise InputError("expiry_past", "a URL cannot expire in the past", fix="give a later instant, or none")
+        raise InputError("expiry_past.url")
 
 
 def get(connection: Connection, tenant_id: str, name: str) -> ScriptUrl:
@@ -149,7 +139,7 @@ def get(connection: Connection, tenant_id: str, name: str) -> ScriptUrl:
     """
     row = connection.execute(_mine(tenant_id, name)).first()
     if row is None:
-        raise NotFound("url_unknown", f"tenant {tenant_id!r} has no URL {name!r}", fix="lodger url list shows them")
+        raise NotFound("url_unknown.tenant", tenant=tenant_id, name=name)
     return _url(row)
 
 

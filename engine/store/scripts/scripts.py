@@ -68,7 +68,7 @@ def put(
     """
     ready_queue.lock(connection, [tenant_id])
     limits = limits_of(context, connection, tenant_id)
-    check_name(name, "script")
+    names.check_path_part(name, "script_name_invalid")
     if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
         raise _reserved(name, offered=offered)
     content = source if isinstance(source, Content) else read(source, limits)
@@ -80,12 +80,7 @@ def put(
     held = needs(before.grants if before else None)
     typed = None if fields is None else json.dumps(dump_fields(fields))
     if before is not None and before.kind != content.kind:
-        raise InputError(
-            "kind_fixed",
-            f"{name!r} is a {before.kind}",
-            why="the kind of a script cannot change",
-            fix="use another name",
-        )
+        raise InputError("kind_fixed", name=name, kind=before.kind)
     if before is not None and (before.digest, encode(before.grants), before.fields) == (
         content.digest, held, None if typed is None else json.loads(typed),
     ):  # fmt: skip
@@ -139,47 +134,17 @@ _not_bound, _is_bound = text("kind <> 'bound'"), text("kind = 'bound'")
 
 def _reserved(name: str, *, offered: bool) -> InputError:
     if offered:
-        return InputError(
-            "not_offerable",
-            f"{name!r} cannot be offered to other tenants",
-            why=f"only scripts of the platform's tenant {PLATFORM} can be offered to all tenants",
-            fix=f"store it under the tenant {PLATFORM}",
-        )
-    return InputError(
-        "script_name_invalid",
-        f"{name!r} cannot be the name of a script",
-        why=f"{PLATFORM_PREFIX} is the prefix of scripts of the platform",
-        fix="leave it out",
-    )
+        return InputError("not_offerable", name=name, platform=PLATFORM)
+    return InputError("script_name_invalid.reserved", name=name, prefix=PLATFORM_PREFIX)
 
 
 def _check_counts(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
     if row is not None and row.version >= allowed.versions:
-        raise Conflict(
-            "versions_full",
-            f"script {row.name!r} has reached the limit of {row.version} versions",
-            why="limit versions is the maximum number of versions of one script",
-            fix="store it under another name, or ask the operator for a higher limit",
-        )
+        raise Conflict("versions_full", name=row.name, maximum=row.version)
     if row is None:
         exist = connection.scalar(select(func.count()).select_from(scripts).where(scripts.c.tenant_id == tenant_id))
         if (exist or 0) >= allowed.scripts:
-            raise Conflict(
-                "scripts_full",
-                f"tenant {tenant_id!r} has reached its limit of {allowed.scripts} scripts",
-                why="limit scripts is the maximum number of scripts that exist at once",
-                fix="store a new version of an existing script, or ask the operator for a higher limit",
-            )
-
-
-def check_name(name: str, what: str) -> None:
-    """Check the name of a script or schedule.
-
-    Raises:
-        InputError: script_name_invalid, schedule_name_invalid.
-    """
-    check = names.check_path_part if what == "script" else names.check
-    check(name, f"{what}_name_invalid", f"a {what}", "use a shorter name, without / and \\ and a dot in front")
+            raise Conflict("scripts_full", tenant=tenant_id, maximum=allowed.scripts)
 
 
 # Without the bytes of modules: a list of versions would load megabytes.
@@ -239,8 +204,9 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
     )
     row = connection.execute(statement).first()
     if row is None:
-        called = f"{name!r}" if version is None else f"{name!r} version {version}"
-        raise NotFound("script_unknown", f"tenant {tenant_id!r} has no script {called}", fix="store the script first")
+        if version is None:
+            raise NotFound("script_unknown", tenant=tenant_id, script=name)
+        raise NotFound("script_unknown.version", tenant=tenant_id, script=name, version=version)
     return _version(row)
 
 
@@ -268,7 +234,7 @@ def module(connection: Connection, tenant_id: str, name: str, version: int | Non
     """
     wasm = _wasm(connection, get(connection, tenant_id, name, version))
     if wasm is None:
-        raise InputError("no_module", f"{name!r} is JavaScript", fix="its text is in the version's modules")
+        raise InputError("no_module", name=name)
     return wasm
 
 

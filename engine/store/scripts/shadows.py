@@ -139,21 +139,15 @@ def put(
 
 def _check(connection: Connection, live: ScriptVersion, content: Content, wanted: int) -> None:
     if not 1 <= wanted <= MAX_RUNS:
-        raise invalid(f"it compares {wanted} runs", f"give a number of runs from 1 to {MAX_RUNS}")
+        raise InputError("shadow_invalid.runs", wanted=wanted, maximum=MAX_RUNS)
     if (live.kind, content.kind) != ("script", "script"):
-        raise invalid(f"it is a {live.kind}, which does not run in the sandbox", "store it as a new version")
+        raise InputError("shadow_invalid.kind", kind=live.kind)
     if (content.wasm is None) != (live.wasm_bytes is None):
-        raise invalid("a script and a WebAssembly module are given different input", "store it as a new version")
+        raise InputError("shadow_invalid.input")
     if content.digest == live.digest:
-        raise invalid("its source is that of the live version", "change the source")
+        raise InputError("shadow_invalid.same")
     if recorded.choice(connection, live) == "none":
-        fix = "lodger script record TENANT NAME failed, then put the shadow again"
-        raise invalid("attempts of this script are not recorded, and a shadow needs them", fix)
-
-
-def invalid(why: str, fix: str) -> InputError:
-    """Return the error of a source that cannot be a shadow."""
-    return InputError("shadow_invalid", "this cannot run as a shadow", why=why, fix=fix)
+        raise InputError("shadow_invalid.unrecorded")
 
 
 def get(connection: Connection, live: ScriptVersion) -> Shadow:
@@ -217,12 +211,7 @@ def promote(
     if row.state == PROMOTED:
         raise _unknown(live)
     if row.live_version != live.version:
-        raise Conflict(
-            "shadow_outdated",
-            f"version {live.version} of {live.name!r} is live, the shadow was compared with version {row.live_version}",
-            why="another version was stored in the meantime, and promoting the shadow would undo it",
-            fix="put the shadow again, or drop it",
-        )
+        raise Conflict("shadow_outdated", version=live.version, script=live.name, live_version=row.live_version)
     made = scripts.put(
         context, connection, live.tenant_id, live.name,
         Content(json.loads(row.modules), None if row.wasm is None else bytes(row.wasm), row.digest, "script"),
@@ -336,8 +325,4 @@ def _require(connection: Connection, live: ScriptVersion) -> AnyRow:
 
 
 def _unknown(live: ScriptVersion) -> NotFound:
-    return NotFound(
-        "shadow_unknown",
-        f"script {live.name!r} has no shadow",
-        fix=f"lodger script put {live.tenant_id} {live.name} FILE --shadow 20",
-    )
+    return NotFound("shadow_unknown", name=live.name, tenant=live.tenant_id)

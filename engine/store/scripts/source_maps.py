@@ -33,12 +33,7 @@ def unpacked(text: str) -> str:
         lines = _lines(given["version"], mappings, len(sources))
         names = [_name(source, given.get("sourceRoot")) for source in sources]
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
-        raise InputError(
-            "source_map_invalid",
-            f"{FILE} is not a source map",
-            why=str(error)[:200],
-            fix="make it together with main.js: lodger bundle does",
-        ) from None
+        raise InputError("source_map_invalid", file=FILE, reason=str(error)[:200]) from None
     return "\n".join([json.dumps(names), *lines])
 
 

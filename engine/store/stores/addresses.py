@@ -46,19 +46,9 @@ def ledger_url(place: str) -> tuple[Driver, URL]:
         url = parsed if driver is None else driver.ledger_url(parsed)
         url.get_dialect().import_dbapi()
     except UNOPENABLE as error:
-        raise InputError(
-            "database_url",
-            f"{mask_password(place)!r} is not a database that Lodger can use",
-            why=str(error),
-            fix="pip install 'lodger[postgres]'" if "psycopg" in str(error) else f"give a path, {_EXAMPLES}",
-        ) from error
+        raise InputError("database_url", place=mask_password(place), reason=str(error)) from error
     if driver is None:
-        raise InputError(
-            "database_url",
-            f"Lodger does not support {parsed.get_backend_name()}",
-            why="only SQLite and PostgreSQL are supported",
-            fix=f"give a path, {_EXAMPLES}",
-        )
+        raise InputError("database_url.dialect", dialect=parsed.get_backend_name())
     return driver, url
 
 

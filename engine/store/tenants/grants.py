@@ -71,16 +71,9 @@ def encode_people(addresses: Iterable[str]) -> str | None:
     found = sorted({address.strip().lower() for address in addresses})
     for address in found:
         if not _PERSON.fullmatch(address):
-            raise InputError(
-                "address_invalid",
-                f"{address!r} is not an e-mail address",
-                fix="write it like ann@example.com, or *@example.com for all addresses of a domain",
-            )
+            raise InputError("address_invalid", address=address)
     if len(found) > MAX_PEOPLE:
-        raise InputError(
-            "people_too_many", f"{len(found)} addresses are too many", why=f"at most {MAX_PEOPLE}",
-            fix="give a whole domain, grant mail:*@…, or give the engine your own mail policy",
-        )  # fmt: skip
+        raise InputError("people_too_many", count=len(found), max_people=MAX_PEOPLE)  # fmt: skip
     return json.dumps(found) if found else None
 
 

@@ -70,33 +70,21 @@ def put(
     values = {"hosts": places, "key_id": sealed.key_id, "sealed": sealed.text, "updated_us": now_us}
     if connection.execute(update(secrets).where(*mine).values(values)).rowcount == 0:
         if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_SECRETS:
-            raise InputError("secrets_full", f"tenant {tenant_id!r} has {MAX_SECRETS} secrets", fix="delete one")
+            raise InputError("secrets_full", tenant=tenant_id, maximum=MAX_SECRETS)
         connection.execute(insert(secrets).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
     return _secret(connection.execute(select(secrets).where(*mine)).one())
 
 
 def _check(name: str, value: str, places: str) -> None:
     if not _NAME.fullmatch(name) or name in _TAKEN:
-        raise InputError(
-            "secret_name_invalid", f"{name!r} cannot be the name of a secret", why="a name has at most 63 letters, digits and _",
-            fix="use a name such as STRIPE_KEY",
-        )  # fmt: skip
+        raise InputError("secret_name_invalid", name=name)  # fmt: skip
     if not len(value) >= SHORTEST or len(value.encode("utf-8", "surrogatepass")) > MAX_BYTES or "\0" in value:
-        raise InputError(
-            "secret_value_invalid", f"the value of {name} cannot be a secret",
-            why=f"a secret has at least {SHORTEST} characters, so that logs can mask it, and at most {MAX_BYTES} bytes",
-            fix="check the value; the file may be empty",
-        )  # fmt: skip
+        raise InputError("secret_value_invalid", name=name, shortest=SHORTEST, maximum=MAX_BYTES)  # fmt: skip
     hosts = json.loads(places)
     if hosts and not is_value(value):
-        raise InputError(
-            "secret_value_invalid", f"the value of {name} cannot be sent in a header", why="it is more than one line of Latin-1 text",
-            fix="store one line of text without its line end, or grant it plain without hosts",
-        )  # fmt: skip
+        raise InputError("secret_value_invalid.header", name=name)  # fmt: skip
     if len(hosts) > MAX_HOSTS:
-        raise InputError(
-            "host_invalid", f"{len(hosts)} hosts are too many", why=f"at most {MAX_HOSTS}", fix="name fewer"
-        )
+        raise InputError("host_invalid.many", count=len(hosts), maximum=MAX_HOSTS)
 
 
 def list_all(connection: Connection, tenant_id: str) -> list[Secret]:
@@ -118,11 +106,7 @@ def erase(connection: Connection, tenant_id: str, name: str) -> None:
     """
     ready_queue.lock(connection, [tenant_id])
     if connection.execute(delete(secrets).where(_c.tenant_id == tenant_id, _c.name == name)).rowcount == 0:
-        raise NotFound(
-            "secret_unknown",
-            f"tenant {tenant_id!r} has no secret {name!r}",
-            fix="lodger secret list shows the existing ones",
-        )
+        raise NotFound("secret_unknown", tenant=tenant_id, name=name)
 
 
 def open_secrets(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, OpenSecret]:

@@ -53,14 +53,9 @@ def create(
         InputError: tenant_id_invalid, name_invalid, limit_unknown and others.
         Conflict: tenant_exists.
     """
-    names.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
+    names.check(tenant_id, "tenant_id_invalid")
     if tenant_id.startswith(PLATFORM_PREFIX):
-        raise InputError(
-            "tenant_id_invalid",
-            f"{tenant_id!r} cannot be the id of a tenant",
-            why=f"{PLATFORM_PREFIX} is reserved for the platform",
-            fix="use an id without this prefix",
-        )
+        raise InputError("tenant_id_invalid.reserved", tenant=tenant_id, prefix=PLATFORM_PREFIX)
     cap, bound = _check_limits(limits or {}, context.content_cache).concurrent_runs, written(parse_labels(labels))
     values = {
         "name": names.label(name or tenant_id),
@@ -73,14 +68,12 @@ def create(
     }
     before = _row(connection, tenant_id)
     if before is not None and before.state != "deleted":
-        raise Conflict("tenant_exists", f"a tenant with the id {tenant_id!r} already exists", fix="use another id")
+        raise Conflict("tenant_exists", tenant=tenant_id)
     if before is None:
         try:
             connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
         except IntegrityError:  # created by a concurrent transaction
-            raise Conflict(
-                "tenant_exists", f"a tenant with the id {tenant_id!r} already exists", fix="use another id"
-            ) from None
+            raise Conflict("tenant_exists", tenant=tenant_id) from None
     else:
         connection.execute(
             update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
@@ -97,9 +90,7 @@ def _check_limits(limits: dict[str, Any], content_cache: ContentCache) -> Allowa
     unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budget_table.OF_ATTEMPT)
     if unknown:
         raise InputError(
-            "limit_unknown",
-            f"there is no limit {unknown[0]!r}",
-            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED | budget_table.OF_ATTEMPT)),
+            "limit_unknown", name=unknown[0], names=sorted(PROCESS_LIMITS | ALLOWED | budget_table.OF_ATTEMPT)
         )
     return content_cache.allowance(json.dumps(limits))
 
@@ -123,7 +114,7 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
     """
     row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
     if row is None or row.state == "deleted":
-        raise NotFound("tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create the tenant first")
+        raise NotFound("tenant_unknown", tenant=tenant_id)
     return _tenant(row)
 
 
@@ -136,7 +127,7 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state != "active":
-        raise Conflict("tenant_suspended", f"tenant {tenant_id!r} is suspended", fix="resume the tenant first")
+        raise Conflict("tenant_suspended", tenant=tenant_id)
     return tenant
 
 
@@ -219,9 +210,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant_id == PLATFORM:
-        raise Conflict(
-            "platform_stays", "the platform's own tenant cannot be deleted", fix="delete its schedules, or suspend it"
-        )
+        raise Conflict("platform_stays")
     _set_state(connection, tenant, "deleted")
     connection.execute(
         update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)

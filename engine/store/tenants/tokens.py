@@ -46,24 +46,13 @@ def create(
     """
     found = _role(role)
     if found.of_platform != (tenant_id is None):
-        raise InputError(
-            "token_scope",
-            f"a token with the role {found.value} "
-            + ("cannot have a tenant" if found.of_platform else "needs a tenant"),
-            why="admin and operator are roles of the platform; editor and viewer are roles of a tenant",
-            fix="leave the tenant out" if found.of_platform else "give the tenant",
-        )
+        raise InputError("token_scope.platform" if found.of_platform else "token_scope", role=found.value)
     if not 1 <= len(name) <= 100 or not name.isprintable() or name != name.strip():
-        raise InputError(
-            "token_name_invalid",
-            f"{name!r} cannot be the name of a token",
-            why="a name has 1 to 100 printable characters and no space around it",
-            fix="name the user or service of the token, such as: billing service",
-        )
+        raise InputError("token_name_invalid", name=name)
     if tenant_id is not None:
         tenants.get(connection, tenant_id)
     if expires_us is not None and expires_us <= now_us:
-        raise InputError("expiry_past", "a token cannot expire in the past", fix="give a later instant, or none")
+        raise InputError("expiry_past")
     prefix = "lodger_" + "".join(secrets.choice(_CHARACTERS) for _ in range(PREFIX_CHARACTERS))
     text = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
     token_id = context.ids.new()
@@ -80,7 +69,7 @@ def _role(word: str) -> Role:
     try:
         return Role(word)
     except ValueError:
-        raise InputError("role_unknown", f"there is no role {word!r}", fix="one of: " + ", ".join(Role)) from None
+        raise InputError("role_unknown", role=word, roles=Role) from None
 
 
 def _digest(text: str) -> str:
@@ -96,9 +85,7 @@ def get(connection: Connection, token: str) -> Token:
     which = (_t.id == token) if is_id(token) else (_t.prefix == token)
     row = connection.execute(select(tokens).where(which)).first()
     if row is None:
-        raise NotFound(
-            "token_unknown", f"there is no token {token!r}", fix="list the tokens, and give an id or a prefix"
-        )
+        raise NotFound("token_unknown", token=token)
     return _token(row)
 
 

@@ -93,7 +93,7 @@ def put(
     if connection.execute(update(webhooks).where(*mine).values(values)).rowcount:
         return get(connection, tenant_id, name)
     if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_WEBHOOKS:
-        raise InputError("webhooks_full", f"tenant {tenant_id!r} has {MAX_WEBHOOKS} webhooks", fix="delete one")
+        raise InputError("webhooks_full", tenant=tenant_id, maximum=MAX_WEBHOOKS)
     secret = signature.new_secret()
     sealed = vault.seal(secret, "webhook", tenant_id, name)
     keys = {"key_id": sealed.key_id, "sealed": sealed.text}
@@ -204,43 +204,26 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
         InputError: webhook_name_invalid, webhook_url_invalid, webhook_style_unknown, event_invalid.
     """
     if style not in STYLES:
-        raise InputError("webhook_style_unknown", f"{style!r} is not a webhook style", fix="use standard or slack")
+        raise InputError("webhook_style_unknown", style=style)
     if not _NAME.fullmatch(name):
-        raise InputError(
-            "webhook_name_invalid", f"{name!r} cannot be the name of a webhook", why="a name has at most 63 letters, digits, _ and -",
-            fix="like crm",
-        )  # fmt: skip
+        raise InputError("webhook_name_invalid", name=name)  # fmt: skip
     try:
         target.read(url)
     except Refused as refused:
-        raise InputError(
-            "webhook_url_invalid", f"{url!r} cannot be the URL of a webhook", why=refused.reason,
-            fix="write it like https://example.com/hooks; names in lower case, non-ASCII names as xn--…",
-        ) from None  # fmt: skip
+        raise InputError("webhook_url_invalid", url=url, reason=refused.reason) from None  # fmt: skip
     wanted = sorted(set(events))
     for each in wanted:
         if each != "*" and not EVENT_NAME.fullmatch(each.removesuffix(".*")):
-            raise InputError(
-                "event_invalid", f"{each!r} is not the name of an event", why="an event name is lower-case words separated by dots",
-                fix="give names like order.paid, order.* or *",
-            )  # fmt: skip
+            raise InputError("event_invalid", event=each)  # fmt: skip
     if not 0 < len(wanted) <= MAX_EVENTS:
-        raise InputError(
-            "event_invalid",
-            f"{len(wanted)} events are too many or none",
-            fix=f"give 1 to {MAX_EVENTS} events; * means all",
-        )
+        raise InputError("event_invalid.count", count=len(wanted), maximum=MAX_EVENTS)
     return wanted
 
 
 def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
     row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
-        raise NotFound(
-            "webhook_unknown",
-            f"tenant {tenant_id!r} has no webhook {name!r}",
-            fix="lodger webhook list shows the existing ones",
-        )
+        raise NotFound("webhook_unknown", tenant=tenant_id, name=name)
     return row
 
 

@@ -188,7 +188,7 @@ def of_tenant(connection: Connection, tenant_id: str, since: date | None, until:
         InputError: usage_range.
     """
     if since is not None and until is not None and since > until:
-        raise InputError("usage_range", f"{since} is after {until}", fix="give the earlier day first")
+        raise InputError("usage_range", since=since, until=until)
     found = select(usage_days).where(_c.tenant_id == tenant_id)
     if since is not None:
         found = found.where(_c.day >= (since - _FIRST).days)

@@ -41,8 +41,7 @@ def _instant(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        fix = "choose a date and a time, such as 2027-01-31T09:00"
-        raise InputError("instant_invalid", f"{text!r} is not an instant", fix=fix) from None
+        raise InputError("instant_invalid.text", text=text) from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 

@@ -212,7 +212,7 @@ class Faults:
         assert self._present is not None
         if self._present.what == "crash":
             raise Crash
-        raise Unavailable("database_busy", "the database is busy", why="a simulation says so", fix="wait")
+        raise Unavailable("database_busy", place="simulation", reason="it is busy")
 
     def cut(self, after: int | None, work: Callable[[], Any]) -> Any:
         """Run an operator's work, interrupted after a number of statements if one is given."""
@@ -226,4 +226,4 @@ class Faults:
 
 
 def _lost() -> Unavailable:
-    return Unavailable("database_unreachable", "the answer was lost", why="a simulation says so", fix="wait")
+    return Unavailable("database_unreachable", place="simulation", reason="the answer was lost")

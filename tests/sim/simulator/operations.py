@@ -9,7 +9,7 @@ from tests.sim.simulator.mirror import OVER
 from tests.sim.simulator.plan import BOUND, LABEL
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import NotFound
 from lodger.engine.sync import Engine
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Operations:
 
     def _of(self, name: str) -> tuple[str, str]:
         if name not in self.schedules:
-            raise InputError("none", "it was never made")
+            raise NotFound("action_unknown", action="never made")
         return self.schedules[name]
 
     def tenant(self, tenant: str) -> None:

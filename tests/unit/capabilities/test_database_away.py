@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 async def away(_work: Callable[[Connection], T]) -> T:
-    raise Unavailable("database_unreachable", "nobody answers", why="it was stopped", fix="start it")
+    raise Unavailable("database_unreachable", place="ledger", reason="it was stopped")
 
 
 def test_it_is_told_as_that(shop: Shop) -> None:

@@ -15,9 +15,10 @@ from lodger.sandbox.errors import WallUnavailable
 
 
 def test_one_renderer_for_every_error_that_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ("what", "because", "do this")
     for error in (
-        InputError("a_code", "what", why="because", fix="do this"),
-        Unavailable("a_code", "what", why="because", fix="do this"),
+        InputError.told("a_code", *texts),
+        Unavailable.told("a_code", *texts),
         WallUnavailable("a_code", "what", why="because", fix="do this"),
     ):
         assert tell(error, as_json=False) == 1
@@ -30,7 +31,7 @@ def test_one_renderer_for_every_error_that_teaches(capsys: pytest.CaptureFixture
 
 
 def test_wrong_usage_ends_with_two() -> None:
-    assert tell(Usage("a_code", "what"), as_json=True) == 2
+    assert tell(Usage("no_case"), as_json=True) == 2
 
 
 @pytest.mark.parametrize(

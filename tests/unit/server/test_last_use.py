@@ -54,7 +54,7 @@ def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pyt
         assert last_use.pending == 0
 
     def full() -> None:
-        raise Unavailable("disk_full", "the disk is full")
+        raise Unavailable("disk_full", place="ledger", reason="the disk is full")
 
     asyncio.run(play())
     assert "the disk is full" in caplog.text

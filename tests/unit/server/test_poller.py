@@ -55,7 +55,7 @@ def test_a_stream_is_told_when_its_action_moved_and_not_before_its_own_first_loo
 def test_a_database_that_is_down_is_asked_again_and_a_fault_of_ours_ends_the_streams(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    raised: list[Exception] = [Unavailable("database_busy", "it is down")]
+    raised: list[Exception] = [Unavailable("database_busy", place="ledger", reason="it is down")]
 
     def answer() -> object:
         if raised:

@@ -54,9 +54,7 @@ def _run(url: URL, name: str, *arguments: str) -> None:
         check=False,
     )
     if done.returncode:
-        raise Unavailable(
-            "backup_failed", f"{name} failed", why=done.stderr.strip()[-500:], fix="correct that, and begin again"
-        )
+        raise Unavailable("backup_failed.program", name=name, reason=done.stderr.strip()[-500:])
 
 
 def _program(name: str) -> str:
@@ -68,10 +66,5 @@ def _program(name: str) -> str:
     installed = sorted(_FOLDERS.glob(f"*/bin/{name}"), key=lambda path: int(re.sub(r"\D", "", path.parts[-3]) or 0))
     found = str(installed[-1]) if installed else shutil.which(name)
     if found is None:
-        raise Unavailable(
-            "program_missing",
-            f"{name} is not installed",
-            why="PostgreSQL is backed up and restored by its own programs",
-            fix="install PostgreSQL's client programs (postgresql-client), or use your server's backups",
-        )
+        raise Unavailable("program_missing", name=name)
     return found

@@ -143,12 +143,7 @@ def prepare_upgrade(connection: Connection) -> None:
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
     encoding = connection.scalar(text("SHOW server_encoding"))
     if encoding != "UTF8":
-        raise Unavailable(
-            "database_encoding",
-            f"the encoding of this database is {encoding}, not UTF-8",
-            why="scripts and their results are Unicode text, compared by code point",
-            fix="create one with: createdb -E UTF8 -T template0 NAME",
-        )
+        raise Unavailable("database_encoding", encoding=encoding)
     # A lock on a table is given up soon, and the upgrade begun again: all that comes after it in the queue waits meanwhile.
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = {UPGRADE_LOCK_MS}")
 
@@ -162,18 +157,14 @@ def explain(error: DBAPIError, place: str) -> Unavailable | None:
         if not error.connection_invalidated and not refused and not _is_connecting(error):
             return None
         # Errors without an SQLSTATE: the text distinguishes a server that starts or stops from one that refuses.
-        code, what, fix = _REFUSED if refused and "the database system is" not in str(error.orig) else _GONE
-        return Unavailable(code, f"{place}: {what}", why=message, fix=fix)
+        gone = not refused or "the database system is" in str(error.orig)
+        code = "database_unreachable" if gone else "database_login_refused"
+        return Unavailable(code, place=place, reason=message)
     if getattr(getattr(error.orig, "diag", None), "source_function", None) == "RevalidateCachedQuery":
-        return Unavailable(
-            "database_busy",
-            f"{place}: another process has just changed the tables",
-            why=message,
-            fix="try again; the engine does so by itself",
-        )
-    for sign, (code, what, fix) in _STATES.items():
+        return Unavailable("database_busy.tables", place=place, reason=message)
+    for sign, code in _STATES.items():
         if state.startswith(sign):
-            return Unavailable(code, f"{place}: {what}", why=message, fix=fix)
+            return Unavailable(code, place=place, reason=message)
     return None
 
 
@@ -181,36 +172,18 @@ def _is_connecting(error: DBAPIError) -> bool:
     return type(error.orig).__name__ in {"OperationalError", "ConnectionTimeout"} and error.statement is None
 
 
-_GONE = ("database_unreachable", "the database server cannot be reached",
-         "start it, or check the network; running nodes continue by themselves when it answers again")  # fmt: skip
-_REFUSED = ("database_refused", "the database server rejected the login",
-            "check user, password, database name and pg_hba.conf, and try again")  # fmt: skip
-_BUSY = ("database_busy", "another transaction held a lock for too long",
-         "find it with: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")  # fmt: skip
 #: By SQLSTATE or its class (PostgreSQL, Appendix A).
 _STATES = {
-    "08P01": (
-        "database_unreachable",
-        "the pooler refused a connection or a transaction",
-        "start the server behind it, or correct the pooler: pool_mode must be transaction or session",
-    ),
-    "08": _GONE,
-    "57P": _GONE,
-    "25P03": (
-        "database_busy",
-        "the server ended a transaction of Lodger that was idle for too long",
-        "the engine continues by itself",
-    ),
-    "40": _BUSY,
-    "55P03": _BUSY,
-    "53100": ("disk_full", "the server's disk is full", "free some space; the engine continues by itself"),
-    "53": ("database_busy", "the server has too many connections", "raise max_connections, or use a pooler"),
-    "28": _REFUSED,
-    "3D000": _REFUSED,
-    "25006": ("database_read_only", "the server is read-only", "give the address of the primary, not of a standby"),
-    "42501": (
-        "database_refused",
-        "the database user lacks a privilege",
-        "make the user the owner of Lodger's tables and their schema",
-    ),
+    "08P01": "database_unreachable.pooler",
+    "08": "database_unreachable",
+    "57P": "database_unreachable",
+    "25P03": "database_busy.idle",
+    "40": "database_busy",
+    "55P03": "database_busy",
+    "53100": "disk_full",
+    "53": "database_connections_full",
+    "28": "database_login_refused",
+    "3D000": "database_login_refused",
+    "25006": "database_read_only.server",
+    "42501": "database_privilege_missing",
 }

@@ -22,9 +22,7 @@ def copy(source: Path, target: Path) -> None:
         OSError: a file cannot be read or written.
     """
     if target.exists():
-        raise InputError(
-            "file_exists", f"{target} exists", why="it is not replaced", fix="name a new file, or move it away"
-        )
+        raise InputError("file_exists", target=target)
     if not source.exists():
         raise FileNotFoundError(ENOENT, "there is no such file")
     part = target.with_name(f".{target.name}.part")
@@ -40,14 +38,12 @@ def copy(source: Path, target: Path) -> None:
             written.execute("PRAGMA journal_mode = DELETE")
             faults = integrity(written)
         if faults:
-            raise Unavailable("database_damaged", f"{source}: the database file is damaged", why=faults[0],
-                              fix="take an older backup, or salvage what is left with: sqlite3 FILE .recover")  # fmt: skip
+            raise Unavailable("database_damaged", place=source, reason=faults[0])  # fmt: skip
         with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(target)
     except sqlite3.DatabaseError as error:
-        raise Unavailable("database_damaged", f"{source}: the database cannot be copied", why=str(error),
-                          fix="take an older backup, or look at the disk")  from error  # fmt: skip
+        raise Unavailable("database_damaged.not_copied", place=source, reason=str(error))  from error  # fmt: skip
     finally:
         part.unlink(missing_ok=True)
 

@@ -61,9 +61,7 @@ class LedgerFile:
 
     def _require_same(self, *_of_event: object) -> None:
         if self._opened is not None and _identity(self._path) != self._opened:
-            raise Unavailable("ledger_replaced", f"{self._path}: the ledger's file was deleted, moved or replaced",
-                              why="this process has the old file open, and what it commits there is lost",
-                              fix="put the file back, or see that the new one is wanted, and start again with: lodger up")  # fmt: skip
+            raise Unavailable("ledger_replaced", path=self._path)
 
 
 def require_same_file(connection: Connection) -> None:
@@ -78,8 +76,7 @@ def require_same_file(connection: Connection) -> None:
     found = _identity(path)
     if found is None or connection.connection.info.setdefault("lodger_file", found) != found:
         connection.invalidate()
-        raise Unavailable("database_replaced", f"{path}: the database's file was deleted, moved or replaced",
-                          why="what is written to the old file is lost", fix="try again, with the new file in place")  # fmt: skip
+        raise Unavailable("database_replaced", path=path)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -177,27 +174,18 @@ class OneWriter:
 def explain(message: str, place: str) -> Unavailable | None:
     """Return the error for a message of SQLite about the host, None for any other message."""
     text = message.lower()
-    for sign, code, what, why, fix in _SIGNS:
+    for sign, code in _SIGNS.items():
         if sign in text:
-            return Unavailable(code, f"{place}: {what}", why=why or message, fix=fix)
+            return Unavailable(code, place=place, reason=message)
     return None
 
 
-_SIGNS = (
-    ("file is not a database", "not_a_database", "this file is not a database",
-     "its first bytes are not those of SQLite 3", "give another path; Lodger creates the file if it does not exist"),
-    ("malformed", "database_damaged", "the database file is damaged",
-     "", "restore a backup, or salvage what is left with: sqlite3 FILE .recover"),
-    ("unable to open database file", "database_unreadable", "the database file cannot be opened",
-     "the folder does not exist, or this user cannot read or write it",
-     "create the folder, or allow the user that Lodger runs as to write to it"),
-    ("readonly database", "database_read_only", "the database is read-only",
-     "the file, its folder or its file system is read-only for this user; SQLite also writes two other files in the folder",
-     "make the file and its folder writable, or give a path elsewhere"),
-    ("disk is full", "disk_full", "the disk is full",
-     "the transaction was rolled back", "free some space; the engine continues by itself"),
-    ("disk i/o error", "disk_error", "reading from or writing to the disk failed",
-     "", "check the kernel's log; a ledger cannot be on a network file system"),
-    ("database is locked", "database_busy", "another process held the write lock for too long",
-     f"waited {BUSY_TIMEOUT_MS} ms", "end the process that has an open transaction on this file"),
-)  # fmt: skip
+_SIGNS = {
+    "file is not a database": "not_a_database",
+    "malformed": "database_damaged",
+    "unable to open database file": "database_unreadable",
+    "readonly database": "database_read_only",
+    "disk is full": "disk_full",
+    "disk i/o error": "disk_error",
+    "database is locked": "database_busy.file",
+}

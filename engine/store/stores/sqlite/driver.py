@@ -89,12 +89,7 @@ class SqliteDriver(Driver):
     def ledger_url(self, url: URL) -> URL:
         """Refuse a database in memory."""
         if url.database in {None, "", ":memory:"}:
-            raise InputError(
-                "database_url",
-                "a ledger cannot be in a database in memory",
-                why="every connection would have its own database",
-                fix="give a path, for example in a temporary folder",
-            )
+            raise InputError("database_url.memory")
         return url
 
     def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
