@@ -72,7 +72,7 @@ def collect(copy: Path) -> None:
 
 @pytest.mark.parametrize("wing", WINGS)
 def test_nothing_outside_names_it(wing: str) -> None:
-    named = re.compile(rf"\bfeatures(?:\.|/| import ){wing}\b")
+    named = re.compile(rf"\bfeatures(?:\.| import ){wing}\b")
     inside = (FEATURES / wing, ROOT / "tests" / "features" / wing)
     for folder in ("engine", "sandbox", "stdlib", "escape", "bench", "tests", "examples"):
         for path in (ROOT / folder).rglob("*.py"):

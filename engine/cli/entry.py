@@ -99,9 +99,11 @@ _COMPLETING = "_LODGER_COMPLETE"
 
 def all_nouns() -> dict[str, str]:
     """Return the nouns of the main line and of the wings, with the help of their groups."""
-    from lodger.engine.features import parts
+    from lodger.engine.features import load
+    from lodger.engine.output import groups
 
-    return NOUNS | {noun: what for commands in parts("commands") for noun, what in commands.HELP.items()}
+    load("commands")
+    return NOUNS | groups.HELP
 
 
 def add_commands(arguments: list[str]) -> None:

@@ -21,8 +21,8 @@ from lodger.engine.cli.ledger import opened
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import from_jsonable
-from lodger.engine.features import TABLE, parts
-from lodger.engine.output import views
+from lodger.engine.features import TABLE, load
+from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import AsJson, Database, Yes, write_json
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import Operation
@@ -77,14 +77,15 @@ _EXAMPLES = {"rules": "'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'", "script": "NAME"}
 _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.*?)(?=\n {4}\w|\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
-# The wings add the views of their results.
-WINGS = tuple(parts("commands"))
+load("commands")  # the wings add commands, and the views of their results
 
 
 def group(word: str, what: str, special: typer.Typer | None) -> typer.Typer:
     """Return the commands of a noun: the hand-written ones, and one for each other operation."""
     app = special or typer.Typer(name=word, help=what, no_args_is_help=True)
     noun = next((noun for noun in TABLE.nouns if word in {noun, noun.removesuffix("s")}), None)
+    for add in groups.COMMANDS[word]:
+        add(app, opened)
     there = {each.name or (each.callback.__name__ if each.callback else "") for each in app.registered_commands}
     for operation in TABLE.operations.values():
         name = command_name(operation)

@@ -20,6 +20,7 @@ from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.effects import kv_store
+from lodger.engine.output.files import MAX_BYTES
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.operations.route import Instant
 from lodger.engine.store.actions import later_runs
@@ -268,7 +269,7 @@ class _Play:
     def _recorded(self, case: Case) -> list[dict[str, Any]]:
         path = recordings_of(case.path)
         try:
-            return check_recordings(json.loads(script_files.regular(path, script_files.MAX_BYTES)))
+            return check_recordings(json.loads(script_files.regular(path, MAX_BYTES)))
         except FileNotFoundError:
             return []
         except (OSError, ValueError, RecursionError) as error:

@@ -16,6 +16,7 @@ from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.plain_text import code_frame
+from lodger.engine.output.files import MAX_BYTES
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Schedule
 from lodger.engine.testing import Stage
@@ -108,7 +109,7 @@ class DevSession:
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
-                recordings += check_recordings(json.loads(script_files.regular(path, script_files.MAX_BYTES)))
+                recordings += check_recordings(json.loads(script_files.regular(path, MAX_BYTES)))
             except (OSError, ValueError, RecursionError) as error:
                 self._report(
                     {"kind": "finding"}

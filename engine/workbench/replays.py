@@ -9,6 +9,7 @@ from lodger.engine.core import attempt_record
 from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.settings import load
+from lodger.engine.output.files import read_whole
 from lodger.engine.store.stored_modules import MAP, is_authored
 from lodger.engine.trials.claims import Source, runnable_files
 from lodger.engine.trials.replay import Replayed, replay, require_runtime, source_of
@@ -77,7 +78,7 @@ def edited_source(path: Path) -> Source:
         if not files:
             raise Usage("folder_unusable", path=str(path), maximum=script_files.MAX_FILES, entries=script_files.ENTRIES)
     else:
-        raw = script_files.source(path)
+        raw = read_whole(path)
         if raw.startswith(script_files.WASM):
             return raw
         files = {
@@ -97,7 +98,7 @@ def read_file(path: Path) -> AttemptRecord:
         InputError: record_invalid.
     """
     try:
-        body = json.loads(script_files.source(path, attempt_record.MAX_BYTES))
+        body = json.loads(read_whole(path, attempt_record.MAX_BYTES))
     except (ValueError, RecursionError) as error:
         raise attempt_record.invalid(f"{path} is not JSON: {error}") from None
     return attempt_record.read(body)

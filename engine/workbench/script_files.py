@@ -6,41 +6,13 @@ from pathlib import Path
 from lodger.engine.core.access.names import PACKAGES
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
+from lodger.engine.output.files import MAX_BYTES, read_whole
 from lodger.engine.store.stored_modules import SUFFIXES, is_tool_file
 
-#: More than any limit allows is not even read; the sandbox names the exact limit for what is.
-MAX_BYTES = 64 * 1024 * 1024
 #: Most files of one script.
 MAX_FILES = 500
 #: What a WebAssembly file begins with.
 WASM = b"\0asm"
-
-
-def source(path: Path, maximum: int = MAX_BYTES) -> bytes:
-    """Read a file up to a maximum size; ``-`` is stdin.
-
-    Raises:
-        Usage: it is missing, a folder, unreadable or too large.
-    """
-    if str(path) == "-":
-        given = sys.stdin.buffer.read(maximum + 1)
-        if len(given) > maximum:
-            raise Usage("file_too_large.stdin", maximum=maximum)
-        return given
-    if path.is_dir():
-        raise Usage("file_is_folder", path=str(path))
-    try:
-        with path.open("rb") as file:
-            given = file.read(maximum + 1)  # its size says nothing: it may grow, or be a device
-    except FileNotFoundError:
-        raise Usage("file_missing", path=str(path)) from None
-    except OSError as error:
-        raise Usage("file_unreadable", path=str(path), reason=error.strerror) from None
-    if len(given) > maximum:
-        raise Usage("file_too_large", path=str(path), maximum=maximum)
-    return given
-
-
 #: The file of a script that is run, and the file of a library that is imported: one of them makes a folder a script's.
 MAIN = "main.js"
 ENTRIES = (MAIN, "main.ts", "index.js", "index.ts")
@@ -53,11 +25,11 @@ def script(path: Path) -> str | bytes | dict[str, str]:
     """Read a script: a file of UTF-8 text, a folder of them, or a WebAssembly module, recognized by its first bytes.
 
     Raises:
-        Usage: as :func:`source`; or it is none of them.
+        Usage: as :func:`read_whole`; or it is none of them.
     """
     if path.is_dir():
         return folder(path)
-    raw = source(path)
+    raw = read_whole(path)
     if raw.startswith(WASM):
         return raw
     text = _text(path, raw)
@@ -70,7 +42,7 @@ def folder(path: Path) -> dict[str, str]:
     Files of tools are left out, with a note on standard error; hidden folders are skipped.
 
     Raises:
-        Usage: as :func:`source`; a file is no text, or code that cannot be stored (.mjs, .tsx); there are too many.
+        Usage: as :func:`read_whole`; a file is no text, or code that cannot be stored (.mjs, .tsx); there are too many.
     """
     files: list[Path] = []
     others: list[str] = []
@@ -99,7 +71,7 @@ def folder(path: Path) -> dict[str, str]:
         raise Usage("folder_unusable.many", path=str(path), count=len(files), maximum=MAX_FILES)
     found, left = {}, MAX_BYTES
     for each in files:
-        raw = source(each, left)
+        raw = read_whole(each, left)
         left -= len(raw)
         found[each.relative_to(path).as_posix()] = _text(each, raw)
     return found

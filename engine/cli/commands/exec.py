@@ -11,6 +11,7 @@ import typer
 from lodger.engine.cli import inputs
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import code_frame, visible
+from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import to_stderr
 from lodger.engine.output.result_output import AsJson, say, write_json
 from lodger.engine.workbench import script_files
@@ -65,7 +66,7 @@ def execute(
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
     files = script_files.folder(file) if script_files.is_script(file) else {}
-    raw = b"" if files else script_files.source(file)
+    raw = b"" if files else read_whole(file)
     wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(script_files.WASM)))
     refused = None if wasm or files else _refused(raw, limits.source_bytes)
     source = (

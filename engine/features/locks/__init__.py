@@ -1,1 +1,5 @@
 """Wing: named locks between the platform's processes."""
+
+from lodger.engine.features.locks.operations import LockNouns
+
+__all__ = ["LockNouns"]

@@ -3,11 +3,9 @@
 from typing import Any
 
 from lodger.engine.core.clock import zulu
-from lodger.engine.output import views
+from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import say
 from lodger.engine.output.views import when
-
-HELP = {"lock": "Manage locks: each has at most one holder."}
 
 
 def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None
@@ -22,6 +20,7 @@ def _freed(had: bool) -> None:
     say("the lock is free" if had else "this holder no longer has the lock")
 
 
+groups.HELP["lock"] = "Manage locks: each has at most one holder."
 views.COLUMNS["Lock"] = (
     ("lock", "name"), ("held by", lambda each: each.holder or ""), ("until", when("until")), ("slot", when("slot")),
     ("epoch", "epoch"),

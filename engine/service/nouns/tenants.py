@@ -7,8 +7,6 @@ from typing import Any
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budget_table import STORAGE, STORAGE_HELP
-from lodger.engine.service.archive import export as archive
-from lodger.engine.service.archive import restore as arrival
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
@@ -146,39 +144,6 @@ class Tenants(Noun[M]):
             (now,) = usage.usages_of_day(self.context, connection, [tenant_id], self._now_us // usage.DAY_US).values()
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
             return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
-
-    @operation("GET", "/tenants/{tenant_id}/archive", Role.ADMIN, media="application/gzip")
-    def export(self, tenant_id: str) -> bytes:
-        """Export a suspended tenant as one archive, which another ledger on SQLite or PostgreSQL can restore.
-
-        It contains the tenant's scripts, schedules, history, documents, keyed values, waiting messages, audit log, and
-        secrets, which stay encrypted under their key. It does not contain tokens, URLs and shadows of scripts, and
-        unread changes of feeds. Rows of the platform's own tables must be moved by the platform.
-
-        Raises:
-            NotFound: tenant_unknown.
-            Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
-        """
-        # A snapshot needs no lock, so writers do not wait until the last row is packed.
-        with self.context.database.read() as connection:
-            return archive.export(connection, tenant_id, self._now_us)
-
-    @operation("PUT", "/tenants/{tenant_id}/archive", Role.ADMIN, status=201, raw="archive", media="application/gzip")
-    def restore(self, tenant_id: str, archive: bytes) -> Tenant:
-        """Restore a tenant from an archive, as suspended. When it is resumed, slots of the time between become gap rows.
-
-        Args:
-            archive: result of :meth:`export` for a tenant with this id. It contains limits and grants, so only
-                administrators may restore it.
-
-        Raises:
-            InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range,
-                grant_unknown.
-            Conflict: tenant_exists, script_not_offered.
-        """
-        with self._changing("tenants.restore", None, tenant_id) as change:
-            made = arrival.bring_in(self.context, change.connection, tenant_id, bytes(archive), self._now_us)
-            return change.made(made)
 
     @operation(
         "DELETE",

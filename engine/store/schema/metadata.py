@@ -2,6 +2,10 @@
 
 from sqlalchemy import MetaData
 
+#: Key in the ``info`` of a wing's table with rows of tenants that an archive contains; its value checks a row and its decoded JSON
+#: columns, and raises ValueError, TypeError, LookupError or InputError, or is None.
+ARCHIVED = "archived"
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",

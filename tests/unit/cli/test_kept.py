@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lodger.engine.cli.commands.tenant import write_whole
+from lodger.engine.output.files import write_whole
 
 
 def test_a_file_is_whole_and_its_owners(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
 from lodger.engine.store.alerts import rules as alert_rules
+from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.scripts.content import check_file_name
 from lodger.engine.store.stored_modules import authored, used
 from lodger.engine.store.tenants import webhooks
@@ -132,7 +133,7 @@ def _form(table: Table) -> _Form:
     columns = tuple((column.name, _check(table, column)) for column in table.c)
     texts = {column.name for column in table.c if isinstance(column.type, String)}
     cells = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
-    return _Form(columns, cells, _ROW_CHECKS.get(table.name))
+    return _Form(columns, cells, _ROW_CHECKS.get(table.name) or table.info.get(ARCHIVED))
 
 
 def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Restores a tenant from an archive, completely or not at all; see :mod:`lodger.engine.service.archive.export`.
+"""Restores a tenant from an archive, completely or not at all; see :mod:`lodger.engine.features.archive.export`.
 
 Archives may be damaged or hostile. Every row gets this tenant's id, and must match the tables, columns and types of
 this ledger; nothing runs, is leased or armed; columns that claims and ticks of all tenants read are decoded once before
@@ -19,9 +19,9 @@ from sqlalchemy.exc import DataError, IntegrityError
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.progress import ProgressCounter
-from lodger.engine.service.archive import validation
-from lodger.engine.service.archive.export import FORMAT, MARK, MAX_BYTES, MAX_ROW_BYTES, TABLES
-from lodger.engine.service.archive.validation import OPEN, bad
+from lodger.engine.features.archive import validation
+from lodger.engine.features.archive.export import FORMAT, MARK, MAX_BYTES, MAX_ROW_BYTES, tables
+from lodger.engine.features.archive.validation import OPEN, bad
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.connection.savepoint import savepoint
@@ -300,7 +300,7 @@ def _pinned(steps: tuple[dict[str, Any], ...]) -> set[tuple[str, int]]:
 def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]:
     """Yield the tables in order, each with its rows."""
     line = lines.next()
-    for table in TABLES.values():
+    for table in tables().values():
         if not isinstance(line, dict) or line.get("table") != table.name:
             raise bad(f"table {table.name} is missing")
         if line.get("columns") != [column.name for column in table.c]:

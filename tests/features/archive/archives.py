@@ -15,7 +15,7 @@ from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
-from lodger.engine.service.archive.export import TABLES
+from lodger.engine.features.archive.export import tables
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.actions.later_runs import BY_ACTION, LaterRun
 from lodger.engine.store.queue import ready_queue
@@ -105,7 +105,7 @@ def contents(engine: Engine) -> dict[str, set[str]]:
     """Everything that an archive holds, by table."""
     found = {}
     with engine.context.database.read() as connection:
-        for table in TABLES.values():
+        for table in tables().values():
             rows = connection.execute(select(table).where(table.c.tenant_id == "acme")).all()
             shown = [
                 {key: bytes(value) if isinstance(value, memoryview) else value for key, value in row._asdict().items()}

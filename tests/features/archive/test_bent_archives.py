@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.store.archives import MAIL, bent, cell, contents, elsewhere, furnish
+from tests.features.archive.archives import MAIL, bent, cell, contents, elsewhere, furnish
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.settings import Settings
-from lodger.engine.service.archive import validation
-from lodger.engine.service.archive.restore import TenantImport, in_chunks
+from lodger.engine.features.archive import validation
+from lodger.engine.features.archive.restore import TenantImport, in_chunks
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Table, select
@@ -20,7 +21,8 @@ from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.schema import access, alerts, attempt_records, feeds, scheduling, script_data
-from lodger.engine.store.tenants import tenants
+from lodger.engine.store.schema.metadata import ARCHIVED, metadata
+from lodger.engine.store.tenants import tenants as tenant_rows
 
 MARK = "lodger-tenant-archive"
 FORMAT = 1
@@ -29,18 +31,21 @@ PAGE = 500
 #: Maximum size of an uncompressed archive, and of one row.
 MAX_BYTES = 2 * 1024**3
 MAX_ROW_BYTES = 64 * 1024**2
-#: In insertion order.
-TABLES: dict[str, Table] = {
-    table.name: table
-    for table in (
+_MAIN_LINE = (
         scheduling.scripts, scheduling.script_versions, scheduling.schedules, scheduling.schedule_revisions,
         scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, attempt_records.attempt_records,
         scheduling.usage_days,
         script_data.documents, script_data.collection_indexes, script_data.document_index, script_data.kv,
         script_data.outbox, script_data.fetches, script_data.secrets, script_data.webhooks, feeds.followers, access.audit,
         alerts.alert_rules,
-    )
-}  # fmt: skip
+)  # fmt: skip
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Return the tables of an archive by name, in insertion order: the main line's, and those that wings mark as archived."""
+    marked = [table for table in metadata.sorted_tables if ARCHIVED in table.info]
+    return {table.name: table for table in (*_MAIN_LINE, *marked)}
 
 
 def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
@@ -50,7 +55,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         NotFound: tenant_unknown.
         Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
     """
-    tenant = tenants.get(connection, tenant_id)
+    tenant = tenant_rows.get(connection, tenant_id)
     if tenant_id == PLATFORM:
         raise Conflict("platform_stays.export")
     if tenant.state != "suspended":
@@ -80,7 +85,7 @@ def _too_large(tenant_id: str) -> Conflict:
 
 def _lines(connection: Connection, tenant_id: str, head: dict[str, Any]) -> Iterator[bytes]:
     yield _line(head)
-    for table in TABLES.values():
+    for table in tables().values():
         yield _line({"table": table.name, "columns": [column.name for column in table.c]})
         for row in _rows(connection, table, tenant_id):
             yield _line(cells(row))

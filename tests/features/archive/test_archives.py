@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
-from tests.store.archives import contents, elsewhere, furnish, move, sizes
+from tests.features.archive.archives import contents, elsewhere, furnish, move, sizes
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.service.archive.export import TABLES
+from lodger.engine.features.archive.export import tables
 from lodger.engine.store.schema.script_data import kv, sealed
 
 __all__ = ["elsewhere"]
@@ -124,9 +124,9 @@ def test_what_nobody_could_take_is_not_given(bench: Bench, monkeypatch: pytest.M
     bench.tenant()
     bench.engine.tenants.suspend("acme")
     whole = len(gzip.decompress(bench.engine.tenants.export("acme")).rpartition(b'{"sha256"')[0])
-    monkeypatch.setattr("lodger.engine.service.archive.export.MAX_BYTES", whole)
+    monkeypatch.setattr("lodger.engine.features.archive.export.MAX_BYTES", whole)
     bench.engine.tenants.export("acme")
-    monkeypatch.setattr("lodger.engine.service.archive.export.MAX_BYTES", whole - 1)
+    monkeypatch.setattr("lodger.engine.features.archive.export.MAX_BYTES", whole - 1)
     with pytest.raises(Conflict) as refused:
         bench.engine.tenants.export("acme")
     assert refused.value.code == "tenant_too_large"
@@ -152,7 +152,7 @@ def test_while_a_tenant_is_packed_all_others_are_written(
             found.append(False)
         return json.dumps(value).encode() + b"\n"
 
-    monkeypatch.setattr("lodger.engine.service.archive.export._line", line)
+    monkeypatch.setattr("lodger.engine.features.archive.export._line", line)
     bench.engine.tenants.export("acme")
-    assert len(found) > len(TABLES)
+    assert len(found) > len(tables())
     assert not any(found)

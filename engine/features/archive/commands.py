@@ -1,0 +1,59 @@
+"""``lodger tenant export`` and ``restore``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lodger.engine.core.progress import report_progress_to
+from lodger.engine.features.archive.export import MAX_BYTES
+from lodger.engine.output import groups, views
+from lodger.engine.output.files import read_whole, write_whole
+from lodger.engine.output.progress import bar
+from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
+
+
+def _add(app: typer.Typer, opened: groups.Opened) -> None:
+    @app.command()
+    def export(
+        tenant: TenantId,
+        out: Annotated[str, typer.Option("--out", metavar="FILE", help="Path of the archive; - writes to stdout.")],
+        db: Database = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Export a suspended tenant to one file, for lodger tenant restore elsewhere."""
+        with (
+            opened(db) as engine,
+            bar(f"exporting {tenant}", "rows", as_json=as_json) as progress,
+            report_progress_to(progress),
+        ):
+            archive = engine.tenants.export(tenant)
+        if not write_whole(out, archive):
+            return
+        if as_json:
+            write_json({"bytes": len(archive)})
+        else:
+            say(f"{len(archive)} bytes; tokens, URLs, shadows and unread changes of feeds are not included")
+
+    @app.command()
+    def restore(
+        tenant: TenantId,
+        file: Annotated[Path, typer.Argument(help="Archive that lodger tenant export wrote; - reads stdin.")],
+        db: Database = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Restore a tenant from an archive, suspended; lodger tenant resume resumes it."""
+        content = read_whole(file, maximum=MAX_BYTES)
+        with (
+            opened(db) as engine,
+            bar(f"restoring {tenant}", "rows", as_json=as_json) as progress,
+            report_progress_to(progress),
+        ):
+            made = engine.tenants.restore(tenant, content)
+        if as_json:
+            write_json(made)
+        else:
+            views.tenant(made)
+
+
+groups.COMMANDS["tenant"].append(_add)
