@@ -34,6 +34,9 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         fetch_state.shown.append(_description(request, given, sent=False))
         return {"status": 200, "reason": "", "url": request.url, "redirected": False, "headers": [], "size": 0, "next": 0,
                 "text": "", "notSent": True}  # fmt: skip
+    if fetch_state.offline:
+        fetch_state.shown.append(_description(request, given, sent=False))
+        raise CallRefused("offline", "this dry run sends no requests, so the response is unknown")
     answer = await fetch_state.earlier_response(key)
     if answer is None:
         answer = await _send(session, replace(request, filled=handles.fill), key, number, handles.redacted)

@@ -44,6 +44,7 @@ class FetchState:
         send: sends a request; None if requests are not allowed.
         earlier: returns the responses of earlier attempts, by key.
         dry: requests with effects are described and not sent.
+        offline: no request is sent: those with effects are described, others are refused.
         frame_bytes: maximum size of one answer to the script.
         end_s: end of the attempt's wall time, on the event loop's clock; None if unlimited.
     """
@@ -54,6 +55,7 @@ class FetchState:
     send: Send | None = None
     earlier: Callable[[], Awaitable[dict[str, Answer]]] = no_responses
     dry: bool = False
+    offline: bool = False
     frame_bytes: int = 1024 * 1024
     end_s: float | None = None
     fetched: list[Fetched] = field(default_factory=list)

@@ -29,6 +29,15 @@ async def no_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
     return {}
 
 
+async def withheld_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
+    """Refuse: an offline dry run may run a source of a caller that may not see secrets.
+
+    Raises:
+        CallRefused: ``offline``.
+    """
+    raise CallRefused("offline", "this dry run gets no secrets")
+
+
 async def read(session: Session, given: dict[str, Any]) -> str:
     """Handle secrets.read, the only call that returns a secret's value to a script."""
     name = given["name"]
@@ -64,7 +73,9 @@ class SecretHandles:
         for name in sorted(self.names):
             if not session.grants.of_secret(name):
                 raise missing_grant(f"secret:{name}")
-        self._known = await session.read_secrets(self.names) if self.names else {}
+        if session.fetch_state.offline or not self.names:
+            return
+        self._known = await session.read_secrets(self.names)
         for name in sorted(self.names - set(self._known)):
             raise _unknown(name)
         # A placeholder is short, its value may be long.

@@ -59,6 +59,7 @@ class Claim:
         tries: number of this attempt among those of its step, from 1.
         dry_run: whether the effects are shown and not applied.
         fetches: whether a dry run sends every request, not only those with GET and HEAD.
+        offline: whether a dry run sends no request at all and gets no secret.
         kind: kind of its script: script, ping or host.
         fields: the typed params of its script, None for any JSON value.
         budgets: maximum of each budget of the attempt, by name; absent ones have their defaults.
@@ -93,6 +94,7 @@ class Claim:
     last_node: str | None = None
     wasm: bytes | None = field(default=None, repr=False)
     fetches: bool = False
+    offline: bool = False
     kind: str = "script"
     fields: tuple[Field, ...] | None = None
     budgets: Mapping[str, int] = field(default_factory=dict)

@@ -51,12 +51,14 @@ def claim(
     budgets: Mapping[str, int] | None = None,
     fields: tuple[Field, ...] | None = None,
     fetches: bool = False,
+    offline: bool = False,
     pretended_us: int | None = None,
 ) -> Claim:
     """Return the claim of a trial.
 
     Args:
         fetches: whether all requests are sent, not only those with GET and HEAD.
+        offline: whether no request is sent, and no secret read.
         pretended_us: what the script sees as now and as its slot; None for the clock's time and no slot.
     """
     return Claim(
@@ -81,6 +83,7 @@ def claim(
         budgets=budgets or {},
         dry_run=True,
         fetches=fetches,
+        offline=offline,
         pretended_us=pretended_us,
     )
 
@@ -94,6 +97,7 @@ def claim_in_ledger(
     params: Any,  # noqa: ANN401 - any JSON value
     *,
     fetches: bool,
+    offline: bool,
     pretended_us: int | None,
     edited: bool = False,
 ) -> Claim:
@@ -118,6 +122,7 @@ def claim_in_ledger(
         name=name,
         version=0 if stored is None else stored.version,
         fetches=fetches,
+        offline=offline,
         pretended_us=pretended_us,
     )
 

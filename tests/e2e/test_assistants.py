@@ -9,21 +9,26 @@ from typing import Any
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.e2e.command import bare, lodger
+from tests.egress.peer import Peer, thread_of_peers
 
 from lodger.engine.cli.assistants.tools import DRAFTING, READING, WRITING
+from lodger.engine.core.settings import load
 from lodger.engine.sync import Engine
+from lodger.engine.vault.keyring import Keyring
 
 SCRIPT = (
     "export default async ({ kv, action }) => { console.log('tried'); await kv.set('n', action.input.n); return 7; };"
 )
 
 
-def asked(*arguments: str, calls: list[tuple[str, dict[str, Any]]]) -> tuple[dict[str, Any], list[Any], list[str]]:
+def asked(
+    *arguments: str, calls: list[tuple[str, dict[str, Any]]], **env: str
+) -> tuple[dict[str, Any], list[Any], list[str]]:
     """Start ``lodger mcp``; return its tools by name, the answers of calls, and the texts of its resources."""
 
     async def talk() -> tuple[dict[str, Any], list[Any], list[str]]:
         command = StdioServerParameters(
-            command=sys.executable, args=["-m", "lodger.engine.cli", "mcp", *arguments], env=bare()
+            command=sys.executable, args=["-m", "lodger.engine.cli", "mcp", *arguments], env=bare() | env
         )
         async with Client(stdio_client(command)) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -115,6 +120,59 @@ def test_a_tenant_is_read_and_only_changed_if_asked(tmp_path: Path) -> None:
         "Every day at 10:00 (Europe/Berlin)",
     )
     assert edited["tz"] == created["tz"], "an omitted parameter changes nothing"
+
+
+SENDING = """
+export default async ({ secrets }) => {
+  const found = {};
+  try { found.plain = await secrets.read("KEY"); } catch (error) { found.plainError = error.code; }
+  for (const method of ["GET", "HEAD", "OPTIONS", "POST", "DELETE"]) {
+    const headers = { authorization: `Bearer ${secrets.KEY}` };
+    try { found[method] = (await fetch("@@/" + method, { method, headers })).status; } catch (error) { found[method] = error.code; }
+  }
+  return found;
+};
+"""
+
+
+def test_a_reading_server_sends_nothing_and_shows_no_secret(tmp_path: Path) -> None:
+    place, keys, value = str(tmp_path / "ledger.db"), tmp_path / "keys", "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+    Keyring(keys).add()
+    peer = Peer()
+    with thread_of_peers(peer):
+        here = peer.url()[:-1]
+        source = SENDING.replace("@@", here)
+        env = {
+            "LODGER_EGRESS_NETWORKS": "127.0.0.1/32",
+            "LODGER_EGRESS_PORTS": str(peer.port),
+            "LODGER_SECRET_KEYS": str(keys),
+        }
+        with Engine.open(place, settings=load(secret_keys=keys)) as engine:
+            engine.tenants.create("acme", grants=[f"fetch:{here}", "secret:KEY:plain"])
+            engine.secrets.put("acme", "KEY", value, hosts=[here])
+            engine.scripts.put("acme", "stored", source)
+        asks: list[tuple[str, dict[str, Any]]] = [
+            ("scripts_dry_run", {"name": "draft", "source": source}),
+            ("scripts_dry_run", {"name": "draft", "source": source, "fetches": True, "offline": False}),
+            ("scripts_dry_run", {"name": "stored", "fetches": True, "offline": False}),
+        ]
+        tools, answers, _ = asked("acme", "--db", place, calls=asks, **env)
+        assert peer.connections == 0
+        for answer in answers:
+            assert value not in answer.content[0].text
+            if not answer.is_error:
+                assert body(answer)["result"] == {
+                    "plainError": "offline", "GET": "offline", "HEAD": "offline", "OPTIONS": "offline", "POST": 200, "DELETE": 200,
+                }  # fmt: skip
+        assert not answers[0].is_error
+        assert not {"fetches", "offline"} & set(tools["scripts_dry_run"].input_schema["properties"])
+        hints = [tool.annotations for tool in tools.values()]
+        assert all(hint.read_only_hint and not hint.destructive_hint and not hint.open_world_hint for hint in hints)
+        tools, answers, _ = asked("acme", "--write", "--db", place, calls=asks[1:2], **env)
+        assert peer.connections == 5, "the same source reaches the server if it may"
+        assert body(answers[0])["outcome"] == "ok"
+        hint = tools["scripts_dry_run"].annotations
+        assert (hint.read_only_hint, hint.destructive_hint, hint.open_world_hint) == (False, True, True)
 
 
 def test_what_needs_a_tenant_says_so() -> None:

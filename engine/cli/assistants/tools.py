@@ -35,6 +35,8 @@ READING = (
 WRITING = (
     *("scripts.put", "schedules.create", "schedules.edit", "schedules.pause", "schedules.resume", "actions.run_now"),
 )
+#: Parameters that could make a reading tool send or change something, with the values that they have without ``--write``.
+READ_ONLY: dict[str, dict[str, Any]] = {"scripts.dry_run": {"fetches": False, "offline": True}}
 #: Maximum length of a tool's answer in characters: more would fill an assistant's context.
 MAX_ANSWER = 50_000
 _INSTRUCTIONS = (
@@ -56,12 +58,12 @@ def serve(engine: "Engine", tenant_id: str, *, drafts: bool, write: bool) -> MCP
     server = MCPServer("lodger", instructions=_INSTRUCTIONS, version=VERSION, log_level="WARNING")
     names = DRAFTING if drafts else (*DRAFTING, *READING, *(WRITING if write else ()))
     for name in names:
-        operation = TABLE.operations[name]
+        fixed = {} if write else READ_ONLY.get(name, {})
+        # A dry run that sends requests can change data elsewhere, and so can the scripts that are stored or started.
+        writes = name in WRITING or (write and name in READ_ONLY)
         server.add_tool(
-            _tool(engine, operation, tenant_id),
-            annotations=ToolAnnotations(
-                read_only_hint=name not in WRITING, destructive_hint=False, open_world_hint=name == "scripts.dry_run"
-            ),
+            _tool(engine, TABLE.operations[name], tenant_id, fixed),
+            annotations=ToolAnnotations(read_only_hint=not writes, destructive_hint=writes, open_world_hint=writes),
             structured_output=False,
         )
     server.resource(
@@ -83,12 +85,12 @@ def skill() -> str:
     return (files("lodger.engine.cli.assistants") / "SKILL.md").read_text()
 
 
-def _tool(engine: "Engine", operation: Operation, tenant_id: str) -> Callable[..., str]:
-    """Return an operation as a function of JSON values that returns JSON text, with the tenant bound."""
+def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[str, Any]) -> Callable[..., str]:
+    """Return an operation as a function of JSON values that returns JSON text, with the tenant and fixed parameters bound."""
     hints = get_type_hints(operation.function)
     declared = list(inspect.signature(operation.function).parameters.values())[1:]
     tenant = [tenant_id] if declared[0].name == "tenant_id" else []
-    offered = declared[len(tenant) :]
+    offered = [each for each in declared[len(tenant) :] if each.name not in fixed]
     # An omitted parameter is one that has its default: JSON has no value for "unchanged".
     omitted = {each.name: None if each.default is UNCHANGED else each.default for each in offered}
 
@@ -100,7 +102,7 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str) -> Callable[..
         }
         try:
             verb = getattr(getattr(engine, operation.noun), operation.verb)
-            answer = verb(*tenant, **said)
+            answer = verb(*tenant, **said, **fixed)
         except Exception as error:
             raise ToolError(_text(described(error))) from error
         if isinstance(answer, Page):

@@ -32,6 +32,7 @@ def dry_run(
     fetches: Annotated[
         bool, typer.Option("--fetches", help="Also send requests that change data elsewhere (POST, PUT, …).")
     ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Send no requests at all, and read no secrets.")] = False,
     now: Annotated[
         str | None, typer.Option(metavar="INSTANT", help="Instant that the script sees as now and as its slot.")
     ] = None,
@@ -55,7 +56,7 @@ def dry_run(
             prepare(engine)
         shown = source if source is not None else engine.scripts.get(tenant, name, version).modules
         ended = engine.scripts.dry_run(
-            tenant, name, params, version=version, source=source, fetches=fetches, now=pretended
+            tenant, name, params, version=version, source=source, fetches=fetches, offline=offline, now=pretended
         )
     file_of_error = (ended.error.file if ended.error else None) or script_files.MAIN
     text = shown if isinstance(shown, str) else shown.get(file_of_error, "") if isinstance(shown, dict) else ""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import Connection, select
 
 from lodger.engine.capabilities.fetch_state import FetchState, Send
-from lodger.engine.capabilities.secrets import no_secrets
-from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck
+from lodger.engine.capabilities.secrets import no_secrets, withheld_secrets
+from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck, SecretLookup
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Answer, Claim
@@ -133,7 +133,7 @@ class HostSide:
             fetch_state=self._fetching(claim),
             draws=None if claim.dry_run else self._reservations,
             clock_us=self.clock.now_us,
-            read_secrets=no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
+            read_secrets=self._secrets(claim),
             check_script=self._script_check or partial(self._check_script, claim),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
             span=None if self._tracer is None else self._tracer.calls(),
@@ -156,12 +156,18 @@ class HostSide:
             claim.step,
             send,
             dry=claim.dry_run and not claim.fetches,
+            offline=claim.offline,
             frame_bytes=claim.limits.frame_bytes,
             end_s=asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000,
         )
         if claim.tries > 1:
             made.earlier = partial(self._kept, claim)
         return made
+
+    def _secrets(self, claim: Claim) -> SecretLookup:
+        if claim.offline:
+            return withheld_secrets
+        return no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id)
 
     async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, OpenSecret]:
         try:

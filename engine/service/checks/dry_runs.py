@@ -42,6 +42,7 @@ class DryRuns:
         source: ScriptInput | None,
         *,
         fetches: bool,
+        offline: bool = False,
         pretended_us: int | None = None,
     ) -> DryRun:
         """Run a script once in the sandbox; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
@@ -63,7 +64,7 @@ class DryRuns:
         ended = self._run(
             claim_in_ledger(
                 context, tenant, name, found, content, params,
-                fetches=fetches, pretended_us=pretended_us, edited=source is not None,
+                fetches=fetches, offline=offline, pretended_us=pretended_us, edited=source is not None,
             )
         )  # fmt: skip
         self._budget.charge(tenant_id, ended.usage.cpu_ms)

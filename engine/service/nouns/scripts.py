@@ -263,6 +263,7 @@ class Scripts(Noun[M]):
         version: int | None = None,
         source: ScriptInput | None = None,
         fetches: bool = False,
+        offline: bool = False,
         now: datetime | None = None,
     ) -> DryRun:
         """Run a script once in the sandbox against the present data; show its outcome and the effects it would have had.
@@ -274,19 +275,22 @@ class Scripts(Noun[M]):
             version: the latest by default.
             source: run this source instead of the stored one, such as an unsaved edit.
             fetches: send all requests.
+            offline: send no request at all, and refuse to read secrets.
             now: what the script sees as now and as its slot; by default the present time, and no slot.
 
         Raises:
             NotFound: a missing tenant, script or version.
-            InputError: not_rehearsable, instant_out_of_range, and errors of the source.
+            InputError: not_rehearsable, instant_out_of_range, offline_fetches, and errors of the source.
             Unavailable: this host cannot set up the sandbox.
         """
         pretended = aware(now)
         pretended_us = None if pretended is None else to_us(pretended)
         if pretended_us is not None and pretended_us < 0:
             raise InputError("instant_out_of_range")
+        if fetches and offline:
+            raise InputError("offline_fetches")
         return self.dry_runs.dry_run(
-            tenant_id, name, params, version, source, fetches=fetches, pretended_us=pretended_us
+            tenant_id, name, params, version, source, fetches=fetches, offline=offline, pretended_us=pretended_us
         )
 
     @operation("GET", "/tenants/{tenant_id}/sets", Role.VIEWER)
