@@ -140,7 +140,7 @@ SECRETS = re.compile(r"lodger_[a-z2-7]{10}_\S+|/sign-in\?code=\S+")
 
 def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path: Path) -> None:
     arguments = ["up", "--role", "api", "--port", "0", "--db", "ledger.db"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev"), "COLUMNS": "200"}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     with open(os.devnull) as nothing:
         reading, pipe = os.pipe()
         with Ready(CLI, arguments, (nothing.fileno(), pipe, pipe), env, tmp_path) as piped:

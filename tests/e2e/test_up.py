@@ -126,7 +126,7 @@ def test_what_is_no_function_is_said(house: Path, place: str) -> None:
 def test_up_ends_when_its_ledger_is_another_file(house: Path, role: str, replaced: bool) -> None:
     place = house / "ledger.db"
     command = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", role, "--port", "0", "--db", str(place)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / ".dev"), "LODGER_LEASE_S": "2"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LODGER_LEASE_S": "2"}
     with subprocess.Popen(
         command, cwd=house, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as up:
