@@ -385,6 +385,7 @@ class Counters:
         skipped: skipped rows by reason.
         failures: number of consecutive failed actions.
         since: due instant of the oldest counted action; None if there is none.
+        complete: False if a state has more actions than were counted.
     """
 
     schedule_id: str
@@ -392,6 +393,7 @@ class Counters:
     skipped: dict[str, int]
     failures: int
     since: datetime | None
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import event, text
 from tests.store.bench import Bench
+
+from lodger.engine.store.schedules import schedule_rows
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "developer"))
 import growth
@@ -99,3 +102,33 @@ def test_the_work_of_a_slot_stays_the_same(bench: Bench) -> None:
             assert "autovacuum_vacuum_scale_factor=0.02" in options, (
                 f"{name} changes at every slot and is vacuumed late"
             )
+
+
+def test_the_past_of_a_schedule_is_read_from_the_end_of_an_index(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_rows, "MAX_COUNTED", 50)
+    schedule = bench.schedule("every 60s")
+    growth.fill(bench, 2000)
+    asked: list[tuple[str, Any]] = []
+    database = bench.engine.context.database
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_more: Any) -> None:
+        asked.append((statement, values))
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        counted = bench.engine.schedules.counters(schedule.tenant_id, schedule.name)
+        bench.engine.schedules.last_run(schedule.tenant_id, schedule.name)
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+    assert counted.actions["done"] == 50
+    assert not counted.complete
+    of_actions = [(statement, values) for statement, values in asked if "FROM lodger_actions" in statement]
+    assert len(of_actions) == 2
+    explain = "EXPLAIN " if database.driver.name == "postgresql" else "EXPLAIN QUERY PLAN "
+    with database.read() as connection:
+        plans = [
+            "\n".join(str(row) for row in connection.exec_driver_sql(explain + text, values))
+            for text, values in of_actions
+        ]
+    assert "ix_lodger_actions_started" in plans[1]
+    assert not any("Seq Scan on lodger_actions" in plan or "SCAN lodger_actions" in plan for plan in plans)

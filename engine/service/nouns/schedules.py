@@ -385,7 +385,7 @@ class Schedules(Previews[M]):
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
-        """Count a schedule's actions by state, as far as its history is kept."""
+        """Count a schedule's actions by state, as far as its history is kept; of each state at most the newest ten thousand."""
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return schedule_rows.counters(connection, found)
@@ -395,7 +395,7 @@ class Schedules(Previews[M]):
         """Return the latest started run, however it ended: slot, start and node; None if there is none."""
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            return schedule_rows.last_run(connection, tenant_id, found.id)
+            return schedule_rows.last_run(connection, found.id)
 
     @operation("POST", "/tenants/{tenant_id}/recent-runs", Role.VIEWER, reads=True, everywhere=True, items="schedules")
     def recent(self, tenant_id: str | None = None, *, schedule_ids: Iterable[str], runs: int = 20) -> RecentList:

@@ -35,7 +35,7 @@ from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
 FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
-STATES = ("ready", "running", "sealed", "waiting_retry", *FINISHED)
+STATES = tables.STATES
 RETRIED = "retried"
 ORIGINS = ("slot", "backfill", "run_now", "replay", "once", "change")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, tuple_
+from sqlalchemy import Connection, bindparam, func, literal_column, select, tuple_, union_all
 
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.core.errors import NotFound
@@ -18,7 +18,9 @@ from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.nodes import nodes
 from lodger.sandbox.outcome import Outcome
 
-_s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
+#: Number of actions of a schedule that are counted for each state.
+MAX_COUNTED = 10_000
+_s, _r, _k, _a = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c, tables.actions.c
 
 
 def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
@@ -115,26 +117,35 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
 
 
 def counters(connection: Connection, schedule: Schedule) -> Counters:
-    """Count a schedule's actions by state, and the skipped ones by reason, from an index."""
-    mine = (tables.actions.c.tenant_id == schedule.tenant_id, tables.actions.c.schedule_id == schedule.id)
-    states = connection.execute(
-        select(tables.actions.c.state, func.count()).where(*mine).group_by(tables.actions.c.state)
-    )
-    reasons = connection.execute(
-        select(tables.actions.c.reason, func.count())
-        .where(*mine, tables.actions.c.state == "skipped")
-        .group_by(tables.actions.c.reason)
-    )
-    oldest = connection.scalar(select(func.min(tables.actions.c.due_at)).where(*mine))
+    """Count a schedule's actions by state, and the skipped ones by reason: of each state the newest :data:`MAX_COUNTED`."""
+    newest = [
+        select(_a.state, _a.reason, _a.due_at)
+        .where(_a.schedule_id == schedule.id, _a.state == literal_column(f"'{state}'"))
+        .order_by(_a.slot.desc())
+        .limit(MAX_COUNTED)
+        .subquery()
+        for state in tables.STATES
+    ]
+    counted = union_all(*(select(each) for each in newest)).subquery()
+    rows = connection.execute(
+        select(counted.c.state, counted.c.reason, func.count(), func.min(counted.c.due_at)).group_by(
+            counted.c.state, counted.c.reason
+        )
+    ).all()
+    actions: dict[str, int] = {}
+    for state, _reason, number, _oldest in rows:
+        actions[state] = actions.get(state, 0) + number
     return Counters(
         schedule_id=schedule.id,
-        actions={row[0]: row[1] for row in states},
-        skipped={row[0]: row[1] for row in reasons},
+        actions=actions,
+        skipped={reason: number for state, reason, number, _oldest in rows if state == "skipped"},
         failures=schedule.failures,
-        since=from_us_or_none(oldest),
+        since=from_us_or_none(min((oldest for *_others, oldest in rows), default=None)),
+        complete=all(number < MAX_COUNTED for number in actions.values()),
     )
 
 
+#: Found by the end of an index, whatever the length of the history.
 _last_run = (
     select(
         tables.actions.c.id, tables.actions.c.slot, tables.actions.c.due_at, tables.actions.c.state, tables.actions.c.outcome,
@@ -150,7 +161,6 @@ _last_run = (
     # The node of a running action is in its own row.
     .outerjoin(nodes, nodes.c.id == func.coalesce(tables.actions.c.node_id, tables.attempts.c.node_id))
     .where(
-        tables.actions.c.tenant_id == bindparam("tenant"),
         tables.actions.c.schedule_id == bindparam("schedule"),
         tables.actions.c.started_us.is_not(None),
     )
@@ -159,9 +169,9 @@ _last_run = (
 )  # fmt: skip
 
 
-def last_run(connection: Connection, tenant_id: str, schedule_id: str) -> LastRun | None:
+def last_run(connection: Connection, schedule_id: str) -> LastRun | None:
     """Return the latest started run of this schedule, None if there is none."""
-    row = connection.execute(_last_run, {"tenant": tenant_id, "schedule": schedule_id}).first()
+    row = connection.execute(_last_run, {"schedule": schedule_id}).first()
     if row is None:
         return None
     return LastRun(

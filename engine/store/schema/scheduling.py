@@ -247,6 +247,9 @@ is_held = text("held = 1")
 is_requested = text("requested_by IS NOT NULL AND state = 'ready'")
 is_failed = text(f"state IN ({_listed(FAILED)})")
 
+#: States of an action.
+STATES = ("ready", "running", "sealed", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired")
+
 actions = Table(
     "lodger_actions",
     metadata,
@@ -296,7 +299,7 @@ actions = Table(
     Column("result", Text),
     Column("error", Text),
     CheckConstraint(
-        "state IN ('ready', 'running', 'sealed', 'waiting_retry', 'done', 'failed', 'cancelled', 'skipped', 'expired')",
+        f"state IN {STATES}",
         name="state",
     ),
     CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once', 'change')", name="origin"),
@@ -347,6 +350,8 @@ actions = Table(
         "slot",
         **partial("schedule_id IS NOT NULL"),
     ),
+    # The last run of a schedule, also for scripts.
+    Index("ix_lodger_actions_started", "schedule_id", "started_us", **partial("started_us IS NOT NULL")),
     # Lists over all tenants; the overview of the last hour.
     Index("ix_lodger_actions_id", "id"),
     Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
