@@ -106,6 +106,7 @@ def test_the_work_of_a_slot_stays_the_same(bench: Bench) -> None:
 
 def test_the_past_of_a_schedule_is_read_from_the_end_of_an_index(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_rows, "MAX_COUNTED", 50)
+    bench.tenant("acme")
     schedule = bench.schedule("every 60s")
     growth.fill(bench, 2000)
     asked: list[tuple[str, Any]] = []
