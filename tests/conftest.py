@@ -13,6 +13,9 @@ from tests.databases.patience import patient_server
 from tests.databases.template import copied_ledgers
 from tests.leaks import nothing_left
 from tests.longest_first import LONGEST_FIRST
+from tests.run_summary import pytest_sessionfinish, pytest_terminal_summary
+
+__all__ = ["pytest_sessionfinish", "pytest_terminal_summary"]
 
 # The gate asks the same questions each time, and no clock decides; LODGER_FUZZ=whole draws new ones, and tells how to draw them again.
 settings.register_profile(

@@ -17,7 +17,11 @@ from lodger.engine.service.hooks import HOOKS
 from lodger.engine.sync import Engine
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 #: Pages that tests/test_guides.py carries out.
 GUIDES = [page for page in PAGES if page.parent.name in ("how-to", "tutorials")]
 
@@ -72,17 +76,20 @@ def test_every_command_of_a_page_can_be_said(page: Path, commands: Any) -> None:
             for words in commands_of(line):
                 if words and words[0] == "lodger":
                     parse(commands, words[1:])
-                elif words and words[0] == ".ci/board":
-                    board = (ROOT / ".ci" / "board").read_text()
-                    assert f'"{words[1]}": ' in board, line
-    for verb in re.findall(r"`\.ci/board ([a-z]+)", page.read_text()):
-        assert f'"{verb}": ' in (ROOT / ".ci" / "board").read_text(), f".ci/board {verb}"
+                elif words and words[0] == "make":
+                    assert words[1] in make_targets(), line
+    for target in re.findall(r"`make ([a-z]+)", page.read_text()):
+        assert target in make_targets(), f"make {target}"
     for said in re.findall(r"`lodger ([a-z][a-z -]*)", page.read_text()):
         first, *rest = said.split()
         assert first in commands.commands, f"lodger {first}"
         found = commands.commands[first]
         if hasattr(found, "commands") and rest and not rest[0].startswith("-"):
             assert rest[0] in found.commands, f"lodger {said}"
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 def test_a_command_that_is_none_is_found(commands: Any) -> None:
@@ -162,4 +169,4 @@ def test_hooks_are_told() -> None:
 
 @pytest.mark.parametrize("page", reference_pages.PAGES, ids=lambda page: page.name)
 def test_what_is_made_from_the_table_is_up_to_date(page: Path) -> None:
-    assert page.read_text() == reference_pages.written(page), "python -m tests.reference_pages"
+    assert page.read_text() == reference_pages.written(page), "make docs"

@@ -117,7 +117,7 @@ def test_type_checkers_of_users_find_the_packages(checker: str, tmp_path: Path) 
         cache = ["--cache-dir", str(tmp_path / "cache")]
         command = ["-m", "mypy", "--strict", "--no-incremental", *cache, "--follow-imports", "silent"]
     else:
-        pytest.importorskip("pyright", reason="NOT TESTED: pip install pyright")
+        pytest.importorskip("pyright", reason="NOT TESTED with pyright: it is not installed (pip install pyright)")
         command = ["-m", "pyright", "--pythonpath", sys.executable]
         (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
     done = subprocess.run(

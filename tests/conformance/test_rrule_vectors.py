@@ -34,7 +34,7 @@ AGREED = 13
 def vectors(name: str) -> list[dict[str, Any]]:
     path = VECTORS / name
     if not path.exists():
-        pytest.skip(f"{path} is absent: set LODGER_VECTORS to the folder of public vectors")
+        pytest.skip(f"NOT TESTED with public vectors: {path} is absent (set LODGER_VECTORS to their folder)")
     cases: list[dict[str, Any]] = json.loads(path.read_text())
     return cases
 

@@ -135,7 +135,7 @@ def listens(process: "subprocess.Popen[bytes]", port: int) -> None:
 def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
     name = request.param.__name__
     if shutil.which(name) is None:
-        pytest.skip(f"NOT TESTED behind {name}: it is not installed")
+        pytest.skip(f"NOT TESTED behind {name}: it is not installed (apt-get install {name})")
     with before(request.param, tmp_path) as made:
         yield made
 
@@ -143,7 +143,7 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
 @pytest.fixture
 def behind_nginx(tmp_path: Path) -> Iterator[Proxy]:
     if shutil.which("nginx") is None:
-        pytest.skip("NOT TESTED behind nginx: it is not installed")
+        pytest.skip("NOT TESTED behind nginx: it is not installed (apt-get install nginx)")
     with before(nginx, tmp_path) as made:
         yield made
 

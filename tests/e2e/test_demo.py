@@ -156,7 +156,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_full_disk_is_named_and_the_next_run_goes_on(tmp_path: Path) -> None:
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "small", str(tmp_path)], check=False)
     if mounted.returncode:
-        pytest.skip("this user may not mount a small file system")
+        pytest.skip("NOT TESTED as root: this user may not mount a small file system (run as root)")
     try:
         said = lodger("demo", "--for", "1s", "--keep", "--json", cwd=tmp_path)
         assert (said.code, said.json["error"]["code"]) == (1, "disk_full")

@@ -43,7 +43,7 @@ def test_no_process_and_no_folder_is_left(number: signal.Signals, tmp_path: Path
 def test_a_disk_that_fills_while_it_runs_is_told_in_words(tmp_path: Path) -> None:
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "small", str(tmp_path)], check=False)
     if mounted.returncode:
-        pytest.skip("this user may not mount a small file system")
+        pytest.skip("NOT TESTED as root: this user may not mount a small file system (run as root)")
     try:
         said = lodger("demo", "--for", "4s", "--keep", cwd=tmp_path)
     finally:

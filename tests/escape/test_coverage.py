@@ -215,7 +215,7 @@ def test_a_number_that_is_used_again_is_not_signalled() -> None:
     """Class 96 on this kernel: in a new pid namespace the id of an ended process is reused."""
     unshare = shutil.which("unshare")
     if unshare is None:
-        pytest.skip("NOT TESTED: there is no unshare here")
+        pytest.skip("NOT TESTED with namespaces: no unshare (apt-get install util-linux)")
     command = [
         unshare,
         "--user",
@@ -230,5 +230,7 @@ def test_a_number_that_is_used_again_is_not_signalled() -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if "reached" not in done.stdout:
-        pytest.skip(f"NOT TESTED: no pid namespace whose numbers can be set: {done.stderr.strip()[-120:]}")
+        pytest.skip(
+            f"NOT TESTED with namespaces: no pid namespace whose numbers can be set: {done.stderr.strip()[-120:]}"
+        )
     assert done.stdout.strip() == "reached nobody"

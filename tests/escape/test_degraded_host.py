@@ -35,7 +35,9 @@ def can_unshare() -> bool:
     return subprocess.run([*NO_NAMESPACES, "true"], capture_output=True).returncode == 0
 
 
-nested = pytest.mark.skipif(not can_unshare(), reason="NOT TESTED: no user namespace here to take rights away in")
+nested = pytest.mark.skipif(
+    not can_unshare(), reason="NOT TESTED with namespaces: no user namespace here to take rights away in"
+)
 
 
 @nested
@@ -144,7 +146,9 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to put a filter on what it starts")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="NOT TESTED as root: needs root to put a filter on what it starts (run as root)"
+)
 @pytest.mark.parametrize(("call", "answer"), [("close_range", errno.ENOSYS), ("pidfd_open", errno.EPERM)])
 def test_a_kernel_without_a_call_is_named_as_the_cause(call: str, answer: int) -> None:
     """An old kernel returns ENOSYS, an old container engine's filter EPERM."""

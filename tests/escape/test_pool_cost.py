@@ -56,7 +56,7 @@ def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("runtime", MAX_CALLS)
 def test_system_calls_of_a_worker(runtime: str) -> None:
     if not (counts := asyncio.run(system_calls(runtime))) and os.geteuid() != 0:
-        pytest.skip("NOT TESTED: this user may not trace the zygote")
+        pytest.skip("NOT TESTED as root: this user may not trace the zygote (run as root)")
     assert len(counts) == 4
     assert max(counts) <= MAX_CALLS[runtime], counts
 

@@ -271,7 +271,7 @@ def test_killed_engine_leaves_nothing(user: str, without: str) -> None:
 @pytest.mark.root
 def test_death_signal_is_what_ends_a_spinning_worker_without_pid_namespace() -> None:
     if os.geteuid():
-        pytest.skip("needs root")
+        pytest.skip("NOT TESTED as root: needs root (run as root)")
     with standing("root", "namespaces death_signal", 'log("x")\nwhile True: pass') as (said, process):
         process.kill()
         process.wait(120)
@@ -369,7 +369,7 @@ def owner(pid: int) -> int:
 
 def test_two_pools_of_one_engine_have_two_uids() -> None:
     if os.geteuid():
-        pytest.skip("needs an engine that is root")
+        pytest.skip("NOT TESTED as root: needs an engine that is root (run as root)")
 
     async def go() -> set[int]:
         pools = [probe_pool(size=1), probe_pool(size=1)]

@@ -20,7 +20,9 @@ from lodger.sandbox.walls.syscalls import NUMBER
 X86 = platform.machine() == "x86_64"
 SOCKET, CONNECT, KILL, SETPRIORITY = (41, 42, 62, 141) if X86 else (198, 203, 129, 140)
 READV_OF = 310 if X86 else 270
-ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="a uid of its own needs an engine that is root")
+ROOT_ONLY = pytest.mark.skipif(
+    os.geteuid() != 0, reason="NOT TESTED as root: a uid of its own needs an engine that is root (run as root)"
+)
 OPEN = 'import_error = None\ntry:\n    os.read(os.open("/etc/passwd", 0), 1)\n    done("0")\nexcept OSError as e:\n    done(str(-e.errno))'
 
 

@@ -103,7 +103,7 @@ def _children(pid: int) -> list[int]:
 
 def test_a_running_command_from_outside() -> None:
     if os.geteuid() != 0:
-        pytest.skip("an undumpable process shows itself to root only")
+        pytest.skip("NOT TESTED as root: an undumpable process shows itself to root only (run as root)")
     wasm = Commands()
     try:
         looking = Looking(wasm)
@@ -130,7 +130,7 @@ def test_a_running_command_from_outside() -> None:
 def test_trampolines_are_not_writable(without: str, found: int) -> None:
     """ctypes maps the trampolines of callbacks writable and executable; writing there needs no mprotect."""
     if os.geteuid() != 0:
-        pytest.skip("an undumpable process shows itself to root only")
+        pytest.skip("NOT TESTED as root: an undumpable process shows itself to root only (run as root)")
     wasm = Commands(weak={"without": without})
     try:
         assert wasm.pool.zygote is not None

@@ -162,7 +162,7 @@ def test_the_command_makes_one_file(tmp_path: Path) -> None:
     nothing = inside("bundle", str(tmp_path / "main.ts"), "--json", PATH="/nowhere")
     assert (nothing.code, nothing.json["error"]["code"]) == (1, "extra_missing")
     if shutil.which("esbuild") is None:
-        pytest.skip("NOT TESTED: no esbuild (npm install -g esbuild)")
+        pytest.skip("NOT TESTED with esbuild: it is not installed (npm install -g esbuild)")
     (tmp_path / "src" / "deep").mkdir(parents=True)
     (tmp_path / "src" / "deep" / "sum.ts").write_text(
         "// about\nexport function sum(rows: any): number {\n  return rows.nothing.length;\n}\n"

@@ -23,7 +23,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     """A file system of a few megabytes, in memory."""
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "small", str(tmp_path)], check=False)
     if mounted.returncode:
-        pytest.skip("this user may not mount a small file system")
+        pytest.skip("NOT TESTED as root: this user may not mount a small file system (run as root)")
     yield tmp_path
     subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
 

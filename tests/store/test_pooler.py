@@ -37,7 +37,7 @@ def pooler(server: Server) -> Iterator[Path]:
     """A folder with the pooler's socket."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
-        pytest.skip("NOT TESTED behind a pooler: no pgbouncer on this machine (apt-get install pgbouncer)")
+        pytest.skip("NOT TESTED behind a pooler: no pgbouncer (apt-get install pgbouncer)")
     folder = Path(tempfile.mkdtemp(prefix="lodger-pooler-"))  # pytest's own folders let no other user in
     users = folder / "users"
     users.write_text('"postgres" ""\n')

@@ -48,7 +48,9 @@ def signed_in(lodge: House) -> Iterator[Callable[..., httpx2.Client]]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """The machine's Chromium, one for the tests of a module."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed (pip install playwright)"
+    )
     if CHROMIUM is None:
         pytest.skip("NOT TESTED in a browser: no Chromium (apt-get install chromium)")
     with sync_api.sync_playwright() as playwright:

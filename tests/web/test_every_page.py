@@ -77,7 +77,10 @@ def test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse(hostile:
 def test_pages_follow_the_rules_of_accessibility(
     hostile: House, browser: Browser, scheme: str, rules: dict[str, Any]
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="NOT TESTED: axe is not installed")
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright",
+        reason="NOT TESTED in a browser: axe is not installed (pip install axe-playwright-python)",
+    )
     with opened(browser, bypass_csp=True, color_scheme=scheme) as page:
         page.goto(hostile.url + "/sign-in")
         _check(axe.Axe(), page, "/sign-in", rules)

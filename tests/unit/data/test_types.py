@@ -104,7 +104,9 @@ def compiler() -> str | None:
 @pytest.fixture
 def folder(tmp_path: Path, bare: Shop) -> Path:
     if compiler() is None:
-        pytest.skip("NOT TESTED: no TypeScript compiler (npm install -g typescript, or LODGER_TSC)")
+        pytest.skip(
+            "NOT TESTED with the TypeScript compiler: it is not installed (npm install -g typescript, or LODGER_TSC)"
+        )
     place = tmp_path / "lodger-types"
     place.mkdir()
     (place / of_scripts.FILE).write_text(of_scripts.text())

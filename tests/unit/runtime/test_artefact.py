@@ -107,7 +107,9 @@ def test_a_link_is_nobodys(tmp_path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a file of somebody else")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="NOT TESTED as root: needs root to make a file of somebody else (run as root)"
+)
 def test_a_file_of_somebody_else_is_not_read(tmp_path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"")

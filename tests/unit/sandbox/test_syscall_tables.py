@@ -23,11 +23,11 @@ def generic() -> dict[str, int]:
 def numbers(machine: str) -> dict[str, int]:
     if machine == "aarch64":
         if not GENERIC.exists():
-            pytest.skip("NOT TESTED: the kernel's headers are not here (linux-libc-dev)")
+            pytest.skip("NOT TESTED with kernel headers: they are not installed (apt-get install linux-libc-dev)")
         return generic()
     place = next((path for path in X86 if path.exists()), None)
     if place is None:
-        pytest.skip("NOT TESTED: the kernel's headers are not here (linux-libc-dev)")
+        pytest.skip("NOT TESTED with kernel headers: they are not installed (apt-get install linux-libc-dev)")
     return {name: int(number) for name, number in re.findall(r"#define __NR_(\w+)\s+(\d+)", place.read_text())}
 
 

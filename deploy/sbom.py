@@ -1,4 +1,4 @@
-"""Write the bill of materials of a release, CycloneDX JSON: python .ci/sbom.py FILE. Run by `.ci/board release`.
+"""Write the bill of materials of a release, CycloneDX JSON: python deploy/sbom.py FILE. Run by `make release`.
 
 It names every package of deploy/requirements.lock with its digests, and every file of others that runs inside the sandbox.
 """
