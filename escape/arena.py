@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import os
 import tempfile
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -40,7 +39,7 @@ BRIDGE = ("cap-bridge.js", '$.provide("bridge", (context, call) => ({ call, call
 def realm() -> Artefact:
     """Return the suite's realm, baked at first use. Raises RealmUnavailable."""
     sources = [*artefact.read_sources(), BRIDGE]
-    return replace(artefact.baked(sources), metered=artefact.baked(sources, fuel=True).module)
+    return artefact.baked(sources)
 
 
 @lru_cache(maxsize=1)
@@ -87,7 +86,7 @@ class SuitePool(Pool):
     """A pool with a zygote that loads the suite's realm, or an attacking module instead of the engine."""
 
     def __init__(self, runtime: str, settings: dict[str, str]) -> None:
-        super().__init__(runtime=runtime, size=2, profile="trusted", metered=bool(settings.get("fuel_artefact")))
+        super().__init__(runtime=runtime, size=2, profile="trusted")
         self._loads = settings
 
     async def runtime_settings(self) -> dict[str, str]:

@@ -52,7 +52,6 @@ class Case:
         inspect: inspects the worker while it waits in ``hold``.
         runtimes: runtimes on which it can run.
         tries: number of runs in new workers; the trial holds all results.
-        fuel: limit of instructions, 0 for none.
         wasm: for runtime ``wasm`` instead of a script: the module, or a function that returns it.
         guest: returns a module that runs instead of the engine, as if a script had taken the engine over.
         host: returns the host of the calls, if the suite's default host does not suffice.
@@ -74,7 +73,6 @@ class Case:
     inspect: Inspect | None = None
     runtimes: tuple[str, ...] = SCRIPTS
     tries: int = 1
-    fuel: int = 0
     wasm: bytes | Callable[[], bytes] | None = None
     guest: Callable[[], bytes] | None = None
     host: MakeHost | None = None

@@ -178,7 +178,7 @@ class Judge:
             self._canaries.fill_in(case.context),
             wasm=case.module(),
         )
-        return Job(bundle, limits, tag=case.id, fuel=case.fuel, tenant=_TENANT)
+        return Job(bundle, limits, tag=case.id, tenant=_TENANT)
 
     async def run(self, case: Case, limits: Limits, held: Limits, make_host: Callable[[Limits], Host]) -> Trial:
         """Run a case in new workers and return the reports.

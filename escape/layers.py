@@ -18,7 +18,6 @@ _OTHERS = (
     Layer("soft_stop", "a script that runs too long, where its engine polls the interrupt handler"),
     Layer("cpu_watch", "CPU time beyond the limit, read by the parent from the worker's clock"),
     Layer("wall_clock", "a script that waits forever, by the parent's deadline"),
-    Layer("fuel", "too many instructions, independent of the machine"),
     # memory
     Layer("store_limit", "linear memory of the guest beyond the limit"),
     Layer("engine_memory", "memory of the native engine beyond the limit"),
@@ -99,7 +98,6 @@ _NATIVE = {
     "store_limit": "engine_memory",
     "guest_stack": "engine_stack",
     "soft_stop": "cpu_timer",
-    "fuel": "cpu_timer",
 }
 
 

@@ -86,7 +86,7 @@ sys.path.insert(0, {root!r})
 from ctypes import string_at
 from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS, ModuleLibrary
 library = ModuleLibrary(sys.argv[1])
-code = library.machine_code(library.module(library.engine(COMMANDS, fuel=False), sys.stdin.buffer.read()))
+code = library.machine_code(library.module(library.engine(COMMANDS), sys.stdin.buffer.read()))
 sys.stdout.buffer.write(string_at(code.data, code.size))
 """
 

@@ -45,7 +45,7 @@ import sys
 sys.path.insert(0, {root!r})
 from lodger.sandbox.runtimes.libwasmtime import GUEST, Library
 library = Library(sys.argv[1])
-sys.stdout.buffer.write(library.compile(library.engine(GUEST, fuel=False), sys.stdin.buffer.read()))
+sys.stdout.buffer.write(library.compile(library.engine(GUEST), sys.stdin.buffer.read()))
 """
 
 
@@ -87,7 +87,7 @@ def _export(name: str, answer: str) -> str:
 
 def settings(module: bytes) -> dict[str, str]:
     """Return settings with which a zygote of ``quickjs`` loads the module instead of the engine. Raises SandboxError."""
-    return {"artefact": str(_compiled(module)), "numbers": _NUMBERS, "fuel_artefact": ""}
+    return {"artefact": str(_compiled(module)), "numbers": _NUMBERS}
 
 
 @lru_cache(maxsize=256)
@@ -97,7 +97,7 @@ def _compiled(module: bytes) -> Path:
     folder = next((each for each in artefact.candidates() if artefact.is_ours(each)), None)
     if folder is None:
         raise SandboxError("no_cache_folder", "there is no folder for compiled attacks", fix="set XDG_CACHE_HOME")
-    key = hashlib.sha256(module + artefact.realm_key([], fuel=False).encode()).hexdigest()[:32]
+    key = hashlib.sha256(module + artefact.realm_key([]).encode()).hexdigest()[:32]
     place = folder / f"{key}-owned.cwasm"
     if place.exists() and artefact.is_ours(place):
         return place

@@ -61,7 +61,6 @@ HEADER_FIELDS = (
     "host_calls",
     "frame_bytes",
     "json_depth",
-    "fuel",  # 0: not metered
     "now_us",  # initial value of Date.now()
     *SEED_FIELDS,
     "replays",  # 1 if a TRACE frame follows the bundle

@@ -45,7 +45,6 @@ class Job:
 
     Attributes:
         tag: the caller's name for it, for logs and ``ps`` only; never sent to the worker.
-        fuel: deterministic limit of instructions, 0 for none.
         now_us: initial value of the script's clock, microseconds since 1970.
         seed: 32 bytes that all its randomness is drawn from; empty for a new seed.
         trace: what the script is to see of the clock, from the report of an earlier run; None for the real clock.
@@ -56,7 +55,6 @@ class Job:
     bundle: Bundle
     limits: Limits = field(default_factory=Limits)
     tag: str = ""
-    fuel: int = 0
     now_us: int = 0
     tenant: str = ""
     seed: bytes = field(default=b"", repr=False)

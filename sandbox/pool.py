@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from lodger.sandbox.errors import SandboxError, ZygoteFailed
+from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.pool import WasmPool
@@ -32,7 +32,6 @@ class Pool(WarmPool):
         profile: str = "untrusted",
         minimum: int | None = None,
         cgroup: WorkerCgroup | None = None,
-        metered: bool = False,
         cache: Path | None = None,
         code_cache: CodeCache | None = None,
         now_us: Callable[[], int] = now_us,
@@ -44,7 +43,6 @@ class Pool(WarmPool):
             profile=profile,
             minimum=minimum,
             cgroup=cgroup,
-            metered=metered,
             cache=cache,
             now_us=now_us,
         )
@@ -58,8 +56,6 @@ class Pool(WarmPool):
             return Report(refused.outcome, error=refused.error, walls=self.walls)
         if job.bundle.runtime == "wasm":
             return await (await self.for_modules()).run(job, host)
-        if job.fuel and not self._metered:
-            raise SandboxError("not_metered", "this pool does not meter fuel", fix="create it with metered=True")
         return await self.attempt(lambda worker, context: Attempt(worker, job, host, context))
 
     async def for_modules(self) -> WasmPool:

@@ -36,7 +36,7 @@ class Realm(Protocol):
         ...
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Apply the limits of the header (:data:`lodger.sandbox.frames.HEADER_FIELDS`): memory, fuel, soft CPU limit."""
+        """Apply the limits of the header (:data:`lodger.sandbox.frames.HEADER_FIELDS`): memory, soft CPU limit."""
         ...
 
     def run(self, bundle: bytes, channel: Channel) -> None:

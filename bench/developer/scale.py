@@ -1,7 +1,7 @@
 """A node with very many schedules: what it costs while nothing is due, and a storm of slots at one instant.
 
 ``python bench/developer/scale.py [--schedules 100000] [--tenants 1000] [--storm 10000] [--over 1.0] [--full] [--database
-sqlite|postgresql|URL] [--runs] [--picture FILE.svg] [--check]``. ``--full`` is 1 000 000 schedules of 10 000 tenants. Idle: CPU
+sqlite|postgresql|URL] [--runs] [--check]``. ``--full`` is 1 000 000 schedules of 10 000 tenants. Idle: CPU
 time and memory of the node with its workers, from the kernel. Storm: when each slot's row was committed, after its instant, and
 when its run began; without ``--runs`` an executor that does nothing stands in for the workers, so that the ledger is what is
 measured.
@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import crowd
-import lateness
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
@@ -132,9 +131,7 @@ async def idle(seconds: float) -> dict[str, float]:
     }
 
 
-async def measure(
-    url: str, arguments: argparse.Namespace, say: Callable[[str], None]
-) -> tuple[dict[str, float], Storm]:
+async def measure(url: str, arguments: argparse.Namespace, say: Callable[[str], None]) -> dict[str, float]:
     settings = Settings(slots=arguments.slots, sqlite_synchronous="NORMAL", min_interval_s=1)
     async with Engine.open(url, settings=settings) as engine:
         begun = time.monotonic()
@@ -161,7 +158,7 @@ async def measure(
         f"ticked half after {ticked[len(ticked) // 2]:.2f} s, all after {ticked[-1]:.2f} s and "
         f"{storm.cpu_ticked_s:.2f} s of CPU; "
         f"begun half after {started[len(started) // 2]:.2f} s, all after {started[-1]:.2f} s")  # fmt: skip
-    return figures, storm
+    return figures
 
 
 @contextmanager
@@ -196,7 +193,6 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=500, help="attempts at once, without --runs")
     parser.add_argument("--database", default="sqlite")
     parser.add_argument("--runs", action="store_true", help="let real workers run the storm")
-    parser.add_argument("--picture", type=Path)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true", help="exit 1 when a promise does not hold")
     arguments = parser.parse_args()
@@ -210,14 +206,7 @@ def main() -> None:
             print(text, flush=True)
 
     with place(arguments.database) as url:
-        figures, storm = asyncio.run(measure(url, arguments, say))
-    if arguments.picture is not None:
-        kinds = {
-            name: [(late, late) for late in lates]
-            for name, lates in (("row committed", storm.ticked), ("run begun", storm.started))
-        }
-        title = f"{len(storm.ticked)} slots at one instant, among {arguments.schedules} schedules of {arguments.tenants} tenants"
-        arguments.picture.write_text(lateness.picture(title, kinds, TICKED_S))
+        figures = asyncio.run(measure(url, arguments, say))
     if arguments.json:
         print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
     broken = figures["idle_cpu_percent"] >= IDLE_PERCENT or figures["ticked_last_s"] > TICKED_S

@@ -26,16 +26,14 @@ def _numbers(payload: bytes) -> "dict[str, int]":
     return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
 
 
-def run_worker(
-    descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int, bool] | None" = None
-) -> "NoReturn":
+def run_worker(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int] | None" = None) -> "NoReturn":
     """Run the worker in the forked process; never returns.
 
     Args:
         descriptor: of the worker's socket.
         boot: raises the walls.
         runtime: prepared by the zygote.
-        code: compiled code to run: descriptor of its memory file, size in bytes, whether it is metered.
+        code: compiled code to run: descriptor of its memory file and size in bytes.
     """
     channel = SocketChannel(descriptor)
     try:
@@ -44,9 +42,9 @@ def run_worker(
                 boot.in_worker(descriptor)
                 realm = runtime.fresh()
             else:
-                at = boot.map_code(*code[:2])
+                at = boot.map_code(*code)
                 boot.in_worker(descriptor)
-                realm = runtime.loaded(at, code[1], fuel=code[2])  # type: ignore[attr-defined]  # only runtimes with this method are given code
+                realm = runtime.loaded(at, code[1])  # type: ignore[attr-defined]  # only runtimes with this method are given code
             _numbers(_NO_NUMBERS)
             channel.rehearse()
         except Exception as problem:  # noqa: BLE001 - no tenant byte yet: the reason may be reported

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PID = struct.Struct("<i")
 DEATH = struct.Struct("<iiqqqq")  # pid, wait status, user µs, system µs, peak resident bytes, minor faults
-CODE = struct.Struct("<Q?")  # size of compiled code in bytes, whether it is metered
+CODE = struct.Struct("<Q")  # size of compiled code in bytes
 _RIGHTS = struct.Struct("@ii")
 _RIGHT = struct.Struct("@i")
 _ROOM = _socket.CMSG_SPACE(_RIGHT.size)
@@ -131,7 +131,7 @@ class Zygote:
                 else:
                     self._reap(descriptor)
 
-    def _spawn(self, code: "tuple[int, int, bool] | None") -> None:
+    def _spawn(self, code: "tuple[int, int] | None") -> None:
         pid = pidfd = -1
         uid = 0
         ends: tuple[_socket.socket, ...] = ()

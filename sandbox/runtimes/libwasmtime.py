@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 TRAP_STACK_OVERFLOW = 0
 TRAP_OUT_OF_BOUNDS = 1
 TRAP_UNREACHABLE = 9
-TRAP_OUT_OF_FUEL = 11
 
 #: Maximum native stack of the guest in bytes; must be below 3/4 of RLIMIT_STACK, or the creation of an engine aborts.
 WASM_STACK_BYTES = 2 << 20
@@ -57,7 +56,6 @@ _TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasmtime_store_delete": (None, (_P,)),
     "wasmtime_store_context": (_P, (_P,)),
     "wasmtime_store_limiter": (None, (_P, c_int64, c_int64, c_int64, c_int64, c_int64)),
-    "wasmtime_context_set_fuel": (_P, (_P, c_uint64)),
     "wasmtime_func_call_unchecked": (_P, (_P, _P, _P, c_size_t, _P)),
     "wasmtime_table_get": (c_bool, (_P, _P, c_uint64, _P)),
     "wasmtime_memory_data": (_P, (_P, _P)),
@@ -90,9 +88,9 @@ class Switches:
         self.off = off
         self.on = on
 
-    def text(self, *, fuel: bool) -> str:
+    def text(self) -> str:
         """Return a description of the engine, part of the cache key of compiled code."""
-        return f"stack={WASM_STACK_BYTES} fuel={int(fuel)} off={','.join(self.off)} on={','.join(self.on)}"
+        return f"stack={WASM_STACK_BYTES} off={','.join(self.off)} on={','.join(self.on)}"
 
 
 #: For the engine that runs QuickJS, which uses no vector instructions.
@@ -146,14 +144,13 @@ class Library:
             self.at["wasmtime_error_delete"](error)
             raise WasmFault(text)
 
-    def engine(self, switches: "Switches", *, fuel: bool) -> int:
+    def engine(self, switches: "Switches") -> int:
         """Return a new engine with these settings."""
         config = self.at["wasm_config_new"]()
         for name in switches.off:
             self._set(config, name, False)
         for name in switches.on:
             self._set(config, name, True)
-        self._set(config, "consume_fuel", fuel)
         stack = self.dll["wasmtime_config_max_wasm_stack_set"]
         stack.argtypes, stack.restype = (c_void_p, c_size_t), None
         stack(config, WASM_STACK_BYTES)
@@ -216,7 +213,6 @@ def slots(count: int) -> "type[ctypes.Array[c_int64]]":
 __all__ = [
     "GUEST",
     "TRAP_OUT_OF_BOUNDS",
-    "TRAP_OUT_OF_FUEL",
     "TRAP_STACK_OVERFLOW",
     "TRAP_UNREACHABLE",
     "UNNEEDED",

@@ -49,14 +49,13 @@ class Runtime:
 
     def __init__(self) -> None:
         self.machine: Machine | None = None
-        self._metered: Guest | None = None
         self.numbers: dict[str, int] = {}
         self._ready: Guest | None = None
         self._written: WrittenPages | None = None
         self._code = memoryview(b"")
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Map the baked realm and create an instance. Settings: ``library``, ``artefact``, ``numbers``, ``fuel_artefact`` if metered."""
+        """Map the baked realm and create an instance. Settings: ``library``, ``artefact``, ``numbers``."""
         self.numbers = {}
         for pair in settings["numbers"].split():
             name, _, value = pair.partition("=")
@@ -64,10 +63,6 @@ class Runtime:
         self.machine = Machine(settings["library"])
         self.machine.load(settings["artefact"])
         self._code = view(*region(settings["artefact"], "r-xp"))
-        if settings.get("fuel_artefact"):
-            fuelled = Machine(settings["library"], fuel=True)
-            fuelled.load(settings["fuel_artefact"])
-            self._metered = fuelled.instance(_OPEN_MEMORY)
         for _ in range(REHEARSALS):  # builds what is created lazily, once for all workers
             spare = self.machine.instance(_OPEN_MEMORY)
             self._rehearse(spare)
@@ -87,7 +82,7 @@ class Runtime:
         return self._warmed_up(guest)
 
     def _warmed_up(self, guest: Guest) -> "QuickRealm":
-        realm = QuickRealm(self.numbers, guest, self._metered)
+        realm = QuickRealm(self.numbers, guest)
         if self._written is not None:
             self._written.copy()
         self._rehearse(_RehearsalGuest(guest))  # type: ignore[arg-type]  # it has the methods that a realm uses here
@@ -98,7 +93,7 @@ class Runtime:
     def _rehearse(self, spare: Guest) -> None:
         # Runs a whole attempt in an instance that no job uses. Workers rehearse with a replacement of the guest: a real instance would
         # cost each 80 page faults and save the job only 40.
-        realm = QuickRealm(self.numbers, spare, None)
+        realm = QuickRealm(self.numbers, spare)
         realm.bound(LIMITS)
         realm.run(SCRIPT, NullChannel())
 

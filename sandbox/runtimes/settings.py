@@ -9,19 +9,18 @@ from lodger.sandbox.runtimes.native_libraries import find_binding
 _NATIVE_FILE = "native.js"
 
 
-def runtime_settings(runtime: str, cache: Path | None = None, *, metered: bool = False) -> dict[str, str]:
+def runtime_settings(runtime: str, cache: Path | None = None) -> dict[str, str]:
     """Return the settings of a runtime.
 
     Args:
         runtime: ``quickjs``, ``quickjs-native``, ``wasm`` or ``wasm_compiler``.
         cache: folder of the baked realm of ``quickjs``, which is baked here if it is missing.
-        metered: whether to include the metered realm.
 
     Raises:
         SandboxError: a package is missing, or the realm cannot be baked.
     """
     if runtime == "quickjs":
-        return ensure(cache, fuel=metered).settings()
+        return ensure(cache).settings()
     if runtime == "quickjs-native":
         return native_settings()
     # no grace after the CPU limit: there is no soft limit, and log lines are sent at once

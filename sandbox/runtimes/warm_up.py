@@ -6,7 +6,6 @@ from lodger.sandbox.frames import BUNDLE_PART, HEADER_FIELDS, SEED_FIELDS
 LIMITS = dict.fromkeys(HEADER_FIELDS, 1 << 20) | {
     "cpu_ms": 1000,
     "memory_bytes": 16 << 20,
-    "fuel": 0,
     "now_us": 1,
     "replays": 0,
     **dict.fromkeys(SEED_FIELDS, 1),

@@ -14,19 +14,20 @@ class Runtime:
     name = "wasm"
 
     def __init__(self) -> None:
-        self._machines: dict[bool, ModuleMachine] = {}
+        self._machine: ModuleMachine | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Create both engines, plain and metered. Settings: ``library``."""
-        for fuel in (False, True):
-            self._machines[fuel] = ModuleMachine(settings["library"], fuel=fuel)
+        """Create the engine. Settings: ``library``."""
+        self._machine = ModuleMachine(settings["library"])
 
     def fresh(self) -> ModuleRealm:
         """Raise RuntimeError: a realm needs compiled code, see :meth:`loaded`."""
         raise RuntimeError("this runtime has no warm workers")
 
-    def loaded(self, address: int, size: int, *, fuel: bool) -> ModuleRealm:
+    def loaded(self, address: int, size: int) -> ModuleRealm:
         """Return a realm for the compiled code at an address; called in the worker before it is armed."""
-        machine = self._machines[fuel]
+        machine = self._machine
+        if machine is None:
+            raise RuntimeError("call prepare() first")
         module = machine.lib.deserialize(machine.engine, address, size)
         return ModuleRealm(machine, machine.joined(module))

@@ -27,12 +27,12 @@ _CAUSE = "Caused by:"
 class CompilerRealm:
     """Realm that compiles one module."""
 
-    def __init__(self, machines: dict[bool, ModuleMachine]) -> None:
-        self._machines = machines
+    def __init__(self, machine: ModuleMachine) -> None:
+        self._machine = machine
         self.limits: dict[str, int] = {}
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Store the limits; ``fuel`` selects the metered engine."""
+        """Store the limits."""
         self.limits = limits
 
     def replay(self, _trace: bytes) -> None:
@@ -42,7 +42,7 @@ class CompilerRealm:
         """Compile the module in the bundle; answer with ARTEFACT frames and DONE, or with FAIL."""
         try:
             _check_start(bundle)
-            machine = self._machines[bool(self.limits["fuel"])]
+            machine = self._machine
             module = machine.lib.module(machine.engine, bundle)
             machine.examine(module)
             machine.joined(module)
@@ -75,14 +75,15 @@ class Runtime:
     name = "wasm_compiler"
 
     def __init__(self) -> None:
-        self._machines: dict[bool, ModuleMachine] = {}
+        self._machine: ModuleMachine | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Create both engines and compile a minimal module with each. Settings: ``library``."""
-        for fuel in (False, True):
-            machine = self._machines[fuel] = ModuleMachine(settings["library"], fuel=fuel)
-            machine.lib.machine_code(machine.lib.module(machine.engine, _REHEARSAL))
+        """Create the engine and compile a minimal module. Settings: ``library``."""
+        machine = self._machine = ModuleMachine(settings["library"])
+        machine.lib.machine_code(machine.lib.module(machine.engine, _REHEARSAL))
 
     def fresh(self) -> CompilerRealm:
         """Return a realm that compiles one module."""
-        return CompilerRealm(self._machines)
+        if self._machine is None:
+            raise RuntimeError("call prepare() first")
+        return CompilerRealm(self._machine)

@@ -24,11 +24,11 @@ _journal = logging.getLogger("lodger.sandbox")
 
 
 @functools.cache
-def _compiler(*, fuel: bool) -> tuple[bytes, ...]:
+def _compiler() -> tuple[bytes, ...]:
     """Return the identity of the compiler: library, settings, processor."""
     return (
         version("wasmtime").encode(),
-        COMMANDS.text(fuel=fuel).encode(),
+        COMMANDS.text().encode(),
         platform.machine().encode(),
         artefact.processor().encode(),
     )
@@ -88,9 +88,9 @@ class CodeCache:
         return cls()
 
     @staticmethod
-    def binding(tenant: str, wasm: bytes, *, fuel: bool) -> bytes:
+    def binding(tenant: str, wasm: bytes) -> bytes:
         """Return the cache key of a module: its tenant, source, compiler, settings and processor."""
-        parts = (_FORMAT, tenant.encode(), hashlib.sha256(wasm).digest(), *_compiler(fuel=fuel))
+        parts = (_FORMAT, tenant.encode(), hashlib.sha256(wasm).digest(), *_compiler())
         return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 
     def find(self, binding: bytes) -> SealedCode | None:

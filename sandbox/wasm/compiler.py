@@ -110,7 +110,7 @@ class Compiler:
     async def code(self, job: Job) -> SealedCode | Report:
         """Return the code of a job's module, which the caller closes, or the report of its failed compilation. Raises ZygoteFailed."""
         wasm = job.bundle.wasm or b""
-        bind = partial(self._code_cache.binding, job.tenant, wasm, fuel=bool(job.fuel))
+        bind = partial(self._code_cache.binding, job.tenant, wasm)
         binding = bind() if len(wasm) < _SMALL else await asyncio.to_thread(bind)
         known = self._refused.get(binding) or self._code_cache.find(binding)
         if known is not None:
@@ -129,9 +129,7 @@ class Compiler:
 
     def forget(self, job: Job) -> None:
         """Delete a module's code, so that the next attempt compiles it again."""
-        self._code_cache.drop(
-            job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b"", fuel=bool(job.fuel))
-        )
+        self._code_cache.drop(job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b""))
 
     async def _fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
         reading = asyncio.ensure_future(asyncio.to_thread(self._code_cache.fetch, tenant, binding))

@@ -149,7 +149,7 @@ class WasmPool:
     async def _attempt(self, job: Job, host: Host, code: SealedCode) -> Report:
         for _ in range(_TRIES):
             try:
-                worker = await self._worker(code, metered=bool(job.fuel))
+                worker = await self._worker(code)
                 context = AttemptContext(worker.resident_bytes(), self.walls, self._now_us)
                 return await self.attempt_type(worker, job, host, context).run()
             except NeverArmed:
@@ -161,14 +161,14 @@ class WasmPool:
 
     # workers
 
-    async def _worker(self, code: SealedCode, *, metered: bool) -> WorkerEnd:
+    async def _worker(self, code: SealedCode) -> WorkerEnd:
         """Fork a worker and wait until it has loaded the code. Raises NeverArmed, ZygoteFailed."""
         async with self._slots:
             async with self._zygote_lock:
                 zygote = self._zygote or await self._bring_up()
             expected: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
             self._expected.append(expected)
-            zygote.spawn((code.descriptor, code.size, metered))
+            zygote.spawn((code.descriptor, code.size))
             try:
                 worker = await expected
             except asyncio.CancelledError:

@@ -24,7 +24,6 @@ def header(job: Job) -> bytes:
     """Return the payload of the HEADER frame: the limits of a job."""
     seed = frames.SEED.unpack(job.seed or os.urandom(frames.SEED.size))
     other = {
-        "fuel": job.fuel,
         "now_us": job.now_us,
         "replays": int(job.trace is not None),
         **dict(zip(frames.SEED_FIELDS, seed, strict=True)),

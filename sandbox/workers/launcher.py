@@ -253,11 +253,11 @@ class Zygote:
             await self.stop()
             raise
 
-    def spawn(self, code: tuple[int, int, bool] | None = None) -> None:
+    def spawn(self, code: tuple[int, int] | None = None) -> None:
         """Request one worker; ``on_worker`` is called with each in the order of requests, ``on_refused`` if one could not be forked.
 
         Args:
-            code: for runtime ``wasm``, the compiled module: descriptor of a sealed memory file, size in bytes, whether it is metered.
+            code: for runtime ``wasm``, the compiled module: descriptor of a sealed memory file and size in bytes.
         """
         self.requested += 1
         if self._control is not None:
@@ -266,7 +266,7 @@ class Zygote:
                     self._control.send(b"s")
                 else:
                     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", code[:1]))]
-                    self._control.sendmsg([b"s" + CODE.pack(*code[1:])], rights)
+                    self._control.sendmsg([b"s" + CODE.pack(code[1])], rights)
             except OSError:
                 self._lose()
 

@@ -48,7 +48,6 @@ class WarmPool:
         profile: ``untrusted`` refuses to start with too few walls, ``trusted`` runs with any.
         minimum: number of layers required for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
         cgroup: the control group around all workers; None for none.
-        metered: also prepare for jobs with ``fuel``, a deterministic limit; costs one more realm in the zygote.
         cache: folder of the baked realm; None for ``lodger`` in the user's cache folder.
         now_us: clock for log lines, microseconds since 1970.
 
@@ -70,12 +69,9 @@ class WarmPool:
         profile: str = "untrusted",
         minimum: int | None = None,
         cgroup: WorkerCgroup | None = None,
-        metered: bool = False,
         cache: Path | None = None,
         now_us: Callable[[], int] = now_us,
     ) -> None:
-        if metered and runtime != "quickjs":
-            raise SandboxError("not_metered", f"runtime {runtime} does not meter fuel", fix="limit its cpu_ms instead")
         self._runtime = runtime
         self._settings: dict[str, str] = {}
         self._cores = cores or len(os.sched_getaffinity(0))
@@ -83,7 +79,6 @@ class WarmPool:
         self._profile = profile
         self._minimum = minimum
         self._cgroup = cgroup
-        self._metered = metered
         self._cache = cache
         self._now_us = now_us
         self._zygote: Zygote | None = None
@@ -290,7 +285,7 @@ class WarmPool:
 
     async def runtime_settings(self) -> dict[str, str]:
         """Return the paths of the files that the runtime loads in the zygote; takes seconds if the realm must be baked."""
-        return await asyncio.to_thread(runtime_settings, self._runtime, self._cache, metered=self._metered)
+        return await asyncio.to_thread(runtime_settings, self._runtime, self._cache)
 
     def _requested(self) -> int:
         """Return the number of requested workers that have not arrived yet."""

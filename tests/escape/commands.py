@@ -34,11 +34,10 @@ class Commands:
         *,
         host: Echo | None = None,
         tenant: str = "acme",
-        fuel: int = 0,
         now_us: int = 0,
         **limits: int,
     ) -> Report:
-        job = Job(Bundle({}, given, wasm=wasm), Limits(**limits), fuel=fuel, now_us=now_us, tenant=tenant)
+        job = Job(Bundle({}, given, wasm=wasm), Limits(**limits), now_us=now_us, tenant=tenant)
         return self.runner.run(self.pool.run(job, host or Echo()))
 
     def close(self) -> None:

@@ -31,12 +31,12 @@ SWITCHES = {
 #: All settings of a zygote and of each runtime.
 ZYGOTE_SETTINGS = {
     "runtime", "uid", "stack_bytes", "memory_max_bytes", "cpu_ms_max", "cpu_grace_ms", "open_files",
-    "library", "artefact", "numbers", "fuel_artefact", "binding",
+    "library", "artefact", "numbers", "binding",
 }  # fmt: skip
 #: Classes that create workers, with all their parameters.
 MAKERS: dict[Any, set[str]] = {
-    Pool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "metered", "cache", "code_cache", "now_us"},
-    WarmPool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "metered", "cache", "now_us"},
+    Pool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "code_cache", "now_us"},
+    WarmPool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "now_us"},
     WasmPool: {"cores", "profile", "minimum", "cgroup", "code_cache", "compile_limits", "now_us"},
     ModuleChecker: {"code_cache", "cores", "profile", "minimum", "limits"},
     Zygote: {"on_worker", "on_lost", "on_refused", "cgroup"},

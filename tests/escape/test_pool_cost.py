@@ -1,7 +1,7 @@
 """Cost of an attempt in page faults and system calls of a worker, which do not depend on the load of the machine.
 
 Each fault takes 2 µs of CPU time, a third of an attempt's total. The bounds are a tenth above measured values; exceeding one means that
-workers import, allocate or execute something new. ``lodger bench attempts`` and bench/developer/pool.py show where.
+workers import, allocate or execute something new. ``lodger bench attempts`` shows where.
 """
 
 import asyncio

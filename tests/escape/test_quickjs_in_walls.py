@@ -8,7 +8,6 @@ import pytest
 from tests.escape.probing import Echo
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
-from lodger.sandbox.errors import SandboxError
 
 MIB = 1 << 20
 
@@ -119,24 +118,3 @@ def test_log_lines_beyond_the_limit_are_counted(js: Machine) -> None:
     assert report.outcome is Outcome.OK
     assert report.dropped_logs == 40
     assert "40 more lines dropped" in report.logs[-1].text
-
-
-def test_fuel_is_a_deterministic_ceiling() -> None:
-    async def go() -> list[Report]:
-        pool = Pool(size=1, metered=True)
-        await pool.start()
-        code = "let n = 0; for (;;) { n++; if (n % 10000 === 0) console.log(n) }"
-        job = Job(Bundle({"main.js": code}), Limits(cpu_ms=5000), fuel=20_000_000, now_us=1_000_000)
-        try:
-            return [await pool.run(job, Echo()) for _ in range(4)]
-        finally:
-            await pool.stop()
-
-    reports = asyncio.run(go())
-    assert {report.outcome for report in reports} == {Outcome.CPU_LIMIT}
-    assert len({report.logs[-1].text for report in reports}) == 1
-
-
-def test_fuel_needs_a_metered_pool(js: Machine) -> None:
-    with pytest.raises(SandboxError, match="fuel"):
-        js.runner.run(js.pool.run(Job(Bundle({"main.js": "1"}), fuel=1000), Echo()))

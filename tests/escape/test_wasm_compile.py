@@ -211,12 +211,6 @@ def test_another_tenants_code_is_not_used(wasm: Commands) -> None:
         assert wasm.pool.compiler.compiled == compiled
 
 
-def test_metered_code_is_other_code(wasm: Commands) -> None:
-    for fuel, compiled in ((0, 1), (1_000_000, 2), (0, 2)):
-        assert wasm(HELLO, fuel=fuel).outcome is Outcome.OK
-        assert wasm.pool.compiler.compiled == compiled
-
-
 def on_disk(folder: Path, key: bytes = b"k" * 32) -> Commands:
     return Commands(code_cache=CodeCache(key, folder=folder))
 

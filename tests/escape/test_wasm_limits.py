@@ -159,28 +159,6 @@ def test_wall_time_of_a_sleeper(wasm: Commands) -> None:
     assert 100 <= report.usage.wall_ms < 20_000
 
 
-def test_fuel_is_a_deterministic_ceiling(wasm: Commands) -> None:
-    work = command(
-        "(loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000)))) (call $say (local.get $i))",
-        locals_="(local $i i32)",
-    )
-    low, high = 1, 100_000
-    assert wasm(work, fuel=high).result == "1000"
-    while low < high:
-        middle = (low + high) // 2
-        if wasm(work, fuel=middle).outcome is Outcome.OK:
-            high = middle
-        else:
-            low = middle + 1
-    assert 1000 < low < 100_000
-    for _ in range(10):
-        assert outcomes_of_fuel(wasm, work, low) == [Outcome.CPU_LIMIT, Outcome.OK, Outcome.OK]
-
-
-def outcomes_of_fuel(wasm: Commands, module: bytes, around: int) -> list[Outcome]:
-    return [wasm(module, fuel=around + step).outcome for step in (-1, 0, 1)]
-
-
 def grown(pages: int) -> bytes:
     """Return a module that grows to a number of pages, writes to the last, and returns the number; traps if it cannot grow."""
     return command(

@@ -105,7 +105,7 @@ def test_forged_code_does_not_load_and_is_thrown_away(code: bytes) -> None:
     wasm = Commands()
     try:
         code_cache = wasm.pool.code_cache
-        binding = CodeCache.binding("acme", HELLO, fuel=False)
+        binding = CodeCache.binding("acme", HELLO)
         sealing = code_cache.begin(binding)
         sealing.write(code or b"\0")
         code_cache.keep(binding, sealing.finish()).close()

@@ -15,19 +15,17 @@ ABOVE = {"quickjs": 40 * MIB, "quickjs-native": 16 * MIB, "wasm": 40 * MIB}
 class Machine:
     """Runner of programs on one runtime: scripts as text, modules as bytes."""
 
-    def __init__(self, runtime: str, *, metered: bool = False) -> None:
+    def __init__(self, runtime: str) -> None:
         self.name = runtime
         self.above_bytes = ABOVE[runtime]
         self.runner = asyncio.Runner()
-        self.pool = Pool(runtime="quickjs" if runtime == "wasm" else runtime, size=2, metered=metered)
+        self.pool = Pool(runtime="quickjs" if runtime == "wasm" else runtime, size=2)
         self.runner.run(self.pool.start())
 
-    def __call__(
-        self, code: str | bytes, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int
-    ) -> Report:
+    def __call__(self, code: str | bytes, host: Echo | None = None, context: str = "{}", **limits: int) -> Report:
         bundle = Bundle({"main.js": code}, context) if isinstance(code, str) else Bundle({}, context, wasm=code)
         time = {"wall_ms": 60_000} | limits  # a busy machine is slow
-        job = Job(bundle, Limits(**time), fuel=fuel, now_us=1, tenant="acme")
+        job = Job(bundle, Limits(**time), now_us=1, tenant="acme")
         return self.runner.run(self.pool.run(job, host or Echo()))
 
     def worker(self) -> int:

@@ -274,23 +274,6 @@ CASES = [
     ),
     *(
         Case(
-            f"I128-fuel-{name}",
-            "fuel",
-            f"{mechanism}, counted by instructions",
-            expect=CPU,
-            seen=ends_as(Outcome.CPU_LIMIT, says="units of fuel"),
-            story="With fuel a run ends at the same instruction on every machine.",
-            behind=_CLOCKS,
-            limits={"cpu_ms": 150, "wall_ms": 2000},
-            runtimes=COMMANDS,
-            tries=3,
-            fuel=1_000_000,
-            wasm=_wasm(body, **more),
-        )
-        for name, mechanism, body, more in LOOPS[:6]
-    ),
-    *(
-        Case(
             f"I132-sleep-{name}",
             "wall_clock",
             mechanism,

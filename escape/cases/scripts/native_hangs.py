@@ -5,7 +5,7 @@ outside the engine that can is tested alone.
 """
 
 from lodger.escape.case import GUEST, SCRIPTS, Case
-from lodger.escape.evidence import ends_as, survives
+from lodger.escape.evidence import survives
 from lodger.escape.runner import CPU
 from lodger.sandbox.outcome import Outcome
 
@@ -261,23 +261,6 @@ CASES = [
         UNPOLLED,
         "A built-in that never polls, without a timer in the worker: the parent's deadline ends it.",
         "-by-parent",
-    ),
-    *(
-        Case(
-            f"B16-{name}-by-fuel",
-            "fuel",
-            f"{mechanism}, counted by instructions",
-            script,
-            CPU,
-            seen=ends_as(Outcome.CPU_LIMIT, says="units of fuel"),
-            story="A built-in that never polls still uses fuel: the outcome is the same every time.",
-            behind=_CLOCKS,
-            limits={"cpu_ms": 400, "wall_ms": 3000, "memory_bytes": 64 << 20},
-            runtimes=GUEST,
-            tries=3,
-            fuel=50_000_000,
-        )
-        for name, mechanism, script in UNPOLLED[2:12]
     ),
     *_cases(17, "cpu_timer", LATE, "Built-ins that poll late, called repeatedly."),
     Case(

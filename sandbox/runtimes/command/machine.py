@@ -12,17 +12,16 @@ class Unsuitable(Exception):
 
 
 class ModuleMachine:
-    """An engine, plain or metered, with the host functions of WASI.
+    """An engine with the host functions of WASI.
 
     Attributes:
         wasi: the WASI calls; the running attempt is assigned to its ``command``.
         fault: exception of a host function, raised again after the native call returns.
     """
 
-    def __init__(self, library: str, *, fuel: bool) -> None:
+    def __init__(self, library: str) -> None:
         self.lib = ModuleLibrary(library)
-        self.fuel = fuel
-        self.engine = self.lib.engine(COMMANDS, fuel=fuel)
+        self.engine = self.lib.engine(COMMANDS)
         self.wasi = Wasi()
         self.fault: BaseException | None = None
         self._callbacks: list[object] = []

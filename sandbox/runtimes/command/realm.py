@@ -7,7 +7,6 @@ from lodger.sandbox.frames import BUNDLE_PART, CALL_ID, DONE, DROPPED, FAIL, LOG
 from lodger.sandbox.runtimes.answer import Stopped, cut, quoted
 from lodger.sandbox.runtimes.command.wasi import Exited, OutOfMemoryBounds
 from lodger.sandbox.runtimes.libwasmtime import (
-    TRAP_OUT_OF_FUEL,
     TRAP_STACK_OVERFLOW,
     TRAP_UNREACHABLE,
     Extern,
@@ -68,14 +67,12 @@ class ModuleRealm:
         self.timeline = Timeline()
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Create the store with the header's limits: linear memory, tables, fuel."""
+        """Create the store with the header's limits: linear memory, tables."""
         at = self._machine.lib.at
         self._limits = limits
         self._store = at["wasmtime_store_new"](self._machine.engine, None, None)
         self._context = at["wasmtime_store_context"](self._store)
         at["wasmtime_store_limiter"](self._store, limits["memory_bytes"], TABLE_ELEMENTS, 1, TABLES, 1)
-        if self._machine.fuel:
-            self._machine.lib.check(at["wasmtime_context_set_fuel"](self._context, limits["fuel"]))
         self.timeline.begin(limits)
 
     def replay(self, trace: bytes) -> None:
@@ -260,9 +257,6 @@ class ModuleRealm:
         if trap.code == TRAP_STACK_OVERFLOW:
             text = "the module's calls are nested too deeply; check for infinite recursion"
             return Stopped("stack_limit", "LimitExceeded", text, details)
-        if trap.code == TRAP_OUT_OF_FUEL:
-            text = f"the module used more than its {self._limits['fuel']} units of fuel"
-            return Stopped("cpu_limit", "LimitExceeded", text, details)
         if trap.code == TRAP_UNREACHABLE and self._full():
             return self._out_of_memory()
         name = TRAPS.get(trap.code, "trap")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
@@ -75,12 +75,10 @@ class Artefact:
     libwasmtime: Path
     module: Path
     numbers: str
-    metered: Path | None = None
 
     def settings(self) -> dict[str, str]:
         """Return the settings for :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs``."""
-        settings = {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
-        return settings | ({"fuel_artefact": str(self.metered)} if self.metered else {})
+        return {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
 
 
 def find_library() -> Path:
@@ -135,13 +133,13 @@ def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[st
     return [(name, (folder / name).read_text("utf-8")) for name in names] + sorted((capabilities or {}).items())
 
 
-def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
+def realm_key(sources: list[tuple[str, str]]) -> str:
     """Return a hash of everything that the realm depends on: guest, wasmtime, engine settings, host functions, library, CPU."""
     parts = [
         _FORMAT,
         GUEST_SHA256,
         version("wasmtime"),
-        GUEST.text(fuel=fuel),
+        GUEST.text(),
         platform.machine(),
         processor(),
     ]
@@ -190,7 +188,6 @@ def is_ours(path: Path) -> bool:
 def ensure(
     folder: Path | None = None,
     *,
-    fuel: bool = False,
     capabilities: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Artefact:
@@ -198,34 +195,22 @@ def ensure(
 
     Args:
         folder: the cache; by default ``lodger`` below XDG_CACHE_HOME or ~/.cache, then a private folder below the temporary one.
-        fuel: also bake the metered variant, for jobs with fuel.
         capabilities: sources by file name instead of the installed cap-*.js.
         progress: called with one sentence when baking begins.
 
     Raises:
         RealmUnavailable: no folder is writable, or baking failed.
     """
-    sources = read_sources(capabilities)
-    plain = baked(sources, folder, progress, fuel=False)
-    if not fuel:
-        return plain
-    metered = baked(sources, folder, progress, fuel=True)
-    if metered.numbers != plain.numbers:
-        raise RealmUnavailable(
-            "bake_differs", "the plain and the metered realm differ", fix="delete the cache folder and report this"
-        )
-    return replace(plain, metered=metered.module)
+    return baked(read_sources(capabilities), folder, progress)
 
 
 def baked(
     sources: list[tuple[str, str]],
     folder: Path | None = None,
     progress: Callable[[str], None] | None = None,
-    *,
-    fuel: bool = False,
 ) -> Artefact:
     """Return the realm of these sources, from the cache or newly baked; arguments and errors as for :func:`ensure`."""
-    key = realm_key(sources, fuel=fuel)
+    key = realm_key(sources)
     tried = []
     for cache in candidates(folder):
         try:
@@ -245,7 +230,7 @@ def baked(
         if progress:
             progress("building the script realm (once per version)")
         try:
-            _bake_into(cache, key, sources, fuel=fuel)
+            _bake_into(cache, key, sources)
         except OSError as error:
             tried.append(f"{cache}: {error.strerror}")
             continue
@@ -283,7 +268,7 @@ def _prune(cache: Path) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: bool) -> None:
+def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]]) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=cache))
     try:
         # As in the zygote: only the packages beside this one can be imported.
@@ -300,7 +285,6 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
             str(find_library()),
             str(find_guest()),
             str(work),
-            "fuel" if fuel else "plain",
         ]
         text = "\0".join(part for pair in sources for part in pair)
         done = subprocess.run(  # noqa: S603 - our own interpreter and module

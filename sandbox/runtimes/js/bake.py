@@ -149,7 +149,7 @@ def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
     return found[0]
 
 
-def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: str, *, fuel: bool) -> None:
+def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: str) -> None:
     """Bake the realm into ``realm.cwasm`` and ``realm.numbers`` in the folder."""
     wasm = Path(guest_file).read_bytes()
     if hashlib.sha256(wasm).hexdigest() != GUEST_SHA256:
@@ -170,7 +170,7 @@ def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: 
     probe = Machine(library)
     probe.take(image)
     numbers["seed"] = _seed(probe, differing, numbers["scratch"])
-    target = Machine(library, fuel=fuel)
+    target = Machine(library)
     code = target.lib.compile(target.engine, image)
     _write(Path(folder) / "realm.cwasm", code)
     lines = [f"{name}={value}" for name, value in sorted(numbers.items())]
@@ -188,7 +188,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def main() -> None:
     """Bake with paths from the command line and NUL-separated sources from standard input."""
-    library, guest_file, folder, fuel = sys.argv[1:5]
+    library, guest_file, folder = sys.argv[1:4]
     parts = sys.stdin.buffer.read().decode().split("\0")
     sources = list(zip(parts[0::2], parts[1::2], strict=True))
-    bake(library, guest_file, sources, folder, fuel=fuel == "fuel")
+    bake(library, guest_file, sources, folder)

@@ -96,8 +96,6 @@ class Guest:
         self._store = at["wasmtime_store_new"](machine.engine, None, None)
         self._context = c_void_p(at["wasmtime_store_context"](self._store))
         self.limit(memory_bytes)
-        if machine.fuel:
-            self.fuel(1 << 40)
         self._instance = (ctypes.c_uint64 * 2)()
         trap = c_void_p()
         error = at["wasmtime_instance_pre_instantiate"](pre, self._context, self._instance, byref(trap))
@@ -139,11 +137,6 @@ class Guest:
         if self._store:
             self.machine.lib.at["wasmtime_store_delete"](self._store)
             self._store = None
-
-    def fuel(self, units: int) -> None:
-        """Set the remaining fuel of a metered guest."""
-        lib = self.machine.lib
-        lib.check(lib.at["wasmtime_context_set_fuel"](self._context, units))
 
     def limit(self, memory_bytes: int) -> None:
         """Limit the growth of the linear memory."""

@@ -36,10 +36,9 @@ _IMPORTS = (
 class Machine:
     """An engine with the guest's compiled module and host functions, created once in the zygote."""
 
-    def __init__(self, library: str, *, fuel: bool = False) -> None:
+    def __init__(self, library: str) -> None:
         self.lib = Library(library)
-        self.fuel = fuel
-        self.engine = self.lib.engine(GUEST, fuel=fuel)
+        self.engine = self.lib.engine(GUEST)
         self.guest: Guest | None = None
         self._pre = c_void_p()
         self._callbacks: list[object] = []
@@ -75,7 +74,7 @@ class Machine:
         self.lib.check(at["wasmtime_linker_instantiate_pre"](linker, module, byref(self._pre)))
 
     def instance(self, memory_bytes: int) -> "Guest":
-        """Return a new guest with a memory limit; a metered one starts with fuel for calls of the host."""
+        """Return a new guest with a memory limit."""
         return Guest(self, self._pre, memory_bytes)
 
     def _callback(self, function: "Callable[[Words], int | None]", count: int, answers: bool) -> object:

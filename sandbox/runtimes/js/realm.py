@@ -8,7 +8,6 @@ from lodger.sandbox.runtimes.js.guest import Guest, Host, Thrown, Trapped
 from lodger.sandbox.runtimes.js.modules import Modules, SourceRefused
 from lodger.sandbox.runtimes.libwasmtime import (
     TRAP_OUT_OF_BOUNDS,
-    TRAP_OUT_OF_FUEL,
     TRAP_STACK_OVERFLOW,
     TRAP_UNREACHABLE,
 )
@@ -29,9 +28,8 @@ class QuickRealm(Host):
     #: Share of its memory limit from which a thrown null means that memory is exhausted.
     tight_percent = 90
 
-    def __init__(self, numbers: dict[str, int], guest: Guest, metered: Guest | None) -> None:
+    def __init__(self, numbers: dict[str, int], guest: Guest) -> None:
         self._numbers = numbers
-        self._metered = metered
         self.guest = guest
         guest.host = self
         self._limits: dict[str, int] = {}
@@ -54,16 +52,10 @@ class QuickRealm(Host):
         self.guest.poke(self._numbers["seed"], seed if any(seed) else b"\x01" * 8)
 
     def bound(self, limits: dict[str, int]) -> None:
-        """Apply the header: memory, fuel, the soft CPU limit (from now) and the initial clock."""
+        """Apply the header: memory, the soft CPU limit (from now) and the initial clock."""
         self._limits = limits
         self.timeline.begin(limits)
-        if limits["fuel"]:
-            if self._metered is None:
-                raise RuntimeError("this zygote does not meter fuel")
-            self.guest = self._metered
-            self.guest.host = self
-            self.guest.fuel(limits["fuel"])
-        if self.timeline.seeded or limits["fuel"]:
+        if self.timeline.seeded:
             self.reseed()
         self.guest.limit(max(limits["memory_bytes"], self.guest.size()))
         self.guest.maximum = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
@@ -173,10 +165,8 @@ class QuickRealm(Host):
         return self.timeline.now_us()
 
     def random(self, count: int) -> bytes:
-        """Return random bytes; constant bytes in a metered run.
-
-        The guest seeds its hash tables with them, and collisions would make the fuel differ between runs. Scripts draw elsewhere."""
-        return bytes(count) if self._limits.get("fuel") else self.timeline.random(count)
+        """Return random bytes, with which the guest seeds its hash tables; scripts draw elsewhere."""
+        return self.timeline.random(count)
 
     def interrupted(self) -> bool:
         """Stop the script at the soft CPU limit, which can still report the location."""
@@ -341,12 +331,6 @@ class QuickRealm(Host):
                 "stack_limit",
                 "LimitExceeded",
                 "the script's calls are nested too deeply; check for infinite recursion",
-            )
-        if trap.code == TRAP_OUT_OF_FUEL:
-            return Stopped(
-                "cpu_limit",
-                "LimitExceeded",
-                f"the script used more than its {self._limits['fuel']} units of fuel" + self._hint(),
             )
         size, maximum = self.guest.size(), self._limits["memory_bytes"]
         # The guest's allocator traps when memory is exhausted, and quickjs-ng 0.15 uses some failed allocations (promises), which reads

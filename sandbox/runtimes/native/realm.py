@@ -26,7 +26,7 @@ class NativeRealm(QuickRealm, NativeHost):
     tight_percent = 50  # a growing array requests 1.5 times its memory
 
     def __init__(self, guest: NativeGuest, *, rehearsal: bool = False) -> None:
-        super().__init__({**guest.entries, "undefined": 0, "scratch": 0}, guest, None)  # type: ignore[arg-type]  # the same
+        super().__init__({**guest.entries, "undefined": 0, "scratch": 0}, guest)  # type: ignore[arg-type]  # the same
         self._rehearsal = rehearsal
 
     def reseed(self) -> None:

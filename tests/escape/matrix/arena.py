@@ -62,6 +62,5 @@ def weak_arena(runtime: str, settings: dict[str, str], weak: Weakening) -> Arena
         commands = WeakWasmPool(settings, profile="trusted", compile_limits=limits)
         commands.attempt_type = attempt
         return CommandArena(commands)
-    metered = bool(settings.get("fuel_artefact"))
-    pool = WeakPool(settings, runtime=runtime, size=2, profile="trusted", metered=metered)
+    pool = WeakPool(settings, runtime=runtime, size=2, profile="trusted")
     return ScriptArena(pool) if attempt is Attempt else _CarelessScriptArena(pool, attempt)

@@ -57,8 +57,6 @@ class WeakRealm(realm.QuickRealm):
             super().bound(limits)
             return
         limits.update(self.header)
-        if "no_fuel" in self.switches:
-            limits["fuel"] = 0
         super().bound(limits)
         if "no_store_limit" in self.switches:
             self.guest.limit(limits["memory_bytes"] + self.excess)

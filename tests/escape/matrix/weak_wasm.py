@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _FOLDER = 3
 _OFFSET = 100  # the worker's own descriptors begin at 0, where a command has its streams
 _MAX_TABLE = 1 << 24
-_FUEL = 1 << 62
 #: Proposals that the weakened engine enables.
 _SWITCHED_ON = (
     "wasm_threads",
@@ -183,8 +182,6 @@ class WeakModuleRealm(module_realm.ModuleRealm):
     def bound(self, limits: "dict[str, int]") -> None:
         """Replace limits by the matrix's, also for the walls that are raised afterwards."""
         limits.update(Weak.header)
-        if "no_fuel" in Weak.switches and limits["fuel"]:
-            limits["fuel"] = _FUEL
         super().bound(limits)
         memory = limits["memory_bytes"] + (Weak.excess if "no_store_limit" in Weak.switches else 0)
         elements = _MAX_TABLE if "no_table_limit" in Weak.switches else module_realm.TABLE_ELEMENTS
@@ -246,6 +243,6 @@ class Runtime:
         """Return the real runtime's realm."""
         return self._real.fresh()
 
-    def loaded(self, address: int, size: int, *, fuel: bool) -> "Any":
+    def loaded(self, address: int, size: int) -> "Any":
         """Return the real runtime's realm for compiled code."""
-        return self._real.loaded(address, size, fuel=fuel)
+        return self._real.loaded(address, size)

@@ -111,7 +111,6 @@ WEAKENINGS: dict[str, Weakening] = {
     "soft_stop": _worker("no_soft_stop"),
     "cpu_watch": Weakening(late_cpu_ms=1000, late_wall_ms=8000),
     "wall_clock": Weakening(late_wall_ms=4500),
-    "fuel": _worker("no_fuel"),
     # memory
     "store_limit": _worker("no_store_limit"),
     "engine_memory": _worker("no_engine_memory"),

@@ -39,7 +39,7 @@ Answer = Callable[[str, Any], tuple[bool, Any]]
 def prepared() -> Runtime:
     """Return a runtime with one example capability; its realm is in the cache, as that of any engine is."""
     runtime = Runtime()
-    runtime.prepare(ensure(fuel=True, capabilities={"cap-echo.js": CAPABILITY}).settings())
+    runtime.prepare(ensure(capabilities={"cap-echo.js": CAPABILITY}).settings())
     return runtime
 
 
@@ -131,14 +131,13 @@ def run(
     *,
     context: Any = None,
     answer: Answer | None = None,
-    fuel: int = 0,
     now_us: int = 0,
     before: Callable[[], None] | None = None,
     **limits: int,
 ) -> Reports:
     """Run a script in a worker forked from this process, and return its frames."""
     ours, theirs = socket.socketpair()
-    numbers = dict.fromkeys(frames.HEADER_FIELDS, 0) | asdict(Limits(**limits)) | {"fuel": fuel, "now_us": now_us}
+    numbers = dict.fromkeys(frames.HEADER_FIELDS, 0) | asdict(Limits(**limits)) | {"now_us": now_us}
     numbers |= dict(zip(frames.SEED_FIELDS, frames.SEED.unpack(os.urandom(frames.SEED.size)), strict=True))
     wire = bundle(modules, json.dumps(context or {}))
     sys.stdout.flush()

@@ -24,10 +24,6 @@ def test_without_the_reseed_twins_are_equal(run, monkeypatch) -> None:
     assert run(DRAW).result == run(DRAW).result
 
 
-def test_metered_twins_differ_too(run) -> None:
-    assert run(DRAW, fuel=1 << 32).result != run(DRAW, fuel=1 << 32).result
-
-
 @BOTH
 def test_kernel_randomness(run) -> None:
     source = "return [crypto.randomUUID(), [...crypto.getRandomValues(new Uint8Array(8))]]"

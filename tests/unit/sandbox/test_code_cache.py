@@ -75,13 +75,12 @@ def test_putting_it_again_is_no_leak(cache: CodeCache) -> None:
 
 def test_every_part_of_a_binding_counts() -> None:
     bindings = {
-        CodeCache.binding("acme", b"one", fuel=False),
-        CodeCache.binding("acme", b"two", fuel=False),
-        CodeCache.binding("zeta", b"one", fuel=False),
-        CodeCache.binding("acme", b"one", fuel=True),
-        CodeCache.binding("acm", b"eone", fuel=False),
+        CodeCache.binding("acme", b"one"),
+        CodeCache.binding("acme", b"two"),
+        CodeCache.binding("zeta", b"one"),
+        CodeCache.binding("acm", b"eone"),
     }
-    assert len(bindings) == 5
+    assert len(bindings) == 4
 
 
 def sealed(key: bytes, binding: bytes, *chunks: bytes) -> bytes:
