@@ -9,13 +9,31 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from lodger.engine.features import (
-    archive,
-    locks,
-)
-from lodger.engine.service.nouns import tenants
+import lodger.engine.features.archive as archive
+import lodger.engine.features.backfills as backfills
+import lodger.engine.features.locks as locks
+import lodger.engine.features.pings as pings
+from lodger.engine.service.nouns import actions, scripts, tenants
 from lodger.engine.service.operations import table
 from lodger.engine.service.operations.declaration import M
+
+
+class Actions(
+    backfills.ActionVerbs[M],
+    actions.Actions[M],
+):
+    """Past, running and coming runs."""
+
+    __slots__ = ()
+
+
+class Scripts(
+    pings.ScriptVerbs[M],
+    scripts.Scripts[M],
+):
+    """Scripts and their versions."""
+
+    __slots__ = ()
 
 
 class Tenants(
@@ -33,6 +51,8 @@ class Nouns(
 ):
     """The nouns of every engine and client, with those of the wings."""
 
+    actions: Actions[M]
+    scripts: Scripts[M]
     tenants: Tenants[M]
 
 

@@ -12,10 +12,9 @@ from lodger.engine.core.events import ChangeReported, EventBus, Fault, LedgerWri
 from lodger.engine.core.execution import Executor
 from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
 from lodger.engine.node.db_executor import DbExecutor
-from lodger.engine.node.executors.by_kind import ByKind
+from lodger.engine.node.executors.by_kind import KINDS, ByKind
 from lodger.engine.node.executors.host_executor import HostExecutor
 from lodger.engine.node.executors.host_side import HostSide
-from lodger.engine.node.executors.ping_executor import PingExecutor
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.host import Host
 from lodger.engine.node.outbox.senders import Senders
@@ -77,7 +76,7 @@ class Node:
         self._walls = scripts.walls if isinstance(scripts, SandboxExecutor) else dict
         self._executor: Executor = ByKind({
             "script": scripts,
-            "ping": PingExecutor(self._side or HostSide.of(host), owned=self._side is None),
+            **{kind: make(self._side or HostSide.of(host), self._side is None) for kind, make in KINDS.items()},
             "host": HostExecutor(host.handlers, self.clock, self.identity.name),
         })  # fmt: skip
         if self.tracer is not None:

@@ -5,7 +5,7 @@ not with a burst; the overlap policy decides for slots that are on time. A backf
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -94,30 +94,6 @@ def parse_overlap(text: str) -> Overlap:
         return _BY_SPELLING.get(name) or Overlap(name)
     except ValueError:
         raise InputError("overlap_invalid", text=text, policies=Overlap, temporal=TEMPORAL) from None
-
-
-#: States of a slot's action that did not run.
-DID_NOT_RUN = frozenset({"skipped", "expired", "cancelled"})
-
-
-def slots_to_backfill(
-    slots: Iterable[datetime], states: Mapping[datetime, str], backfilled: frozenset[datetime]
-) -> tuple[list[datetime], int]:
-    """Return the slots that a backfill runs, ascending, and the number of those that it does not.
-
-    Args:
-        slots: of the range, ascending, all of them accounted.
-        states: of the slots that have a row of their own; the others lie in a gap, or before the schedule began.
-        backfilled: slots that a backfill has run before, whatever became of it.
-    """
-    run, left = [], 0
-    for slot in slots:
-        state = states.get(slot)
-        if slot in backfilled or (state is not None and state not in DID_NOT_RUN):
-            left += 1
-        else:
-            run.append(slot)
-    return run, left
 
 
 MISSED = "missed"

@@ -1,13 +1,17 @@
-"""Chooses the executor of a claim: a script in a locked worker, a ping as one HTTP request, a handler of the platform's in this process."""
+"""Chooses the executor of a claim: a script in a locked worker, a handler of the platform in this process, or that of a wing's kind."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim, Executor, Finished
 from lodger.engine.core.params import validate_params
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
+
+#: Makes the executors of further kinds of scripts from a host side, which they close at their end if it is theirs.
+KINDS: dict[str, Callable[[HostSide, bool], Executor]] = {}
 
 
 class ByKind:

@@ -12,13 +12,12 @@ from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.nouns.base import Noun, aware, instant
 from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store import pages, short_ids, signing_keys
-from lodger.engine.store.actions import actions, activity, backfills, monitoring
+from lodger.engine.store.actions import actions, activity, monitoring, repeats
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
-from lodger.engine.store.actions.backfills import Backfill, BackfillPreview
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
@@ -170,7 +169,7 @@ class Actions(Noun[M]):
 
         ``request_key``: a second request with the same key (per tenant) returns the action of the first one.
         """
-        return self._once("actions.run_at", tenant_id, Request(script, to_us(_instant(at)), params, request_key))
+        return self._once("actions.run_at", tenant_id, Request(script, to_us(instant(at)), params, request_key))
 
     @operation("POST", "/tenants/{tenant_id}/run-in", Role.EDITOR, status=201)
     def run_in(
@@ -221,37 +220,6 @@ class Actions(Noun[M]):
             )
             return change.made(made, changed=before is None)
 
-    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.EDITOR, status=201)
-    def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfill:
-        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before the schedule's creation.
-
-        They run in slot order, with low priority, behind every slot that comes due meanwhile. Failed actions did run:
-        replay them.
-
-        Args:
-            start: begin of the range (inclusive).
-            end: end of the range (exclusive), now at the latest.
-
-        Raises:
-            InputError: backfill_range, backfill_forgotten, backfill_too_large.
-        """
-        begin, until = to_us(_instant(start)), to_us(_instant(end))
-        with self._changing("actions.backfill", tenant_id, schedule) as change:
-            made = backfills.backfill(self.context, change.connection, tenant_id, schedule, begin, until, self._now_us)
-            log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
-            return change.made(made, after=log)
-
-    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill-preview", Role.VIEWER, reads=True)
-    def backfill_preview(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> BackfillPreview:
-        """Count the slots in [start, end) that a backfill would run now. Nothing is stored.
-
-        Raises:
-            InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
-        """
-        begin, until = to_us(_instant(start)), to_us(_instant(end))
-        with self.context.database.read() as connection:
-            return backfills.preview(self.context, connection, tenant_id, schedule, begin, until, self._now_us)
-
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/replay", Role.EDITOR, status=201, everywhere=True)
     def replay(
         self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
@@ -268,7 +236,7 @@ class Actions(Noun[M]):
         found = self._get(tenant_id, action_id)
         with self._changing("actions.replay", found.tenant_id, found.id) as change:
             before = actions.find_request(change.connection, found.tenant_id, request_key)
-            made = before or backfills.replay(
+            made = before or repeats.replay(
                 self.context,
                 change.connection,
                 found.tenant_id,
@@ -377,7 +345,3 @@ def _delay_us(delay: float | str | timedelta) -> int:
     if us < 0:
         raise InputError("delay_negative")
     return us
-
-
-def _instant(instant: datetime) -> datetime:
-    return aware(instant) or instant

@@ -216,3 +216,12 @@ def aware(instant: datetime | None) -> datetime | None:
     if instant is not None and instant.tzinfo is None:
         raise InputError("instant_naive", instant=instant.isoformat())
     return instant
+
+
+def instant(given: datetime) -> datetime:
+    """Return an instant with a zone.
+
+    Raises:
+        InputError: as :func:`aware`.
+    """
+    return aware(given) or given

@@ -21,7 +21,7 @@ from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts import differences, ping_content, recorded, scripts, shadows, suspensions
+from lodger.engine.store.scripts import differences, recorded, scripts, shadows, suspensions
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.scripts.shadows import Shadow
@@ -167,50 +167,6 @@ class Scripts(Noun[M]):
                 offered=offered,
             )
             return change.made(replace(made, unchecked=unchecked) if unchecked else made)
-
-    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}/ping", Role.EDITOR, tagged=True, command="ping")
-    def put_ping(
-        self,
-        tenant_id: str,
-        name: str,
-        url: str,
-        *,
-        method: str = "GET",
-        headers: Mapping[str, str] | None = None,
-        body: Json = None,
-        expect: str = "2xx",
-        why: str | None = None,
-    ) -> ScriptVersion:
-        """Store a script that is one HTTP request; schedules run it like any other script, but without a worker.
-
-        It is sent like a script's request: to hosts that the tenant was granted (``fetch:HOST``), with its secrets in
-        headers (``Bearer {{secret:NAME}}``), within its budgets. All attempts of an action have the same
-        Idempotency-Key.
-
-        Args:
-            url: URL of the request.
-            method: method of the request: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
-            body: text, or a JSON value. Default for POST, PUT and PATCH: an object with tenant, action, schedule, slot
-                and params.
-            expect: statuses of success, such as ``2xx 404``; with any other status the attempt fails, and is retried
-                under the retry policy.
-            why: the reason, kept with the version and in the audit log.
-
-        Raises:
-            InputError: ping_invalid, source_too_large, script_name_invalid, kind_fixed, why_invalid.
-            Conflict: scripts_full, versions_full.
-        """
-        with self._changing("scripts.put_ping", tenant_id, name, name) as change:
-            content = ping_content.read(
-                url, method, headers, body, expect, scripts.limits_of(self.context, change.connection, tenant_id)
-            )
-            latest = scripts.find_latest(change.connection, tenant_id, name)
-            if latest is not None:
-                change.before(latest)
-            audit_context = change.with_reason(why)
-            return change.made(
-                scripts.put(self.context, change.connection, tenant_id, name, content, self._now_us, audit_context)
-            )
 
     @local("a Python function cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:

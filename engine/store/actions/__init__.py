@@ -1,1 +1,1 @@
-"""Actions by request, backfills, retries, and queries on actions."""
+"""Actions by request, repeats, retries, and queries on actions."""

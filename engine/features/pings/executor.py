@@ -13,9 +13,9 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.features.pings.ping import Ping, decode
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide
-from lodger.engine.store.scripts.ping_content import Ping, decode
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.prescan import parse
@@ -32,7 +32,7 @@ class PingExecutor:
         owned: whether :meth:`stop` closes ``side``.
     """
 
-    def __init__(self, side: HostSide, *, owned: bool) -> None:
+    def __init__(self, side: HostSide, owned: bool) -> None:
         self._side = side
         self._owned = owned
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.policy.plan import DID_NOT_RUN, slots_to_backfill
+from lodger.engine.features.backfills.backfills import DID_NOT_RUN, slots_to_backfill
 
 SLOTS = [datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=number) for number in range(12)]
 STATES = ["ready", "running", "sealed", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"]

@@ -7,7 +7,7 @@ from tests.store.bench import THROWN, Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.store.actions.backfills import Backfill
+from lodger.engine.features.backfills.backfills import Backfill
 from lodger.engine.store.records import Schedule
 
 BEGIN = 1_767_225_600_000_000

@@ -1,33 +1,31 @@
-"""Repeated runs: backfills of a range of slots, and replays of one action."""
+"""Backfills: the slots of a range that did not run become actions that are due now."""
 
-import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.core.ids import is_id
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.defaults import whole
-from lodger.engine.policy.plan import Overlap, slots_to_backfill
+from lodger.engine.policy.plan import Overlap
 from lodger.engine.recurrence.search import OutOfSteps
-from lodger.engine.store.actions import actions
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency
 from lodger.engine.store.queue.version_pins import newest_versions
-from lodger.engine.store.records import Action, AnyRow
+from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.tenants import tenants
 
 _a = tables.actions.c
+#: States of a slot's action that did not run.
+DID_NOT_RUN = frozenset({"skipped", "expired", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,78 +179,21 @@ def _slot_states(
     return states, frozenset(from_us(row.slot) for row in rows if row.origin == "backfill")
 
 
-def replay(
-    context: StoreContext,
-    connection: Connection,
-    tenant_id: str,
-    action_id: str,
-    now_us: int,
-    *,
-    newer: bool = False,
-    request_key: str | None = None,
-) -> Action:
-    """Repeat a finished action from its first step, with its params and slot; it waits for unfinished actions.
+def slots_to_backfill(
+    slots: Iterable[datetime], states: Mapping[datetime, str], backfilled: frozenset[datetime]
+) -> tuple[list[datetime], int]:
+    """Return the slots that a backfill runs, ascending, and the number of those that it does not.
 
     Args:
-        newer: run the newest versions of its scripts instead of the original ones. An action without versions always
-        runs the newest.
-
-    Raises:
-        NotFound: action_unknown.
-        Conflict: action_open.
-        InputError: replay_gap, params_too_large, params_too_deep.
+        slots: of the range, ascending, all of them accounted.
+        states: of the slots that have a row of their own; the others lie in a gap, or before the schedule began.
+        backfilled: slots that a backfill has run before, whatever became of it.
     """
-    tenants.require_active(connection, tenant_id)
-    before = actions.find_request(connection, tenant_id, request_key)
-    if before is not None:
-        return before
-    which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
-    row = connection.execute(which).first() if is_id(action_id) else None
-    if row is None:
-        raise NotFound("action_unknown", action=action_id)
-    if row.state not in actions.FINISHED:
-        raise Conflict("action_open", state=row.state)
-    if row.slot_to is not None:
-        raise InputError("replay_gap")
-    revision = None
-    if row.schedule_id is not None:
-        revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
-    script_id, version, steps = _scripts(connection, row, revision, newer=newer)
-    param_checks.check_text(
-        context, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0)
-    )
-    busy = row.schedule_id is not None and schedule_concurrency.has_unfinished(
-        connection, row.schedule_id, row.node_key
-    )
-    made: dict[str, Any] = {
-        "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",
-        "slot": row.slot, "due_at": now_us, "priority": row.priority, "replay_of": row.id, "params": row.params,
-        "held": int(busy and revision is not None and revision.policies.overlap is not Overlap.ALLOW),
-        "script_id": script_id, "script_version": version, "steps": steps, "request_key": request_key,
-        "node_key": row.node_key, "requires": row.requires,
-    }  # fmt: skip
-    return actions.insert_request(context, connection, made)
-
-
-def _scripts(
-    connection: Connection,
-    row: AnyRow,
-    revision: Revision | None,
-    *,
-    newer: bool,
-) -> tuple[str, int, str | None]:
-    if row.script_id is None:
-        first = select(tables.schedule_revisions.c.script_id).where(
-            tables.schedule_revisions.c.tenant_id == row.tenant_id,
-            tables.schedule_revisions.c.schedule_id == row.schedule_id,
-            tables.schedule_revisions.c.revision == row.revision,
-        )
-        return newest_versions(
-            connection, row.tenant_id, str(connection.scalar(first)), revision.steps if revision else ()
-        )
-    had = json.loads(row.steps) if row.steps else [[row.script_id, row.script_version]]
-    if newer:
-        return newest_versions(
-            connection, row.tenant_id, had[0][0], [{"script_id": script} for script, _version in had]
-        )
-    return had[0][0], had[0][1], row.steps
+    run, left = [], 0
+    for slot in slots:
+        state = states.get(slot)
+        if slot in backfilled or (state is not None and state not in DID_NOT_RUN):
+            left += 1
+        else:
+            run.append(slot)
+    return run, left
