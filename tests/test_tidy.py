@@ -61,7 +61,7 @@ SAME_SEAM = (
 )
 #: Names of modules that are the same thing on two layers.
 SAME_THING = {
-    *("action_stream", "alerts", "attempt", "audit", "clock", "collections", "context", "doctor", "errors"),
+    *("alerts", "attempt", "audit", "clock", "collections", "context", "doctor", "errors"),
     *("grants", "module_check", "modules", "pool", "progress", "retention", "schedules", "scripts", "sealed_commits"),
     *("secrets", "sessions", "settings", "tenants", "tokens", "triggers", "webhooks", "actions", "bundle", "check"),
     *("aio", "claims", "operations", "pull"),

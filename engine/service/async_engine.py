@@ -196,7 +196,7 @@ class Engine(Nouns[Async]):
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "AsyncGenerator[Action | LogLine]":
         """Yield changes of a tenant's actions, or of one action with its log lines; see :meth:`lodger.engine.sync.Engine.live`."""
-        from lodger.engine.service.action_stream import live_async
+        from lodger.engine.service.live_changes import live_async
 
         return live_async(self.inner, tenant_id, action_id, self.threads.read)
 

@@ -245,7 +245,7 @@ class Engine(Nouns[Sync]):
         Raises:
             NotFound: tenant_unknown, action_unknown.
         """
-        from lodger.engine.service.action_stream import live
+        from lodger.engine.service.live_changes import live
 
         return live(self, tenant_id, action_id)
 

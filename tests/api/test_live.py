@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -19,6 +20,7 @@ from lodger.engine.core.errors import NotFound
 from lodger.engine.core.execution import Finished
 from lodger.engine.effects import outcome_commit
 from lodger.engine.server import live
+from lodger.engine.service import live_changes
 from lodger.engine.store.actions import action_stream, actions
 from lodger.engine.store.lifecycle import claims, leases, running_lines, tick
 from lodger.engine.store.lifecycle.claims import Lease
@@ -113,6 +115,92 @@ def test_one_action_with_its_lines_until_it_is_over(lodge: House) -> None:
         assert [kind for kind, _body in reported] == ["log", "log", "action"], "of one that is over, all at once"
 
 
+def identified(
+    lodge: House, path: str, last: str | None = None, *, until: int | None = None
+) -> list[tuple[str, str, Any]]:
+    """Return id, kind and body of the events of a stream: all, or the first ``until``; of none the id that it begins with."""
+    shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"} | (
+        {} if last is None else {"last-event-id": last}
+    )
+    found, kind, place = [], "", ""
+    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, trust_env=False) as answer:
+        if answer.status_code == 204:
+            return []
+        assert answer.status_code == 200, answer.read()
+        for line in answer.iter_lines():
+            name, _, value = line.partition(": ")
+            if name == "event":
+                kind = value
+            elif name == "id":
+                place = value
+            elif name == "data":
+                found.append((place, kind, json.loads(value)))
+            elif not line and until == 0:
+                return [(place, "", None)]
+            if until and len(found) == until:
+                break
+    return found
+
+
+def test_a_stream_of_an_action_continues_after_each_of_its_events(lodge: House) -> None:
+    asked = lodge.engine.actions.run_now("acme", "s")
+    path = f"/tenants/acme/actions/{asked.id}/live"
+    (ready,) = identified(lodge, path, until=1)
+    lines = tuple(LogLine("info", str(number), number) for number in range(4))
+    worked(lodge, fails=True, logs=lines)
+    whole = identified(lodge, path)
+    assert [kind for _id, kind, _body in whole] == ["log"] * 4 + ["action"]
+    assert [each[1:] for each in identified(lodge, path, ready[0])] == [each[1:] for each in whole]
+    for number, (last, _kind, _body) in enumerate(whole):
+        assert identified(lodge, path, last) == whole[number + 1 :], "no line again, none left out"
+    # A later attempt has lines of its own.
+    lodge.engine.actions.retry(None, asked.id)
+    worked(lodge, logs=lines)
+    more = identified(lodge, path, whole[-1][0])
+    assert [body["text"] for _id, kind, body in more if kind == "log"] == ["0", "1", "2", "3"]
+    assert more[-1][2]["state"] == "done"
+    with httpx2.Client(trust_env=False, timeout=120) as http:
+        shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}", "last-event-id": more[-1][0]}
+        assert http.get(f"{lodge.url}/api/v1{path}", headers=shown).status_code == 204, "an EventSource stops"
+    everything = [each[1:] for each in identified(lodge, path)]
+    for foreign in (
+        "nonsense",
+        f"{asked.id}.1",
+        whole[0][0].replace(asked.id, lodge.engine.actions.run_now("acme", "s").id),
+    ):
+        assert [each[1:] for each in identified(lodge, path, foreign)] == everything, (
+            "the id of no event of this stream"
+        )
+
+
+def test_a_stream_of_a_tenant_continues_where_it_broke_off(lodge: House) -> None:
+    path = "/tenants/acme/live"
+    (begin,) = identified(lodge, path, until=0)
+    made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
+    first = identified(lodge, path, begin[0], until=2)
+    assert [body["id"] for _id, _kind, body in first] == made[:2], "what happened while nobody listened"
+    lodge.engine.actions.cancel(None, made[0])
+    rest = identified(lodge, path, first[-1][0], until=2)
+    assert [(body["id"], body["state"]) for _id, _kind, body in rest] == [(made[2], "ready"), (made[0], "cancelled")]
+
+
+def test_a_stream_of_a_tenant_continues_in_a_server_that_was_started_meanwhile(tmp_path: Path) -> None:
+    """The other process does not know what was sent: each action that is open or has changed since is sent as it is."""
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with house(url) as lodge:
+        lodge.furnish()
+        over = lodge.engine.actions.run_now("acme", "s").id
+        worked(lodge)
+        lodge.clock.advance(60)
+        (begin,) = identified(lodge, "/tenants/acme/live", until=0)
+        begun_us = lodge.clock.us
+    with house(url) as lodge:
+        lodge.clock.us = begun_us
+        made = lodge.engine.actions.run_now("acme", "s").id
+        found = identified(lodge, "/tenants/acme/live", begin[0], until=1)
+        assert [body["id"] for _id, _kind, body in found] == [made] != [over]
+
+
 def test_whose_it_is_not_hears_nothing(lodge: House) -> None:
     lodge.furnish("zeta")
     theirs = lodge.engine.actions.run_now("zeta", "s")
@@ -185,7 +273,7 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
 
 
 def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "POLL_S", 0.05)
+    monkeypatch.setattr(live_changes, "POLL_S", 0.05)
     asked, moved, looks = [], threading.Condition(), Counter[str]()
     change_stamps, poll = action_stream.change_stamps, running_lines.LogStream.poll
 
@@ -199,7 +287,7 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
         looks[stream.action_id] += 1
         return poll(stream, connection)
 
-    monkeypatch.setattr(live, "change_stamps", asking)
+    monkeypatch.setattr(live_changes, "change_stamps", asking)
     monkeypatch.setattr(running_lines.LogStream, "poll", looking)
     made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
     with ExitStack() as streams:
@@ -233,7 +321,7 @@ def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.
 
 
 def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MAX_WAITING", 3)
+    monkeypatch.setattr(live_changes, "MAX_WAITING", 3)
     with listening(lodge, "/tenants/acme/live") as reported:
         next(reported)
         with lodge.engine.context.database.write() as connection:

@@ -3,6 +3,7 @@
 Only addresses, ports, certificates and times are replaced, each of which has to stand in the file.
 """
 
+import json
 import os
 import shutil
 import socket
@@ -17,6 +18,9 @@ import httpx2
 import pytest
 import trustme
 from tests.api.house import House, house, received
+from tests.api.test_live import worked
+
+from lodger.sandbox.job import LogLine
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
@@ -193,6 +197,30 @@ def test_a_live_stream_passes_as_it_is_written(proxy: Proxy) -> None:
         assert next(lines).startswith(":")
         proxy.lodge.engine.actions.run_now("acme", "s")
         assert any(line == "event: action" for line in lines)
+
+
+def test_a_live_stream_continues_through_a_proxy_after_its_last_event(proxy: Proxy) -> None:
+    """A connection that is cut in the middle of a log repeats no line and leaves none out when it is opened again."""
+    asked = proxy.lodge.engine.actions.run_now("acme", "s")
+    worked(proxy.lodge, logs=tuple(LogLine("info", str(number), number) for number in range(6)))
+    shown = {"authorization": f"Bearer {proxy.lodge.token('viewer', 'acme')}"}
+    texts: list[str] = []
+    with httpx2.Client(verify=proxy.trusting, trust_env=False, timeout=60) as http:
+        while True:
+            with http.stream("GET", f"{proxy.url}/tenants/acme/actions/{asked.id}/live", headers=shown) as answer:
+                if answer.status_code == 204:
+                    break
+                events = 0
+                for line in answer.iter_lines():
+                    name, _, value = line.partition(": ")
+                    if name == "id":
+                        shown["last-event-id"] = value
+                    elif name == "data":
+                        events += 1
+                        texts.append(json.loads(value).get("text", "the end"))
+                        if events == 2:
+                            break
+    assert texts == ["0", "1", "2", "3", "4", "5", "the end"]
 
 
 def test_one_address_holds_no_more_than_its_share(behind_nginx: Proxy) -> None:

@@ -40,7 +40,7 @@ class Hall:
 
     def heard(self, stream: LogStream | None = None) -> list[str]:
         with self.bench.engine.context.database.read() as connection:
-            return [line.text for line in (stream or self.stream).poll(connection)]
+            return [line.text for _place, line in (stream or self.stream).poll(connection)]
 
     def kept(self) -> object:
         return self.bench.scalar("SELECT count(*) FROM lodger_running_lines")

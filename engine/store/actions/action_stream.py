@@ -58,6 +58,12 @@ class ActionStream:
         self._known = {each: stage for each, stage in self._known.items() if stage[0] in OPEN or each > self._after}
         return sorted(changed, key=lambda action: action.id)
 
+    def missed(self, connection: Connection, since_us: int) -> list[Action]:
+        """Return the actions that are new, are not finished or have finished since an instant, by id."""
+        return actions.changed_since(
+            connection, self._tenant, _floor(since_us - OVERLAP_US), since_us - OVERLAP_US, WATCHED
+        )
+
     def _created(self, connection: Connection) -> list[Action]:
         return actions.created_after(connection, self._tenant, self._after, MAX_ACTIONS)
 

@@ -317,6 +317,12 @@ def unfinished(connection: Connection, tenant_id: str, maximum: int) -> list[Act
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(maximum))
 
 
+def changed_since(connection: Connection, tenant_id: str, after: str, since_us: int, maximum: int) -> list[Action]:
+    """Return a tenant's actions that are not finished, have finished since an instant or have an id after ``after``, by id."""
+    changed = _a.state.in_(tables.OPEN) | (_a.finished_us >= since_us) | (_a.id > after)
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, changed).order_by(_a.id).limit(maximum))
+
+
 def by_ids(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
     """Return the tenant's actions with these ids, as far as they exist."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id.in_(list(ids))))

@@ -18,6 +18,8 @@ from lodger.sandbox.job import LogLine
 #: Retention of the lines of an attempt that never ended, microseconds.
 KEPT_US = 86_400_000_000
 Key = tuple[int, int]
+#: Step and number of an attempt, and the number of a line in it, from 1.
+Place = tuple[int, int, int]
 #: Tenant, action, step and number.
 Attempt = tuple[str, str, int, int]
 _c = running_lines.c
@@ -107,17 +109,23 @@ def _read(lines: str) -> list[LogLine]:
 
 
 class LogStream:
-    """Log stream of one action: each line once, as it is written, and the remaining ones when their attempt is stored."""
+    """Log stream of one action: each line once, as it is written, and the remaining ones when their attempt is stored.
 
-    def __init__(self, tenant_id: str, action_id: str) -> None:
+    Args:
+        after: place of the last line that is not wanted.
+    """
+
+    def __init__(self, tenant_id: str, action_id: str, after: Place = (0, 0, 0)) -> None:
         self._tenant_id = tenant_id
         self.action_id = action_id
         self._stored: set[Key] = set()
         self._returned: dict[Key, Counter[tuple[int, str]]] = {}
         self._numbers: dict[Key, int] = {}
+        self._counts: Counter[Key] = Counter()
+        self._after = after
 
-    def poll(self, connection: Connection) -> list[LogLine]:
-        """Return the lines since the last poll, in order."""
+    def poll(self, connection: Connection) -> list[tuple[Place, LogLine]]:
+        """Return the lines since the last poll, in order, each with its place."""
         mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self.action_id)
         found: dict[Key, list[LogLine]] = {}
         for step, n in connection.execute(select(attempt_logs.c.step, attempt_logs.c.n).where(*mine)).all():
@@ -134,7 +142,12 @@ class LogStream:
             lines = [line for text in connection.scalars(fresh) for line in _read(text)]
             self._returned.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
             found.setdefault((step, n), []).extend(lines)
-        return [line for key in sorted(found) for line in found[key]]
+        placed: list[tuple[Place, LogLine]] = []
+        for key in sorted(found):
+            begin = self._counts[key]
+            self._counts[key] += len(found[key])
+            placed += [((*key, number), line) for number, line in enumerate(found[key], begin + 1)]
+        return [each for each in placed if each[0] > self._after]
 
     def _remaining(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
         """Return those lines of a stored attempt that were not returned while it ran.

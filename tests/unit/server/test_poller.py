@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.server import live
-from lodger.engine.server.live import Poller
+from lodger.engine.service import live_changes
+from lodger.engine.service.live_changes import Poller
 
 KEY = ("acme", "a")
 STILL, MOVED = ("ready", 0, 0, 0), ("running", 1, 0, 0)
@@ -22,7 +22,7 @@ async def rounds() -> None:
 def watched(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Any], scene: Callable[[Poller], Awaitable[None]]
 ) -> None:
-    monkeypatch.setattr(live, "change_stamps", lambda _connection, wanted: dict.fromkeys(wanted, answer()))
+    monkeypatch.setattr(live_changes, "change_stamps", lambda _connection, wanted: dict.fromkeys(wanted, answer()))
 
     async def read(look: Callable[[Any], Any]) -> Any:
         return look(None)

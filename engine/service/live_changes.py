@@ -1,0 +1,446 @@
+"""Changes as they happen, in this process and others: a tenant's actions, or one action with its log lines.
+
+Each change has an id; a stream that is opened with the last one continues after it. :func:`live` serves one reader in a
+thread, :class:`LiveChanges` any number of readers of an event loop: one query serves all streams of a tenant, and one all
+streams of single actions.
+"""
+
+import asyncio
+import re
+import secrets
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.errors import NotFound, Unavailable
+from lodger.engine.store import short_ids
+from lodger.engine.store.actions import actions
+from lodger.engine.store.actions.action_stream import MAX_ACTIONS, ActionStream, ChangeStamp, Key, change_stamps
+from lodger.engine.store.lifecycle.running_lines import LogStream, Place
+from lodger.engine.store.records import Action
+from lodger.engine.store.schema.scheduling import OPEN
+from lodger.engine.store.tenants import tenants
+from lodger.sandbox.job import LogLine
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+#: Seconds between two looks at the ledger; writes of this process cause a look at once.
+POLL_S = 0.5
+#: Least seconds between two looks.
+MIN_GAP_S = 0.05
+#: Changes that wait for a reader, and that a reader that comes back can be sent again; one that falls further behind is cut.
+MAX_WAITING = 1000
+#: Seconds for which the changes of a tenant without readers are known.
+LINGER_S = 60.0
+_OF_ACTION = re.compile(r"(.{36})\.(\d{1,6})\.(\d{1,9})\.(\d{1,9})\.([a-z_]{1,16})\.(\d{1,9})\.(\d{1,6})", re.ASCII)
+_OF_TENANT = re.compile(r"([0-9a-f]{8})\.(\d{1,18})\.(\d{1,18})", re.ASCII)
+Read = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change.
+
+    Attributes:
+        id: continues the stream after this change.
+        value: None at the begin of a stream that has nothing to send yet.
+    """
+
+    id: str
+    value: Action | LogLine | None
+
+
+class FollowedAction:
+    """One action with its log lines.
+
+    Args:
+        action_id: the whole id, or a part of it as :mod:`lodger.engine.store.short_ids` reads it.
+        after: id of the last known change; None, or one of another stream, for everything.
+    """
+
+    def __init__(self, tenant_id: str, action_id: str, after: str | None = None) -> None:
+        self._tenant_id = tenant_id
+        self._asked = action_id
+        self._after = _OF_ACTION.fullmatch(after or "")
+        self._log: LogStream | None = None
+        self._line: Place = (0, 0, 0)
+        self._mark = ("none", 0, 0)
+        #: Whether the action has ended.
+        self.over = False
+
+    def look(self, connection: Connection) -> list[Change]:
+        """Return the changes since the last look."""
+        if self._log is None:
+            self._log = self._begin(short_ids.action_id(connection, self._tenant_id, self._asked))
+        found = actions.get(connection, self._log.action_id, self._tenant_id)
+        changes = []
+        for place, line in self._log.poll(connection):
+            self._line = place
+            changes.append(Change(self._id(), line))
+        mark = (found.state, found.attempt, found.step)
+        if mark != self._mark:
+            self._mark = mark
+            changes.append(Change(self._id(), found))
+        self.over = found.state not in OPEN
+        return changes
+
+    def _begin(self, action_id: str) -> LogStream:
+        after = self._after
+        if after is not None and after[1] == action_id:
+            self._line = (int(after[2]), int(after[3]), int(after[4]))
+            self._mark = (after[5], int(after[6]), int(after[7]))
+        return LogStream(self._tenant_id, action_id, self._line)
+
+    def _id(self) -> str:
+        assert self._log is not None
+        return ".".join(str(each) for each in (self._log.action_id, *self._line, *self._mark))
+
+
+class FollowedTenant:
+    """The actions of a tenant that are created or change from now on."""
+
+    over = False
+
+    def __init__(self, tenant_id: str, now_us: Callable[[], int]) -> None:
+        self._tenant_id = tenant_id
+        self._now_us = now_us
+        self._stream: ActionStream | None = None
+
+    def look(self, connection: Connection) -> list[Change]:
+        """Return the changes since the last look; none at the first."""
+        tenants.get(connection, self._tenant_id)
+        if self._stream is None:
+            self._stream = ActionStream(self._tenant_id)
+            self._stream.start(connection, self._now_us())
+            return []
+        return [Change(each.id, each) for each in self._stream.poll(connection)]
+
+
+def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Action | LogLine]:
+    """Yield changes; see :meth:`lodger.engine.sync.Engine.live`."""
+    followed: FollowedTenant | FollowedAction
+    if action_id is None:
+        followed = FollowedTenant(tenant_id, engine.context.clock.now_us)
+    else:
+        followed = FollowedAction(tenant_id, action_id)
+    woken = threading.Event()
+    unsubscribe = engine.watch(woken.set)
+    try:
+        while True:
+            with engine.context.database.read() as connection:
+                changes = followed.look(connection)
+            yield from (each.value for each in changes if each.value is not None)
+            if followed.over:
+                return
+            woken.wait(POLL_S)
+            woken.clear()
+    finally:
+        unsubscribe()
+
+
+class _Timer:
+    """The time until the next look at whether a reader may go on."""
+
+    def __init__(self, every_s: float) -> None:
+        self._time = asyncio.get_running_loop().time
+        self._every_s = every_s
+        self._end_s = self._time() + every_s
+
+    def left_s(self) -> float:
+        return self._end_s - self._time()
+
+    def is_over(self) -> bool:
+        """Whether the time is over; it then begins again."""
+        over = self.left_s() <= 0
+        if over:
+            self._end_s = self._time() + self._every_s
+        return over
+
+
+@dataclass(slots=True)
+class _Channel:
+    """The readers of one tenant, the task that looks for all of them, and the last changes with their numbers."""
+
+    stream: ActionStream
+    name: str = field(default_factory=lambda: secrets.token_hex(4))
+    readers: int = 0
+    queues: set[asyncio.Queue[Change | None]] = field(default_factory=set)
+    task: asyncio.Task[None] | None = None
+    begun: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    number: int = 0
+    last: deque[tuple[int, Change]] = field(default_factory=lambda: deque(maxlen=MAX_WAITING))
+    is_known: bool = False
+    looked_us: int = 0
+    left_s: float = 0.0
+
+    def id(self) -> str:
+        return f"{self.name}.{self.number}.{self.looked_us}"
+
+    def add(self, action: Action) -> Change:
+        self.number += 1
+        change = Change(self.id(), action)
+        self.last.append((self.number, change))
+        return change
+
+    def missed(self, name: str, number: int) -> list[Change] | None:
+        """Return the changes after one of this channel; None if they are not all known."""
+        first = self.last[0][0] if self.last else self.number + 1
+        if name != self.name or not first - 1 <= number <= self.number:
+            return None
+        return [change for at, change in self.last if at > number]
+
+
+@dataclass(eq=False, slots=True)
+class Watcher:
+    """One stream's interest in one action. ``seen`` is the stamp of its own last look; ``moved`` is set when there is another."""
+
+    key: Key
+    seen: ChangeStamp | None = None
+    over: bool = False
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Poller:
+    """One query for all actions that single streams of this process show.
+
+    Args:
+        read: calls a function with a connection, in a thread.
+        wait: returns when it is time to look again.
+    """
+
+    def __init__(self, read: Read, wait: Callable[[], Awaitable[None]]) -> None:
+        self._read = read
+        self._wait = wait
+        self._watchers: set[Watcher] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def watching(self, tenant_id: str, action_id: str) -> Iterator[Watcher]:
+        """Watch an action for the block."""
+        watcher = Watcher((tenant_id, action_id))
+        self._watchers.add(watcher)
+        if self._task is None:
+            self._task = asyncio.create_task(self._poll(), name="lodger-live-poller")
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+            if not self._watchers and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def _poll(self) -> None:
+        try:
+            while True:
+                await self._wait()
+                keys = {watcher.key for watcher in self._watchers}
+                with suppress(Unavailable):  # the database is unavailable: at the next time
+                    found: dict[Key, ChangeStamp] = await self._read(partial(change_stamps, wanted=keys))
+                    for watcher in self._watchers:
+                        # A watcher that came meanwhile was not asked for; one before its own first look will see it all.
+                        new = watcher.seen is None or watcher.key not in keys
+                        if not new and found.get(watcher.key) != watcher.seen:
+                            watcher.moved.set()
+        finally:
+            if self._task is asyncio.current_task():  # ended by a fault, not because no stream is left
+                self._task = None
+                for watcher in self._watchers:
+                    watcher.over = True
+                    watcher.moved.set()
+
+
+class LiveChanges:
+    """Streams of changes for the readers of one event loop.
+
+    A stream yields None once in ``every_s`` seconds, however many changes there are, so that its reader can be checked.
+
+    Args:
+        read: runs a function of a connection in a thread.
+    """
+
+    def __init__(self, engine: "Engine", read: Read) -> None:
+        self._engine = engine
+        self._clock = engine.context.clock
+        self._read = read
+        self._channels: dict[str, _Channel] = {}
+        self._poller = Poller(read, self._wait)
+
+    async def tenant(self, tenant_id: str, every_s: float, after: str | None = None) -> AsyncGenerator[Change | None]:
+        """Yield the changes of a tenant's actions: from now on, first a change without value, or after a known one.
+
+        Where the changes after a known one are not known in this process, the present state of each action is sent
+        that has changed since, or is not finished.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        channel = self._opened(tenant_id)
+        queue: asyncio.Queue[Change | None] = asyncio.Queue(MAX_WAITING)
+        channel.readers += 1
+        try:
+            await asyncio.shield(channel.begun)
+            channel.queues.add(queue)
+            known = _OF_TENANT.fullmatch(after or "")
+            missed = [] if known is None else channel.missed(known[1], int(known[2]))
+            begin = channel.id()
+            if missed is None and known is not None:
+                since_us = int(known[3])
+                found = await self._read(lambda connection: ActionStream(tenant_id).missed(connection, since_us))
+                missed = [Change(str(after), each) for each in found[:-1]] + [
+                    Change(begin, each) for each in found[-1:]
+                ]
+            for change in missed or [Change(begin, None)]:
+                yield change
+            timer = _Timer(every_s)
+            while True:
+                if timer.is_over():
+                    yield None
+                try:
+                    async with asyncio.timeout(timer.left_s()):
+                        next_change = await queue.get()
+                except TimeoutError:
+                    continue
+                if next_change is None:
+                    return
+                yield next_change
+        finally:
+            channel.queues.discard(queue)
+            channel.readers -= 1
+            if not channel.readers and channel.task is not None:
+                channel.task.cancel()
+                channel.task, channel.left_s = None, self._clock.elapsed_s()
+
+    async def action(
+        self, tenant_id: str, action_id: str, every_s: float, after: str | None = None
+    ) -> AsyncGenerator[Change | None]:
+        """Yield an action with its log lines, as they are written while an attempt runs, until it has ended.
+
+        Nothing is queued for a slow reader: unread lines are read from the ledger when it goes on.
+
+        Args:
+            action_id: the whole id.
+
+        Raises:
+            NotFound: action_unknown.
+        """
+        followed = FollowedAction(tenant_id, action_id, after)
+        key = (tenant_id, action_id)
+
+        def look(connection: Connection) -> tuple[ChangeStamp | None, list[Change]]:
+            # The stamp first: a change in between is looked at twice and sent once.
+            return change_stamps(connection, [key]).get(key), followed.look(connection)
+
+        with self._poller.watching(tenant_id, action_id) as watcher:
+            timer = _Timer(every_s)
+            while not watcher.over:
+                if timer.is_over():
+                    yield None
+                watcher.moved.clear()
+                watcher.seen, changes = await self._read(look)
+                for change in changes:
+                    yield change
+                if followed.over:
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(timer.left_s()):
+                        await watcher.moved.wait()
+
+    def _opened(self, tenant_id: str) -> _Channel:
+        """Return the channel of a tenant; once it has begun, it has all changes that happened before."""
+        now_s = self._clock.elapsed_s()
+        for each, channel in list(self._channels.items()):
+            if channel.task is None and channel.left_s < now_s - LINGER_S:
+                del self._channels[each]
+        channel = self._channels.setdefault(tenant_id, _Channel(ActionStream(tenant_id)))
+        if channel.task is None:
+            channel.begun = asyncio.get_running_loop().create_future()
+            channel.task = asyncio.create_task(self._look(tenant_id, channel), name=f"lodger-live-{tenant_id}")
+        return channel
+
+    async def _look(self, tenant_id: str, channel: _Channel) -> None:
+        def look(connection: Connection) -> list[Action]:
+            tenants.get(connection, tenant_id)
+            channel.looked_us = self._clock.now_us()
+            if channel.is_known:
+                return channel.stream.poll(connection)
+            channel.stream.start(connection, channel.looked_us)
+            channel.is_known = True
+            return []
+
+        try:
+            more = True
+            while more:  # after a pause there may be more than one look reads
+                found = await self._read(look)
+                more = len(found) >= MAX_ACTIONS
+                for action in found:
+                    channel.add(action)
+            channel.begun.set_result(None)
+            while True:
+                await self._wait()
+                with suppress(Unavailable):  # the database is unavailable: at the next time
+                    for action in await self._read(look):
+                        change = channel.add(action)
+                        for queue in tuple(channel.queues):
+                            self._tell(channel, queue, change)
+        except Exception as error:
+            if not channel.begun.done():
+                channel.begun.set_exception(error)
+            elif not isinstance(error, NotFound):  # the tenant was deleted
+                raise
+        finally:
+            if channel.task is asyncio.current_task():  # ended by a fault or with its tenant
+                self._channels.pop(tenant_id, None)
+                for queue in tuple(channel.queues):
+                    self._end(channel, queue)
+
+    def _tell(self, channel: _Channel, queue: "asyncio.Queue[Change | None]", change: Change) -> None:
+        try:
+            queue.put_nowait(change)
+        except asyncio.QueueFull:
+            self._end(channel, queue)
+
+    def _end(self, channel: _Channel, queue: "asyncio.Queue[Change | None]") -> None:
+        channel.queues.discard(queue)
+        while queue.full():
+            queue.get_nowait()
+        queue.put_nowait(None)
+
+    async def _wait(self) -> None:
+        await asyncio.sleep(MIN_GAP_S)  # one look serves many writes of a moment
+        woken, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has closed
+                loop.call_soon_threadsafe(woken.set)
+
+        forget = self._engine.watch(wake)
+        try:
+            async with asyncio.timeout(POLL_S):
+                await woken.wait()
+        except TimeoutError:
+            pass
+        finally:
+            forget()
+
+
+async def live_async(
+    engine: "Engine", tenant_id: str, action_id: str | None, read: Read
+) -> AsyncGenerator[Action | LogLine]:
+    """Yield changes without occupying a thread between looks."""
+    changes = LiveChanges(engine, read)
+    if action_id is None:
+        stream = changes.tenant(tenant_id, LINGER_S)
+    else:
+        whole = await read(partial(short_ids.action_id, tenant_id=tenant_id, given=action_id))
+        stream = changes.action(tenant_id, whole, LINGER_S)
+    async with aclosing(stream):
+        async for change in stream:
+            if change is not None and change.value is not None:
+                yield change.value
