@@ -32,6 +32,8 @@ lint: .venv/lodger-installed ## style, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+	@find engine sandbox stdlib -name '*.py' -exec wc -l {} + | awk '$$1 > 600 && $$2 != "total" {print "long, for your consideration: " $$2 " has " $$1 " lines"}'
+	@find engine sandbox stdlib -name '*.py' -printf '%h\n' | sort | uniq -c | awk '$$1 > 20 {print "large, for your consideration: " $$2 " has " $$1 " modules"}'
 
 format: .venv/lodger-installed ## format, and repair what can be repaired
 	$(BIN)/ruff check --fix .

@@ -107,7 +107,7 @@ def within_limits(trial: Trial) -> str:
     return f"{usage.cpu_ms:.0f} ms CPU, {usage.wall_ms:.0f} ms, peak {usage.memory_peak_bytes / MIB:.1f} MiB"
 
 
-def value_of(report: Report) -> Any:  # noqa: ANN401 - any JSON value
+def value_of(report: Report) -> Any:
     """Return the parsed result. Raises Escaped if it is not strict JSON."""
     try:
         return prescan.parse((report.result or "null").encode("utf-8", "replace"), max_bytes=1 << 30, max_depth=1 << 20)
@@ -143,7 +143,7 @@ def answers(*wanted: Any) -> Check:
     return check
 
 
-def _same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value
+def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

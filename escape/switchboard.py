@@ -65,31 +65,31 @@ class Switchboard:
             return _refusal("bad_request", str(refused))
         return await answer(value)
 
-    async def echo(self, value: Any) -> Reply:  # noqa: ANN401 - any JSON value
+    async def echo(self, value: Any) -> Reply:
         """Answer with the value itself."""
         return Reply(True, json.dumps(value))
 
-    async def nothing(self, _value: Any) -> Reply:  # noqa: ANN401 - any JSON value
+    async def nothing(self, _value: Any) -> Reply:
         """Answer null."""
         return Reply(True, "null")
 
-    async def hold(self, _value: Any) -> Reply:  # noqa: ANN401 - any JSON value
+    async def hold(self, _value: Any) -> Reply:
         """Wait until the run is released."""
         self.held.set()
         await self.release.wait()
         return Reply(True, "null")
 
-    async def late(self, _value: Any) -> Reply:  # noqa: ANN401 - any JSON value
+    async def late(self, _value: Any) -> Reply:
         """Never answer."""
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def large(self, value: Any) -> Reply:  # noqa: ANN401 - any JSON value
+    async def large(self, value: Any) -> Reply:
         """Answer with a string of the given length."""
         size = value if isinstance(value, int) and 0 <= value <= 16 << 20 else 0
         return Reply(True, json.dumps("x" * size))
 
-    async def whoami(self, _value: Any) -> Reply:  # noqa: ANN401 - any JSON value
+    async def whoami(self, _value: Any) -> Reply:
         """Answer with the script's own tenant."""
         return Reply(True, '"escape"')
 

@@ -78,7 +78,7 @@ def scan(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None 
     return text
 
 
-def parse(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> Any:  # noqa: ANN401 - a JSON value has no narrower type
+def parse(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> Any:
     """Return the value of strict JSON: without NaN, Infinity, numbers beyond a double and duplicate keys. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth, max_values=max_values)
     try:

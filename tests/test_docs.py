@@ -1,6 +1,7 @@
 """The documentation is held to the code: commands parse, Python and scripts run or compile, links lead somewhere, no code is left out."""
 
 import os
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -159,6 +160,21 @@ def test_every_page_stands_in_the_index() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         if page.name != "index.md":
             assert f"({page.relative_to(ROOT / 'docs')})" in index, page
+
+
+def test_references_of_docstrings_name_what_exists() -> None:
+    """``:class:`lodger.…``` and the like: a module, or a name in one."""
+    sources = [path for folder in ("engine", "sandbox", "stdlib", "escape") for path in (ROOT / folder).rglob("*.py")]
+    text = "".join(path.read_text() for path in sources)
+    found = set(re.findall(r":(?:attr|class|data|exc|func|meth|mod):`~?(lodger\.[\w.]+)`", text))
+    assert len(found) > 100
+    missing = []
+    for name in sorted(found):
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError) as error:
+            missing.append(f"{name}: {error}")
+    assert missing == []
 
 
 def test_hooks_are_told() -> None:

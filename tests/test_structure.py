@@ -1,18 +1,9 @@
-"""The shape of the tree: few modules at the root, layers without exceptions."""
+"""The layers of the engine have no exceptions."""
 
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_AT_ROOT = 8
-
-
-def modules(folder: Path) -> list[str]:
-    return sorted(path.stem for path in folder.glob("*.py") if path.name != "__init__.py")
-
-
-def test_few_modules_lie_directly_in_the_engine() -> None:
-    assert len(modules(ROOT / "engine")) <= MAX_AT_ROOT
 
 
 def test_the_layers_of_the_engine_have_no_exceptions() -> None:

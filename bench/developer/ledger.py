@@ -205,7 +205,7 @@ def run_node(url: str, batch: int) -> None:
     asyncio.run(run())
 
 
-def _settled(inner: Any, pids: list[int], server: int) -> dict[str, float]:  # noqa: ANN401 - an engine
+def _settled(inner: Any, pids: list[int], server: int) -> dict[str, float]:
     with inner.context.database.read() as connection:
         found = {name: float(number) for name, number in connection.execute(text(FIGURES)).mappings().one().items()}
     return found | {"nodes_cpu_s": cpu_s(pids), "server_cpu_s": cpu_s(list(tree(server)))}
@@ -260,7 +260,7 @@ def scale_out(
         }  # fmt: skip
 
 
-def _scalar(engine: Any, statement: Any) -> Any:  # noqa: ANN401 - an engine, a statement, a value
+def _scalar(engine: Any, statement: Any) -> Any:
     with engine.context.database.read() as connection:
         return connection.scalar(statement)
 

@@ -130,7 +130,7 @@ def add_commands(arguments: list[str]) -> None:
             app.add_typer(typer.Typer(name=noun, help=what), name=noun)
 
 
-def _module(name: str) -> Any:  # noqa: ANN401 - a module
+def _module(name: str) -> Any:
     return import_module(f"lodger.engine.cli.{name}")
 
 

@@ -32,7 +32,7 @@ def instant(name: str, given: str) -> datetime:
     return found
 
 
-def value(name: str, given: str | None) -> Any:  # noqa: ANN401 - any JSON value
+def value(name: str, given: str | None) -> Any:
     """Read an option that is JSON text.
 
     Raises:

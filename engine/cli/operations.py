@@ -161,8 +161,8 @@ def _body(
     hints: Mapping[str, Any],
     said: Mapping[str, Any],
     positional: Sequence[str],
-    result: Any,  # noqa: ANN401 - any operation's result
-) -> Any:  # noqa: ANN401 - what is written as JSON
+    result: Any,
+) -> Any:
     if hints["return"] is type(None):
         return {operation.verb + "d": said[positional[-1]]}
     if not isinstance(result, list):
@@ -172,11 +172,11 @@ def _body(
     return {items: result} | ({"next": following} if following else {})
 
 
-def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:  # noqa: ANN401 - an annotation
+def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, positional: bool) -> inspect.Parameter:  # noqa: ANN401 - an annotation
+def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, positional: bool) -> inspect.Parameter:
     called = CALLED.get(each.name, each.name).replace("_", "-")
     help_text = _sentence(helps.get(each.name) or WORDS.get(each.name, ""))
     kind = _kind(each.name, hint)
@@ -200,7 +200,7 @@ def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, 
     return _option(each.name, Annotated[kind | None, option], None)
 
 
-def _kind(name: str, hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
+def _kind(name: str, hint: Any) -> Any:
     """Return a parameter's type on the command line: text, number, switch or several texts."""
     if (name in SEVERAL and not set(_members(hint)) <= {str, type(None)}) or _is_list(hint):
         return list[str]
@@ -210,26 +210,26 @@ def _kind(name: str, hint: Any) -> Any:  # noqa: ANN401 - annotations in, annota
     return str
 
 
-def _members(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotation
+def _members(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in {Union, types.UnionType} else (hint,)
 
 
-def _is_list(hint: Any) -> bool:  # noqa: ANN401 - an annotation
+def _is_list(hint: Any) -> bool:
     return all(get_origin(each) in {Iterable, Sequence, list} for each in _members(hint) if each is not type(None))
 
 
-def _metavar(name: str, hint: Any) -> str | None:  # noqa: ANN401 - an annotation
+def _metavar(name: str, hint: Any) -> str | None:
     if datetime in _members(hint):
         return "INSTANT"
     return "JSON" if _is_json(name, hint) else None
 
 
-def _is_json(name: str, hint: Any) -> bool:  # noqa: ANN401 - an annotation
+def _is_json(name: str, hint: Any) -> bool:
     plain = {str, int, float, bool, type(None), date, datetime}
     return name not in {"version", *DURATIONS, "schedule", *SEVERAL} and not set(_members(hint)) <= plain
 
 
-def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the verb's own kind out
+def read(name: str, hint: Any, said: Any) -> Any:
     """Convert an argument to the parameter's type.
 
     Raises:
@@ -256,7 +256,7 @@ def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the
     return said
 
 
-def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN401 - JSON in, the verb's own kind out
+def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:
     if hint is Any:
         return body
     try:

@@ -73,7 +73,7 @@ def _call(call: MadeCall | None) -> str:
     return "no further call" if call is None else _cut(f"{call.name}({call.arguments})")
 
 
-def _shown(part: str, value: Any) -> str:  # noqa: ANN401 - any part of an end
+def _shown(part: str, value: Any) -> str:
     if value is None:
         return "none"
     if part == "error":

@@ -120,7 +120,7 @@ def frame(seen: dict[str, Any], rows: int) -> "RenderableType":
     return Group(*parts)
 
 
-def _figures(activity: Any) -> Iterable["RenderableType"]:  # noqa: ANN401 - an Activity
+def _figures(activity: Any) -> Iterable["RenderableType"]:
     head = _text(" Lodger ", "bold reverse")
     yield head.append(f"  {activity.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC", "not bold not reverse")
     now = _text(f"running {activity.running}   due {activity.due}   ")
@@ -131,7 +131,7 @@ def _figures(activity: Any) -> Iterable["RenderableType"]:  # noqa: ANN401 - an 
     yield hour.append(f" ({outcomes})" if outcomes else "")
 
 
-def _hour(activity: Any) -> Iterable["RenderableType"]:  # noqa: ANN401 - an Activity
+def _hour(activity: Any) -> Iterable["RenderableType"]:
     """Yield the last hour as two lines of blocks, two minutes each."""
     pairs = list(zip(activity.minutes[::2], activity.minutes[1::2], strict=True))
     ended = [sum(each.done + each.failed for each in pair) / 2 for pair in pairs]

@@ -113,7 +113,7 @@ class Serving:
         expose: str | None,
         prepare: "Callable[[sync.Engine], Any] | None",
         name: str | None,
-        settings: Any,  # noqa: ANN401 - Settings, imported when needed
+        settings: Any,
         *,
         with_parent: bool,
         as_json: bool,

@@ -57,12 +57,12 @@ class AsyncClient(Nouns[Async]):
             raise requests.error_of(answer.status_code, answer.content)
         return cast("dict[str, Any]", answer.json())
 
-    def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+    def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if operation.declared.streams:
             return self._export(**requests.arguments_of(operation, args, kwargs))
         return self._answer(operation, args, kwargs)
 
-    async def _answer(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the same
+    async def _answer(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         sent = requests.build(operation, args, kwargs)
         if sent.route.kind != "page":
             return requests.result_of(sent.route, await self._ask(sent))

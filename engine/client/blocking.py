@@ -77,7 +77,7 @@ class Client(Nouns[Sync]):
         except httpx2.TransportError as error:
             raise requests.unreachable(self.url, error) from error
 
-    def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+    def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if operation.declared.streams:
             return self._export(**requests.arguments_of(operation, args, kwargs))
         sent = requests.build(operation, args, kwargs)
@@ -124,7 +124,7 @@ class Client(Nouns[Sync]):
             tried += 1
             time.sleep(pause)
 
-    def _http_json(self, path: str) -> Any:  # noqa: ANN401 - any JSON value
+    def _http_json(self, path: str) -> Any:
         try:
             answer = self._http.get(self.url + path)
         except httpx2.TransportError as error:

@@ -136,7 +136,7 @@ def _headers(route: Route) -> dict[str, str]:
     return headers
 
 
-def _json(value: Any) -> Any:  # noqa: ANN401 - any value that JSON can say
+def _json(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value / timedelta(milliseconds=1)
     if isinstance(value, datetime):
@@ -147,7 +147,7 @@ def _json(value: Any) -> Any:  # noqa: ANN401 - any value that JSON can say
     return to_jsonable(value)
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - any value that a query can say
+def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(_json(value))
@@ -177,7 +177,7 @@ def page_limit(operation: Operation, arguments: Mapping[str, Any]) -> int | None
     return limit
 
 
-def result_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the verb's annotation says
+def result_of(route: Route, content: bytes) -> Any:
     """Return the result that a success carries.
 
     Raises:

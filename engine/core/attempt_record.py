@@ -162,7 +162,7 @@ def in_order(calls: Sequence[RecordedCall]) -> tuple[RecordedCall, ...]:
     return tuple(each if each.order is None else replace(each, order=place[each.order]) for each in calls)
 
 
-def unpack(packed: bytes) -> Any:  # noqa: ANN401 - any JSON value, for read()
+def unpack(packed: bytes) -> Any:
     """Return the JSON value of a stored record.
 
     Raises:
@@ -274,7 +274,7 @@ def clock_of(trace: bytes) -> str:
     return base64.b64encode(trace).decode()
 
 
-def _masked(pair: Any, *, open_only: bool) -> Any:  # noqa: ANN401 - any JSON value
+def _masked(pair: Any, *, open_only: bool) -> Any:
     if not isinstance(pair, list) or len(pair) != 2:
         return pair
     name = str(pair[0]).lower()

@@ -82,7 +82,7 @@ def texts(code: str, values: Mapping[str, Any]) -> Texts:
 
 
 class _Filled(string.Formatter):
-    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - any value
+    def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Iterable) and not isinstance(value, str | bytes):
             return ", ".join(str(each) for each in value)
         return str(super().format_field(value, format_spec))
@@ -94,10 +94,10 @@ class _Named(string.Formatter):
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         return str(key).upper()
 
-    def convert_field(self, value: Any, conversion: str | None) -> str:  # noqa: ANN401 - any value
+    def convert_field(self, value: Any, conversion: str | None) -> str:
         return str(value)
 
-    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - any value
+    def format_field(self, value: Any, format_spec: str) -> str:
         return str(value)
 
 

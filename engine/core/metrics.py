@@ -251,7 +251,7 @@ def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -
     ProcessCollector(registry=registry)
     prometheus = make_wsgi_app(registry)
 
-    def answer(environ: Any, start_response: Any) -> Iterable[bytes]:  # noqa: ANN401 - WSGI
+    def answer(environ: Any, start_response: Any) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path not in {"/health/live", "/health/ready"}:
             return cast("Iterable[bytes]", prometheus(environ, start_response))

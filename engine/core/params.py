@@ -92,7 +92,7 @@ def dump_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
     }
 
 
-def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:
     """Return params with their defaults, when they satisfy the fields; without fields anything does.
 
     Raises:
@@ -124,7 +124,7 @@ def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:  # no
     return found
 
 
-def _value(field: Field, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+def _value(field: Field, value: Any) -> Any:
     name = field.name
     size: float | None = None
     if field.type == "boolean":

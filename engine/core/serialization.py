@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 
-def to_jsonable(value: object) -> Any:  # noqa: ANN401 - any JSON value
+def to_jsonable(value: object) -> Any:
     """Return a value as JSON types: dicts, lists, text, numbers, booleans, None."""
     try:
         return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
@@ -19,12 +19,12 @@ def to_jsonable(value: object) -> Any:  # noqa: ANN401 - any JSON value
 
 
 @cache
-def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type or an annotation
+def adapter(kind: Any) -> TypeAdapter[Any]:
     """Return the adapter that validates and describes values of a type."""
     return TypeAdapter(kind)
 
 
-def from_jsonable(kind: Any, body: object) -> Any:  # noqa: ANN401 - a type or an annotation, and a value of it
+def from_jsonable(kind: Any, body: object) -> Any:
     """Return the value of a type back from its JSON shape.
 
     Raises:

@@ -69,7 +69,7 @@ class Measured(AsyncNetworkStream):
         self._beneath = await self._beneath.start_tls(ssl_context, server_hostname, timeout)
         return self
 
-    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the client's interface
+    def get_extra_info(self, info: str) -> Any:
         """Return information about the connection."""
         return self._beneath.get_extra_info(info)
 

@@ -64,7 +64,7 @@ def _attempt(details: dict[str, Any]) -> list[str]:
     ]
 
 
-def _detail(name: str, value: Any) -> tuple[str, str]:  # noqa: ANN401 - a plain detail
+def _detail(name: str, value: Any) -> tuple[str, str]:
     if value in (None, ""):
         return name, ""
     if name.endswith("_us"):

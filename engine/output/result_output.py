@@ -45,7 +45,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     Console(highlight=False).print(grid)
 
 
-def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - anything that JSON can say
+def write_json(body: Any, out: TextIO | None = None) -> None:
     """Write one line of JSON; invisible characters and those that the stream's encoding lacks are escaped."""
     stream = out or sys.stdout
     text = json.dumps(body, ensure_ascii=False, default=_json_default)
@@ -56,7 +56,7 @@ def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - 
     stream.write(visible(text) + "\n")  # to a program the escapes are the same characters
 
 
-def _json_default(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
+def _json_default(value: object) -> Any:
     """Return a JSON form of a value that the encoder does not know."""
     if isinstance(value, datetime):
         return zulu(value)

@@ -39,36 +39,36 @@ def short(identity: str | None) -> str:
     return (identity or "")[-SHORT:]
 
 
-def ended(each: Any) -> str:  # noqa: ANN401 - an action
+def ended(each: Any) -> str:
     """Return an action's state, with its outcome if that says more, or its reason."""
     more = each.reason if each.outcome in (None, each.state) else each.outcome
     return each.state if more in (None, "ok") else f"{each.state}: {more}"
 
 
-def took(each: Any) -> str:  # noqa: ANN401 - an action or an attempt
+def took(each: Any) -> str:
     """Return an action's duration; empty while it has not ended."""
     if each.started_at is None or each.finished_at is None:
         return ""
     return humanize_duration(max(0.0, (each.finished_at - each.started_at).total_seconds()))
 
 
-def slots(each: Any) -> str:  # noqa: ANN401 - an action
+def slots(each: Any) -> str:
     """Return an action's slot, the first and last of a gap, or when a request was due."""
     return f"{first_slot(each)} to {zulu(each.slot_to)}" if each.slot_to else first_slot(each)
 
 
-def first_slot(each: Any) -> str:  # noqa: ANN401 - an action
+def first_slot(each: Any) -> str:
     """Return an action's slot, the first of a gap, or when a request was due, in whole seconds."""
     return zulu((each.slot or each.due_at).replace(microsecond=0))
 
 
-def error(found: Any) -> str:  # noqa: ANN401 - a ScriptError
+def error(found: Any) -> str:
     """Return a script's error with its place."""
     place = f" ({found.file}:{found.line})" if found.line else ""
     return f"{found.name}: {found.message}{place}"
 
 
-def _step(each: Any) -> int:  # noqa: ANN401 - an attempt
+def _step(each: Any) -> int:
     return int(each.step) + 1
 
 
@@ -95,7 +95,7 @@ def actions(found: Sequence[Any]) -> None:
             say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + "…")
 
 
-def durations_flags(each: Any) -> list[str]:  # noqa: ANN401 - ScheduleDurations
+def durations_flags(each: Any) -> list[str]:
     """Return what is unusual about the durations of a schedule."""
     found = [str(each.onset)] if each.onset else []
     found += ["slow"] if each.slow and not each.onset else []
@@ -186,7 +186,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
 }  # fmt: skip
 
 
-def show(operation: "Operation", result: Any) -> None:  # noqa: ANN401 - any operation's result
+def show(operation: "Operation", result: Any) -> None:
     """Show the result of an operation: by its own view, else a change in short, else as a whole."""
     view = VIEWS.get(operation.name)
     if view is None and operation.verb != "get":
@@ -229,7 +229,7 @@ def _table(found: Sequence[Any]) -> None:
     )
 
 
-def one(thing: Any) -> None:  # noqa: ANN401 - any record
+def one(thing: Any) -> None:
     """Show one record, a line for each non-empty field."""
     parts = [(field.name, getattr(thing, field.name)) for field in fields(thing)]
     width = max(len(name) for name, _value in parts) + 2
@@ -242,7 +242,7 @@ def one(thing: Any) -> None:  # noqa: ANN401 - any record
             say(" " * width + line)
 
 
-def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
+def cell(value: Any) -> str:
     """Return a value as text."""
     if isinstance(value, datetime):
         return zulu(value)
@@ -253,23 +253,23 @@ def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
     return compact(value)
 
 
-def compact(value: Any) -> str:  # noqa: ANN401 - any value of a record
+def compact(value: Any) -> str:
     """Return a value as JSON on one line."""
     return json.dumps(to_jsonable(value), ensure_ascii=False)
 
 
-def schedule(made: Any) -> None:  # noqa: ANN401 - a schedule
+def schedule(made: Any) -> None:
     """Show a schedule: its sentence and next slot."""
     say(f"{made.name}: {made.text}")
     say(f"  next slot {zulu(made.next_at)}" if made.next_at else f"  no next slot: {made.state}")
 
 
-def action(made: Any) -> None:  # noqa: ANN401 - an action
+def action(made: Any) -> None:
     """Show a requested action's state."""
     say(f"action {made.id} is {made.state}, due {zulu(made.due_at)}")
 
 
-def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
+def version(made: Any) -> None:
     """Show which version was stored."""
     module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
     beside = f", in the shadow of version {made.version - 1}" if made.state == "shadow" else ""
@@ -278,7 +278,7 @@ def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
         say(f"  not checked: {made.unchecked}")
 
 
-def shadow(found: Any) -> None:  # noqa: ANN401 - a Shadow
+def shadow(found: Any) -> None:
     """Show a shadow: how many of its runs agree with the live version, and each of them."""
     say(
         f"{found.name}: version {found.version} in the shadow of version {found.live_version}, {found.state}: "
@@ -310,12 +310,12 @@ def compared_runs(found: Sequence[Any]) -> None:
             say(f"{short(each.action_id)}: {each.difference}")
 
 
-def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
+def tenant(made: Any) -> None:
     """Show a tenant's state."""
     say(f"tenant {made.id} is {made.state}")
 
 
-def usage(found: Any) -> None:  # noqa: ANN401 - an Account
+def usage(found: Any) -> None:
     """Show a tenant's usage by day, without unused columns, and the use of its budgets."""
     names = sorted({name for each in found.days for name, amount in each.counts.items() if amount})
     table(
@@ -329,7 +329,7 @@ def usage(found: Any) -> None:  # noqa: ANN401 - an Account
     rows(found.budgets)
 
 
-def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff
+def script_diff(diff: Any) -> None:
     """Show the difference between two versions, as a unified diff with colours on a terminal."""
     if not diff.files:
         say(f"versions {diff.older} and {diff.newer} are equal")
@@ -343,7 +343,7 @@ def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff
         )
 
 
-def schedule_diff(diff: Any) -> None:  # noqa: ANN401 - a ScheduleDiff
+def schedule_diff(diff: Any) -> None:
     """Show the difference between two revisions."""
     if not diff.changes:
         say(f"revisions {diff.older} and {diff.newer} are equal")
@@ -362,7 +362,7 @@ def coloured(lines: Iterable[str]) -> None:
         console.print(Text(visible(line), styles.get(line[:1], "")))
 
 
-def checked(found: Any) -> None:  # noqa: ANN401 - a Checked
+def checked(found: Any) -> None:
     """Show whether a source compiles, and if not, where its error is."""
     if found.ok:
         say("the script compiles")
@@ -371,14 +371,14 @@ def checked(found: Any) -> None:  # noqa: ANN401 - a Checked
         say(f"{place}{problem.name}: {problem.message}")
 
 
-def preview(shown: Any) -> None:  # noqa: ANN401 - a Preview
+def preview(shown: Any) -> None:
     """Show the sentence of rules, with their next slots."""
     say(shown.text)
     for slot in shown.slots:
         say(f"  {zulu(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
 
 
-def what_if(difference: Any) -> None:  # noqa: ANN401 - a WhatIf
+def what_if(difference: Any) -> None:
     """Show the slots that an edit would change."""
     say(f"now:  {difference.before}\nthen: {difference.after}")
     changes = [(slot, "dropped") for slot in difference.dropped] + [(slot, "added") for slot in difference.added]
@@ -388,12 +388,12 @@ def what_if(difference: Any) -> None:  # noqa: ANN401 - a WhatIf
     say(f"{said}; compared up to {zulu(difference.complete_to)}")
 
 
-def token(made: Any) -> None:  # noqa: ANN401 - a NewToken
+def token(made: Any) -> None:
     """Show a new token, the only time."""
     say(f"token {made.token.name}, role {made.token.role} (shown only once):\n\n    {made.text}\n")
 
 
-def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or without
+def webhook(made: Any) -> None:
     """Show a webhook's URL, and a new secret, the only time."""
     hook = getattr(made, "webhook", made)
     say(f"webhook {hook.name}: {hook.url}, events {' '.join(hook.events)}")
@@ -401,13 +401,13 @@ def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or 
         say(f"secret (shown only once): {made.secret}")
 
 
-def script_url(made: Any) -> None:  # noqa: ANN401 - a NewScriptUrl
+def script_url(made: Any) -> None:
     """Show the path of a new URL, the only time."""
     say(f"URL {made.url.name} runs {made.url.script}")
     say(f"path on the API server (shown only once): {made.path}")
 
 
-def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
+def rotated(done: Any) -> None:
     """Show the result of a rotation of keys."""
     say(f"{done.renewed} secrets encrypted with key {done.key_id}")
     if done.dropped:
@@ -418,7 +418,7 @@ def _tenant_gone(_result: None) -> None:
     say("the tenant and all its data are deleted; the audit log keeps a record of the deletion")
 
 
-def activity(found: Any) -> None:  # noqa: ANN401 - an Activity
+def activity(found: Any) -> None:
     """Show what runs and is due, and the last hour by minutes in which something ended."""
     say(
         f"running {found.running}, due {found.due}, overdue {found.overdue}; in the last hour done {found.done}, failed {found.failed}"
@@ -440,7 +440,7 @@ def late(milliseconds: float | None) -> str:
     return "" if milliseconds is None else humanize_duration(milliseconds / 1000)
 
 
-def _metrics(found: Any) -> None:  # noqa: ANN401 - metrics
+def _metrics(found: Any) -> None:
     table(
         ("metric", "labels", "value"),
         (

@@ -12,7 +12,7 @@ MAX_RUNS = 50
 DEVIATIONS = 6.0
 #: and more than so many times the median,
 FACTOR = 1.5
-#: and at least so many milliseconds more: what is quick anyway alarms nobody.
+#: and at least so many milliseconds more: a quick script alarms no one.
 MIN_MORE_MS = 1000.0
 _TO_SIGMA = 1.4826
 

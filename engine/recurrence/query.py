@@ -52,7 +52,7 @@ def _checked(request: Mapping[str, Any]) -> None:
         raise InputError("bad_request.count", count=count, maximum=MAX_SLOTS)
 
 
-def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fold]) -> Any:  # noqa: ANN401 - a member of the enum given
+def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fold]) -> Any:
     value = request.get(name)
     if value is None:
         return None

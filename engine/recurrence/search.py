@@ -35,7 +35,7 @@ class OutOfSteps(Exception):
             instant, as the question was.
     """
 
-    def __init__(self, reached: Any) -> None:  # noqa: ANN401 - a position of the sequence that was asked
+    def __init__(self, reached: Any) -> None:
         super().__init__(reached)
         self.reached = reached
 

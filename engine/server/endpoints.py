@@ -238,7 +238,7 @@ def _require_tenant(engine: Engine, tenant_id: str) -> None:
         tenants.get(connection, tenant_id)
 
 
-async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> Any:  # noqa: ANN401 - an async generator of text
+async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> Any:
     """Yield audit entries as JSON lines, read in chunks on threads; ``share``: see :attr:`lodger.engine.server.auth.Authenticated.key`."""
 
     def next_lines() -> str:

@@ -71,7 +71,7 @@ def _model(route: Route, parameters: tuple[Parameter, ...], base: type[M], kind:
     return create_model(f"{title}{kind}", __base__=base, __doc__=route.summary, **fields)
 
 
-def _field(route: Route, parameter: Parameter, kind: str) -> Any:  # noqa: ANN401 - a field of pydantic's
+def _field(route: Route, parameter: Parameter, kind: str) -> Any:
     hint = parameter.kind
     if parameter.name == "limit" and route.kind == "page":
         return (Annotated[int, Field(ge=1, le=route.max_page)], min(PAGE_LIMIT, route.max_page))
@@ -86,14 +86,14 @@ def _field(route: Route, parameter: Parameter, kind: str) -> Any:  # noqa: ANN40
     return (hint, Field(default=list(default) if isinstance(default, tuple) else default))
 
 
-def _without_null(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
+def _without_null(hint: Any) -> Any:
     if get_origin(hint) not in {Union, types.UnionType}:
         return hint
     kept = tuple(each for each in get_args(hint) if each is not type(None))
     return Union[kept]  # noqa: UP007 - made at run time
 
 
-def _bounded(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
+def _bounded(hint: Any) -> Any:
     return Annotated[str, Field(max_length=MAX_TEXT)] if hint is str else hint
 
 
@@ -155,7 +155,7 @@ def errors_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": ERRORS[status], "content": schema} for status in statuses}
 
 
-def _entry(route: Route) -> Any:  # noqa: ANN401 - an annotation
+def _entry(route: Route) -> Any:
     (entry,) = route.answer.__args__
     assert route.answer.__origin__ is Page
     return entry

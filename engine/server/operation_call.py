@@ -154,7 +154,7 @@ def require(request: Request, tenant_id: str | None, role: Role) -> Caller:
     return caller
 
 
-def permission(role: Role, *, of_tenant: bool) -> Any:  # noqa: ANN401 - what the framework calls a dependency
+def permission(role: Role, *, of_tenant: bool) -> Any:
     """Return the check of a route's role, made before anything of the request is read: a refused caller learns nothing of it."""
 
     async def check(request: Request) -> None:

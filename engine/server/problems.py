@@ -110,7 +110,7 @@ def document(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | 
     return Response(json.dumps(fields), status, headers=dict(headers or {}), media_type=MEDIA)
 
 
-def _shortened(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _shortened(value: Any) -> Any:
     if isinstance(value, str) and len(value) > MAX_REPEATED:
         return f"{value[:MAX_REPEATED]}… ({len(value)} characters)"
     return value
@@ -210,7 +210,7 @@ _BOUNDED = {
 }
 
 
-def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iterable[str] = ()) -> Refused:  # noqa: ANN401 - JSON
+def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iterable[str] = ()) -> Refused:
     """Return the refusal of a body or query that does not match its model, with at most ten fields.
 
     Args:
@@ -244,7 +244,7 @@ def field_errors(found: ValidationError) -> list[ErrorDetails]:
     return found.errors(include_url=False, include_input=False)
 
 
-def _path(error: ErrorDetails, root: Any) -> str:  # noqa: ANN401 - JSON
+def _path(error: ErrorDetails, root: Any) -> str:
     """Return the field's path, without the library's names for the alternatives of a type, which are no keys of the value."""
     if root is None:
         return "/".join(str(part) for part in error["loc"][:2])[:200]

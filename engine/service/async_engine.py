@@ -44,7 +44,7 @@ class Threads:
         self._inner = inner
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
 
-    def call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+    def call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
         call = partial(operation.function, getattr(self._inner, operation.noun), *args, **kwargs)
         return self._stream(call) if operation.declared.streams else self.run(call)
@@ -164,7 +164,7 @@ class Engine(Nouns[Async]):
         """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
         return self.inner.on_event(listener)
 
-    def on(self, name: str, hook: "Hook | AsyncHook | None" = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
+    def on(self, name: str, hook: "Hook | AsyncHook | None" = None, *, tenant_id: str | None = None) -> Any:
         """Set a hook; see :meth:`lodger.engine.sync.Engine.on`. A coroutine function runs on the event loop that sets it."""
         if hook is None:
             return partial(self._decorated, name, tenant_id)

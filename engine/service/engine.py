@@ -163,7 +163,7 @@ class Engine(Nouns[Sync]):
         connection: "Connection | Session",
         tenant_id: str,
         what: "str | Table | type[Any]",
-        keys: Any,  # noqa: ANN401 - whatever the table's key is
+        keys: Any,
         kind: str = "update",
     ) -> None:
         """Report changes that the platform makes itself, in its own transaction; scripts see them after its commit.
@@ -181,7 +181,7 @@ class Engine(Nouns[Sync]):
         """
         record_changed(self.datasets, self.context.clock, connection, what, tenant_id, keys, kind)
 
-    def record_sessions(self, sessions: Any) -> Callable[[], None]:  # noqa: ANN401 - what SQLAlchemy listens to
+    def record_sessions(self, sessions: Any) -> Callable[[], None]:
         """Report the changes of exposed tables that SQLAlchemy sessions flush; call the result to stop.
 
         Statements without objects (``session.execute(update(…))``) flush nothing: report them, or use triggers.
@@ -253,7 +253,7 @@ class Engine(Nouns[Sync]):
         """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
         return self.events.subscribe(Event, listener)
 
-    def on(self, name: str, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
+    def on(self, name: str, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:
         """Set a hook: a function that is called with an :class:`lodger.engine.core.events.Event`, in the hooks' thread.
 
         ``engine.on("failed", report)`` returns a function that removes the hook; ``@engine.on("failed")`` is a

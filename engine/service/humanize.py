@@ -41,7 +41,7 @@ WAITS = {
 }
 
 
-def explain_wait(overdue: Any) -> str:  # noqa: ANN401 - an Overdue
+def explain_wait(overdue: Any) -> str:
     """Return why an action is overdue, with the detail of its reason."""
     words = WAITS.get(overdue.why, overdue.why)
     if overdue.why == "no_node" and not overdue.detail:

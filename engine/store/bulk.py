@@ -33,11 +33,11 @@ class UpdateMany:
     ) -> None:
         same = (fixed or {}) | (derived or {})
 
-        def each() -> Any:  # noqa: ANN401 - an update
+        def each() -> Any:
             own = [table.c[name] == bindparam(key) for key, name in keys.items()]
             return update(table).where(*own).values({name: bindparam(name) for name in values} | same)
 
-        def over(given: Any) -> Any:  # noqa: ANN401 - rows
+        def over(given: Any) -> Any:
             own = [table.c[name] == given.c[key] for key, name in keys.items()]
             return update(table).where(*own).values({name: given.c[name] for name in values} | same)
 
@@ -60,7 +60,7 @@ class WriteMany:
     """
 
     def __init__(
-        self, types: Mapping[str, ColumnElement[Any]], each: Any, over: Callable[[Any], Any]  # noqa: ANN401 - any statement
+        self, types: Mapping[str, ColumnElement[Any]], each: Any, over: Callable[[Any], Any]
     ) -> None:  # fmt: skip
         self._writer = PerDriver(lambda driver: driver.row_writer(types, lambda: each, over))
 
@@ -121,7 +121,7 @@ def _insertion(driver: Driver, table: Table, names: tuple[str, ...], absent: boo
 
 @cache
 def _addition(driver: Driver, table: Table, keys: tuple[str, ...], names: tuple[str, ...]) -> RowWriter:
-    def adding(made: Any) -> Any:  # noqa: ANN401 - a database's insert
+    def adding(made: Any) -> Any:
         more = {name: table.c[name] + made.excluded[name] for name in names if name not in keys}
         return made.on_conflict_do_update(index_elements=list(keys), set_=more)
 
@@ -129,10 +129,10 @@ def _addition(driver: Driver, table: Table, keys: tuple[str, ...], names: tuple[
 
 
 def _inserting(driver: Driver, table: Table, names: tuple[str, ...], ending: Callable[[Any], Any]) -> RowWriter:
-    def each() -> Any:  # noqa: ANN401 - an insert
+    def each() -> Any:
         return ending(driver.insert(table).values({name: bindparam(name) for name in names}))
 
-    def over(given: Any) -> Any:  # noqa: ANN401 - rows
+    def over(given: Any) -> Any:
         # Without a condition SQLite would parse ON CONFLICT as the start of a join's condition.
         every = select(*(given.c[name] for name in names)).where(true())
         return ending(driver.insert(table).from_select(list(names), every))

@@ -29,7 +29,7 @@ from lodger.engine.testing.inline import InlineNode, Pretend
 from lodger.sandbox.job import LogLine
 
 T = TypeVar("T")
-#: Longer than any test's time: nobody else is there who could take the lease.
+#: Longer than any test's time: no other node is there to take the lease.
 LEASE_S = 10.0 * 365 * 86_400
 #: What a test wants rather than a service: commits that are not waited for, every second if need be, one worker at hand.
 SETTINGS: Mapping[str, Any] = {"sqlite_synchronous": "NORMAL", "min_interval_s": 1, "slots": 4}

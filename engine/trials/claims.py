@@ -39,7 +39,7 @@ def runnable_files(files: dict[str, str]) -> dict[str, str] | ScriptError:
 
 def claim(
     source: Source,
-    params: Any,  # noqa: ANN401 - any JSON value
+    params: Any,
     *,
     grants: Grants,
     limits: Limits,
@@ -94,7 +94,7 @@ def claim_in_ledger(
     name: str,
     version: ScriptVersion | None,
     content: Content,
-    params: Any,  # noqa: ANN401 - any JSON value
+    params: Any,
     *,
     fetches: bool,
     offline: bool,

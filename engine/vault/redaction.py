@@ -47,7 +47,7 @@ class Redactor:
             self.bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass") if self._forms else text
         )
 
-    def value(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    def value(self, value: Any) -> Any:
         """Return a JSON value without the values, in keys, texts and numbers; it stays a JSON value."""
         if isinstance(value, str):
             return self.text(value)

@@ -66,7 +66,7 @@ def _bound(place: tuple[str, ...]) -> bytes:
     return b"lodger 1" + b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in place)
 
 
-def _cipher(key: bytes) -> Any:  # noqa: ANN401 - AESGCM, imported when needed
+def _cipher(key: bytes) -> Any:
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:

@@ -25,7 +25,7 @@ def duration_text(milliseconds: float | None) -> str:
     return "–" if milliseconds is None else humanize_duration(milliseconds / 1000)
 
 
-def lateness(activity: Any) -> Markup:  # noqa: ANN401 - an Activity
+def lateness(activity: Any) -> Markup:
     """Return the lateness of the last hour, p50 and p99 of each minute, as a line chart."""
     minutes = activity.minutes
     values = [each.late_p99_ms for each in minutes if each.late_p99_ms is not None]
@@ -47,7 +47,7 @@ def lateness(activity: Any) -> Markup:  # noqa: ANN401 - an Activity
     return _svg(text, WIDTH, HEIGHT, parts)
 
 
-def throughput(activity: Any) -> Markup:  # noqa: ANN401 - an Activity
+def throughput(activity: Any) -> Markup:
     """Return the ended actions of each minute of the last hour as bars, failed ones on top."""
     minutes = activity.minutes
     busiest = max(minutes, key=lambda each: each.done + each.failed)
@@ -69,7 +69,7 @@ def throughput(activity: Any) -> Markup:  # noqa: ANN401 - an Activity
     return _svg(text, WIDTH, HEIGHT, parts)
 
 
-def durations(found: Any) -> Markup:  # noqa: ANN401 - a ScheduleDurations
+def durations(found: Any) -> Markup:
     """Return the runs of a schedule as dots from old to new, with the median and the spread of the earlier ones and its interval."""
     runs, usual = [each.took_ms for each in found.runs], found.pace
     spread = (max(0.0, usual.median_ms - usual.deviation_ms), usual.median_ms + usual.deviation_ms)
@@ -126,14 +126,14 @@ def _svg(text: str, width: int, height: int, parts: Iterable[Markup], kind: str 
     )
 
 
-def _value_axis(top: float, form: Any) -> Iterable[Markup]:  # noqa: ANN401 - a function from a number to its text
+def _value_axis(top: float, form: Any) -> Iterable[Markup]:
     for part in (0.0, 0.5, 1.0):
         y = HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
         yield _stroke("axis" if part == 0 else "grid", LEFT, y, WIDTH - RIGHT, y)
         yield _text(LEFT - 6, y + 4, "end", "0" if part == 0 else form(top * part))
 
 
-def _time_axis(activity: Any) -> Iterable[Markup]:  # noqa: ANN401 - an Activity
+def _time_axis(activity: Any) -> Iterable[Markup]:
     minutes = activity.minutes
     step = (WIDTH - LEFT - RIGHT) / len(minutes)
     unread = sum(each.start < activity.complete_from for each in minutes)
@@ -163,7 +163,7 @@ def _line(name: str, series: Sequence[float | None], top: float) -> Iterable[Mar
             stretch = []
 
 
-def _hints(minutes: Sequence[Any], words: Any) -> Iterable[Markup]:  # noqa: ANN401 - minutes, and their text
+def _hints(minutes: Sequence[Any], words: Any) -> Iterable[Markup]:
     """Yield an invisible column over each minute with something to say, which a pointer shows."""
     step = (WIDTH - LEFT - RIGHT) / len(minutes)
     for number, each in enumerate(minutes):

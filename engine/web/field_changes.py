@@ -23,7 +23,7 @@ class FieldChange:
 _NOTHING = {"null", "[]", "{}", ""}
 
 
-def field_changes(before: Any, after: Any) -> list[FieldChange]:  # noqa: ANN401 - JSON
+def field_changes(before: Any, after: Any) -> list[FieldChange]:
     """Return the fields that differ, in the order of the record; those with a value if there was no record before or after."""
     old, new = _fields(before), _fields(after)
     if before is None or after is None:
@@ -31,7 +31,7 @@ def field_changes(before: Any, after: Any) -> list[FieldChange]:  # noqa: ANN401
     return [FieldChange(path, old.get(path), new.get(path)) for path in old | new if old.get(path) != new.get(path)]
 
 
-def _fields(value: Any, path: str = "") -> dict[str, str]:  # noqa: ANN401 - JSON
+def _fields(value: Any, path: str = "") -> dict[str, str]:
     """Return the leaves of a JSON value by path. A list is one leaf."""
     if value is None and not path:
         return {}

@@ -44,7 +44,7 @@ class Reader:
         """Return the given query parameters that are not empty."""
         return {name: self.request.query_params[name] for name in names if self.request.query_params.get(name)}
 
-    async def ask(self, operation: str, /, **arguments: Any) -> Any:  # noqa: ANN401 - a result
+    async def ask(self, operation: str, /, **arguments: Any) -> Any:
         """Return the result of a reading operation, with the caller's role.
 
         Raises:

@@ -63,14 +63,14 @@ def size(number: float) -> str:
     return f"{number:.0f} B"
 
 
-def took(action: Any) -> float | None:  # noqa: ANN401 - an action or an attempt
+def took(action: Any) -> float | None:
     """Return the duration of an action or attempt in milliseconds; None unless it has ended."""
     if action.started_at is None or action.finished_at is None:
         return None
     return float((action.finished_at - action.started_at).total_seconds() * 1000)
 
 
-def lateness(action: Any) -> float | None:  # noqa: ANN401 - an action
+def lateness(action: Any) -> float | None:
     """Return start minus due time in milliseconds; None unless it has started."""
     return None if action.started_at is None else max(0.0, (action.started_at - action.due_at).total_seconds() * 1000)
 

@@ -185,7 +185,7 @@ def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
     return files
 
 
-def _once(stage: Stage, tenant_id: str, script: str, params: Any) -> Action:  # noqa: ANN401 - any JSON value
+def _once(stage: Stage, tenant_id: str, script: str, params: Any) -> Action:
     made = stage.engine.run_at(tenant_id, script, stage.now, params)
     stage.settle()
     return stage.engine.actions.get(tenant_id, made.id)
@@ -375,7 +375,7 @@ def _later(action: Action) -> dict[str, Any]:
     return {"script": action.script, "at": to_jsonable(action.due_at), "input": action.params, "key": key}
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - a stored value in, JSON out
+def plain(value: Any) -> Any:
     """Return a stored value as a check sees it: instants as text with milliseconds, bytes in base64."""
     if isinstance(value, list):
         return [plain(each) for each in value]

@@ -94,7 +94,7 @@ def table_of(schedule: Schedule) -> dict[str, Any]:
     return found
 
 
-def _rules(specs: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a text, or a list of texts and objects
+def _rules(specs: list[dict[str, Any]]) -> Any:
     """Return rules as they are written: a text each, an object if there is more to say."""
     short = [{key: value for key, value in each.items() if value is not None} for each in specs]
     texts = [each["text"] if list(each) == ["text"] else each for each in short]
@@ -120,7 +120,7 @@ def new_file(folder: Path, schedules: Mapping[str, Any], scripts: Mapping[str, A
     return text
 
 
-def _state(file: schedules_file.SchedulesFile) -> Any:  # noqa: ANN401 - a value that is compared
+def _state(file: schedules_file.SchedulesFile) -> Any:
     return {name: schedules_file.normal(fields) for name, fields in file.schedules.items()}, to_jsonable(file.scripts)
 
 

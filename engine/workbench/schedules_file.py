@@ -189,7 +189,7 @@ class _Reader:
                 self._note(path, "toml_key_missing", f"{'.'.join(path)} has no {key}", f'write {key} = "…"')
         return found
 
-    def _check_members(self, path: tuple[str, ...], value: Any, given: Any) -> None:  # noqa: ANN401 - any argument
+    def _check_members(self, path: tuple[str, ...], value: Any, given: Any) -> None:
         """Note the members of objects that their type does not have."""
         if isinstance(given, list) and isinstance(value, list):
             for each, of in zip(value, given, strict=True):
@@ -228,7 +228,7 @@ class _Reader:
                 self._note((*path, "exclusions" if excluded else "rules"), error.code, _said(error), fix)
                 del table["rules"]
 
-    def _try(self, path: tuple[str, ...], check: Any, *arguments: Any) -> bool:  # noqa: ANN401 - any check
+    def _try(self, path: tuple[str, ...], check: Any, *arguments: Any) -> bool:
         """Call a check; note what it refuses at a place, and return whether it did not."""
         try:
             check(*arguments)
@@ -297,7 +297,7 @@ def rules_of(fields: Mapping[str, Any]) -> ScheduleRules:
     )  # fmt: skip
 
 
-def normal_part(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON values
+def normal_part(key: str, value: Any) -> Any:
     """Return a value in the form in which the ledger keeps it.
 
     Raises:
@@ -327,7 +327,7 @@ def normal_part(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON values
     return value
 
 
-def normal_steps(wish: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
+def normal_steps(wish: Any) -> list[dict[str, Any]]:
     """Return the steps of a schedule, each as an object."""
     given: Iterable[Any] = [wish] if isinstance(wish, str | Mapping) else wish
     steps = [dict(each) if isinstance(each, Mapping) else {"script": each} for each in given]

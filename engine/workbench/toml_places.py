@@ -57,7 +57,7 @@ def error_place(error: tomllib.TOMLDecodeError, text: str) -> tuple[str, Positio
     return message[: found.start()], (line, column)
 
 
-def as_json(value: Any, *, marked: bool = False) -> Any:  # noqa: ANN401 - a TOML value in, a JSON value out
+def as_json(value: Any, *, marked: bool = False) -> Any:
     """Return a TOML value as JSON; dates and times are text in RFC 3339, with ``marked`` instants as documents keep them.
 
     Raises:
@@ -76,14 +76,14 @@ def as_json(value: Any, *, marked: bool = False) -> Any:  # noqa: ANN401 - a TOM
     return value
 
 
-def has_null(value: Any) -> bool:  # noqa: ANN401 - any JSON value
+def has_null(value: Any) -> bool:
     """Whether a JSON value has null in it, which TOML cannot say."""
     if isinstance(value, Mapping):
         return any(has_null(each) for each in value.values())
     return any(has_null(each) for each in value) if isinstance(value, list | tuple) else value is None
 
 
-def toml_text(value: Any) -> str:  # noqa: ANN401 - any value of TOML
+def toml_text(value: Any) -> str:
     """Return a value as TOML, on one line: JSON without null, and dates."""
     if isinstance(value, datetime | date | time):
         return value.isoformat()

@@ -125,7 +125,7 @@ class Library:
             function.argtypes = arguments
             self.at[name] = function
 
-    def bare(self, name: str, result: "Any") -> "ctypes._FuncPointer":  # noqa: ANN401 - a ctypes type
+    def bare(self, name: str, result: "Any") -> "ctypes._FuncPointer":
         """Return a function without argument types, for hot paths: argument converters make two objects per argument.
 
         Pointers must be passed as ctypes objects; a small int is sign-extended.

@@ -90,13 +90,13 @@ def failure(payload: bytes) -> Verdict:
     )
 
 
-def _text(value: Any, maximum: int) -> str | None:  # noqa: ANN401 - hostile JSON
+def _text(value: Any, maximum: int) -> str | None:
     if not isinstance(value, str):
         return None
     return value[:maximum].encode("utf-8", "replace").decode()
 
 
-def _position(value: Any) -> int | None:  # noqa: ANN401 - hostile JSON
+def _position(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31 else None
 
 

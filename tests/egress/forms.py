@@ -119,7 +119,7 @@ SIX = [
     "[v1.::1]",
     "[::127.0.0.1%25lo]",
 ]
-#: Metadata services, private networks, and what belongs to nobody.
+#: Metadata services, private networks, and unassigned ones.
 INSIDE = [
     "169.254.169.254",
     "169.254.170.2",

@@ -15,7 +15,7 @@ from lodger.engine.sync import Engine as Sync
 from lodger.sandbox.job import LogLine
 
 VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
-#: Says something, and goes on until somebody ends it.
+#: Says something, and goes on until it is ended.
 SAYS = """
 export default async ({ secrets }) => {
   console.log("one " + await secrets.read("KEY"));

@@ -124,7 +124,7 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
     return call
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - any JSON value
+def _text(value: Any) -> str:
     # Control characters and halves of surrogate pairs, which the protocol cannot carry, stay as escapes of JSON.
     text = visible(json.dumps(value, ensure_ascii=False))
     if len(text) <= MAX_ANSWER:

@@ -125,7 +125,7 @@ def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> N
         raise typer.Exit(1)
 
 
-def _limits(**wishes: int | None) -> Any:  # noqa: ANN401 - Limits, imported when needed
+def _limits(**wishes: int | None) -> Any:
     from lodger.sandbox.errors import LimitInvalid
     from lodger.sandbox.limits import Limits
 

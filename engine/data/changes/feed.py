@@ -63,7 +63,7 @@ def key_shown(rows: Dataset, key: str) -> Any:
     return kinds.show(rows.key.kind, int(key)) if rows.key.kind in (Kind.INT, Kind.BIGINT) else key
 
 
-#: What became of a row in one run, by what was so far: inserted and removed again is nothing to anybody.
+#: What became of a row in one run, by what was so far: a row inserted and removed again is no change.
 NOTHING = "nothing"
 _NET = {
     (INSERT, UPDATE): INSERT,

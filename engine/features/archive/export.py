@@ -106,14 +106,14 @@ def _rows(connection: Connection, table: Table, tenant_id: str) -> Iterator[Any]
         place = [getattr(rows[-1], column.name) for column in key]
 
 
-def _behind(key: list[Any], place: list[Any]) -> Any:  # noqa: ANN401 - a condition
+def _behind(key: list[Any], place: list[Any]) -> Any:
     from sqlalchemy import literal, tuple_
 
     values = [literal(value, column.type) for column, value in zip(key, place, strict=True)]
     return tuple_(*key) > tuple_(*values)
 
 
-def cells(row: Any) -> list[Any]:  # noqa: ANN401 - a row
+def cells(row: Any) -> list[Any]:
     """Return the values of a row as JSON values: bytes as ``{"b64": …}``."""
     return [
         {"b64": base64.b64encode(bytes(each)).decode()} if isinstance(each, bytes | memoryview) else each
@@ -121,5 +121,5 @@ def cells(row: Any) -> list[Any]:  # noqa: ANN401 - a row
     ]
 
 
-def _line(value: Any) -> bytes:  # noqa: ANN401 - any JSON value
+def _line(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

@@ -74,7 +74,7 @@ class _Lines:
         self._read = 0
         self._digest = hashlib.sha256()
 
-    def next(self) -> Any:  # noqa: ANN401 - any JSON value
+    def next(self) -> Any:
         line = self._unpacked(self._packed.readline, MAX_ROW_BYTES + 1)
         self._read += len(line)
         if self._read > MAX_BYTES or len(line) > MAX_ROW_BYTES:
@@ -208,7 +208,7 @@ class TenantImport:
             steps = json.loads(row["steps"])
             row["steps"] = json.dumps([self._step(each) for each in steps])
 
-    def _step(self, step: Any) -> Any:  # noqa: ANN401 - a script and its version, or an object that names a script
+    def _step(self, step: Any) -> Any:
         if isinstance(step, list) and step and step[0] in self._bound:
             return [*self._bound[step[0]]]
         if isinstance(step, dict) and step.get("script_id") in self._bound:

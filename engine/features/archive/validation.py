@@ -64,7 +64,7 @@ def bad(why: str) -> InputError:
     return InputError("archive_invalid", reason=why)
 
 
-def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
+def parsed(line: bytes) -> Any:
     """Parse a line; its nesting is bounded, so that its length bounds the memory it takes."""
     try:
         if len(line) > _SHORT:
@@ -93,7 +93,7 @@ def read(table: Table, cells: list[Any]) -> Row:
     return row
 
 
-def parse_cell(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
+def parse_cell(table: Table, name: str, text: str) -> Any:
     """Return the JSON value of a column, within its bounds of depth and size.
 
     Raises:
@@ -150,7 +150,7 @@ def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
         assert isinstance(kind, String)
         look = partial(_text, named, sys.maxsize if kind.length is None else kind.length)
 
-    def check(cell: Any) -> Any:  # noqa: ANN401 - any JSON value
+    def check(cell: Any) -> Any:
         if cell is not None:
             return look(cell)
         if nullable:
@@ -160,26 +160,26 @@ def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
     return check
 
 
-def _bytes(named: str, cell: Any) -> bytes:  # noqa: ANN401 - any JSON value
+def _bytes(named: str, cell: Any) -> bytes:
     try:
         return base64.b64decode(cell["b64"], validate=True)
     except (TypeError, KeyError, binascii.Error, ValueError):
         raise bad(f"{named} is not base64") from None
 
 
-def _whole(named: str, minimum: int, maximum: int, cell: Any) -> int:  # noqa: ANN401 - any JSON value
+def _whole(named: str, minimum: int, maximum: int, cell: Any) -> int:
     if type(cell) is not int or not minimum <= cell < maximum:
         raise bad(f"{named} is not a whole number, or is out of range")
     return cell
 
 
-def _number(named: str, cell: Any) -> float:  # noqa: ANN401 - any JSON value
+def _number(named: str, cell: Any) -> float:
     if type(cell) not in (int, float) or not abs(cell) <= _FLOAT:
         raise bad(f"{named} is not a finite number")
     return float(cell)
 
 
-def _text(named: str, longest: int, cell: Any) -> str:  # noqa: ANN401 - any JSON value
+def _text(named: str, longest: int, cell: Any) -> str:
     if type(cell) is not str or len(cell) > longest:
         raise bad(f"{named} is not text, or is too long")
     if _UNKEPT.search(cell):

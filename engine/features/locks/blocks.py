@@ -75,7 +75,7 @@ async def _held_async(
         return
     over = asyncio.Event()
 
-    async def renew() -> Any:  # noqa: ANN401 - nothing
+    async def renew() -> Any:
         while True:
             try:
                 async with asyncio.timeout(_third_s(lease)):

@@ -8,7 +8,7 @@ from lodger.engine.output.result_output import say
 from lodger.engine.output.views import when
 
 
-def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None
+def _taken(lock: Any) -> None:
     say(
         "the lock has another holder"
         if lock is None

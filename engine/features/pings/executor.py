@@ -103,7 +103,7 @@ class _Run:
                     result["body"] = self._read(kept)
         return self._end(Outcome.OK, strict_json.dump(result))
 
-    def _read(self, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    def _read(self, text: str) -> Any:
         """Read an answer as strictly as what a script returns: results of all kinds of scripts have the same limits.
 
         Raises:

@@ -211,7 +211,7 @@ class Attempt:
         except Unavailable as gone:
             raise HostGone(f"{gone.code}: {gone}") from gone
 
-    async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
+    async def _answer(self, name: str, arguments: str) -> Any:
         if self._over:
             raise CallRefused("over", "the run has already ended")
         call = CALLS.get(name)

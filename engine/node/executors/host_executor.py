@@ -109,7 +109,7 @@ class _Run:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
 
-        def settle(answer: Any, error: BaseException | None) -> None:  # noqa: ANN401 - what a handler returns
+        def settle(answer: Any, error: BaseException | None) -> None:
             if done.done():
                 return
             if error is None:
@@ -145,7 +145,7 @@ class _Run:
         elif not running.cancelled():
             running.exception()
 
-    def _answered(self, answer: Any) -> Finished:  # noqa: ANN401 - what a handler returns
+    def _answered(self, answer: Any) -> Finished:
         try:
             text = json.dumps(answer, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
             size = len(text.encode())

@@ -177,7 +177,7 @@ class HostSide:
             _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
             raise CallRefused("secret_unavailable", "this node cannot decrypt the secret") from error
 
-    async def _check_script(self, claim: Claim, name: str, params: Any) -> None:  # noqa: ANN401 - any JSON value
+    async def _check_script(self, claim: Claim, name: str, params: Any) -> None:
         # The source of a dry run need not be stored.
         unsaved = claim.dry_run and name == claim.script_name
         await self._read(

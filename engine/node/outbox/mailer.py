@@ -176,7 +176,7 @@ def _require_plain(message: EmailMessage) -> None:
         raise ValueError("a file name of this mail has more than one line")
 
 
-def _words(error: Any) -> str:  # noqa: ANN401 - two classes of the client
+def _words(error: Any) -> str:
     return _clean(f"{error.code} {error.message}")
 
 

@@ -22,7 +22,7 @@ from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import Route
 from lodger.engine.vault.vault import Vault
 
-#: Bytes of a receiver's answer that are read: nobody looks at them.
+#: Bytes of a receiver's answer that are read; they are not used.
 MAX_ANSWER_BYTES = 64 * 1024
 GONE = 410
 

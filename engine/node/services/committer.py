@@ -49,7 +49,7 @@ class Committer(Service):
         self._waiting: list[tuple[Claim, Finished]] = []
         #: So many of the first that wait are written each alone: one of them cannot be written.
         self._alone = 0
-        #: Attempts (action id, number) that wait for what somebody holds: since when, and when they are looked at again.
+        #: Attempts (action id, number) that wait for a held lock: since when, and when they are looked at again.
         self._held_up: dict[tuple[str, int], tuple[float, float]] = {}
         #: Attempts (action id, number) that were being written when the database fell silent: they may have been.
         self._doubted: set[tuple[str, int]] = set()

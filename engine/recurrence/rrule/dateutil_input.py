@@ -85,7 +85,7 @@ def _zone_name(zone: tzinfo, moment: datetime) -> str:
     raise RuleInvalid("dateutil_unreadable.zone", zone=zone)
 
 
-def _line(rule: Any, start: datetime) -> str:  # noqa: ANN401 - an object of a library that has no types
+def _line(rule: Any, start: datetime) -> str:
     """Parameters and value of one rule."""
     if rule._byeaster:
         raise RuleInvalid("dateutil_unreadable.easter")
@@ -130,7 +130,7 @@ def _until(until: datetime, start: datetime) -> str:
     return f"{_written(until.astimezone(UTC))}Z"
 
 
-def _existing(rule: Any, name: str, low: int, high: int, *, signed: bool = False) -> list[int]:  # noqa: ANN401 - the same
+def _existing(rule: Any, name: str, low: int, high: int, *, signed: bool = False) -> list[int]:
     """Values of a part that can happen; dateutil keeps the others and never meets them."""
     given = sorted(getattr(rule, name) or ())
     found = [each for each in given if low <= (abs(each) if signed else each) <= high]
@@ -139,7 +139,7 @@ def _existing(rule: Any, name: str, low: int, high: int, *, signed: bool = False
     return found
 
 
-def _month_days(rule: Any) -> list[int]:  # noqa: ANN401 - the same
+def _month_days(rule: Any) -> list[int]:
     given = [*(rule._bymonthday or ()), *(rule._bynmonthday or ())]
     found = [each for each in given if 1 <= abs(each) <= 31]
     if given and not found:
@@ -147,7 +147,7 @@ def _month_days(rule: Any) -> list[int]:  # noqa: ANN401 - the same
     return found
 
 
-def _weekdays(rule: Any) -> list[str]:  # noqa: ANN401 - the same
+def _weekdays(rule: Any) -> list[str]:
     plain, numbered = set(rule._byweekday or ()), sorted(rule._bynweekday or ())
     if numbered:
         # dateutil keeps the days that are in both lists, the RFC those in either.

@@ -66,7 +66,7 @@ class Metrics(Noun[M]):
     process_metrics: ProcessMetrics
 
     @classmethod
-    def of(cls, engine: "Engine") -> Self:  # noqa: D102 - as in Noun
+    def of(cls, engine: "Engine") -> Self:
         return cls(engine.context, engine.changed, engine.process_metrics)
 
     @operation("GET", "/metrics", Role.OPERATOR, items="metrics")

@@ -71,7 +71,7 @@ class Scripts(Noun[M]):
     dry_runs: DryRuns
 
     @classmethod
-    def of(cls, engine: "Engine") -> Self:  # noqa: D102 - as in Noun
+    def of(cls, engine: "Engine") -> Self:
         return cls(
             engine.context,
             engine.changed,

@@ -34,7 +34,7 @@ class Secrets(Noun[M]):
     vault: Vault
 
     @classmethod
-    def of(cls, engine: "Engine") -> Self:  # noqa: D102 - as in Noun
+    def of(cls, engine: "Engine") -> Self:
         return cls(engine.context, engine.changed, engine.vault)
 
     @operation("PUT", "/tenants/{tenant_id}/secrets/{name}", Role.EDITOR, secret=True)

@@ -12,7 +12,7 @@ from lodger.engine.service.operations.table import Nouns, Operation, table_of
 class Carry(Protocol):
     """Executes one operation with the caller's arguments; returns the result or an awaitable of it."""
 
-    def __call__(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own result
+    def __call__(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Execute the operation."""
         ...
 
@@ -38,7 +38,7 @@ class Proxy:
             raise AttributeError(f"{self._noun} has no operation {verb!r}")
 
         @wraps(operation.function)
-        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb's own signature
+        def call(*args: Any, **kwargs: Any) -> Any:
             return self._call(operation, args, kwargs)
 
         call.__signature__ = signature(operation.function)  # type: ignore[attr-defined]  # what inspect reads

@@ -49,7 +49,7 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
     @property
-    def shown(self) -> Any:  # noqa: ANN401 - any default
+    def shown(self) -> Any:
         """Default in the documentation; None if omission has a meaning of its own."""
         return None if self.default is UNCHANGED else self.default
 
@@ -133,7 +133,7 @@ class Route(Endpoint):
         return tuple(each for each in self.parameters if each.place == place and each.name != self.raw)
 
     @cached_property
-    def answer(self) -> Any:  # noqa: ANN401 - an annotation
+    def answer(self) -> Any:
         """Annotation of the verb's result."""
         return get_type_hints(self.function).get("return", Any)
 
@@ -175,7 +175,7 @@ Instant = Annotated[datetime, BeforeValidator(_instant)]
 Whole = Annotated[int, Field(ge=-MAX_INT - 1, le=MAX_INT)]
 
 
-def wire(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
+def wire(hint: Any) -> Any:
     """Return the annotation of a parameter in JSON: lists for sequences, objects for mappings, without types that exist only in Python."""
     if hint is datetime:
         return Instant

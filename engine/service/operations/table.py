@@ -110,7 +110,7 @@ def table_of(engine: type[Nouns[Any]]) -> OperationTable:
 
 
 @cache
-def _table(engine: Any) -> OperationTable:  # noqa: ANN401 - a class, which mypy does not take for hashable
+def _table(engine: Any) -> OperationTable:
     kinds = {name: get_origin(hint) for name, hint in get_type_hints(engine).items()}
     nouns = {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Noun)}
     operations = {each.name: each for noun, kind in nouns.items() for each in _collected(noun, kind)}

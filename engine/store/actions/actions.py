@@ -251,7 +251,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     return rows[0]
 
 
-def _tenants(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subquery
+def _tenants(tenant_id: str | None) -> Any:
     return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
 
 
@@ -302,7 +302,7 @@ def list_matching(
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
 
 
-def matching(connection: Connection, *conditions: Any, order: Any, maximum: int) -> list[Action]:  # noqa: ANN401 - conditions on actions
+def matching(connection: Connection, *conditions: Any, order: Any, maximum: int) -> list[Action]:
     """Return the actions that satisfy some conditions, in an order."""
     return _read(connection, _select().where(*conditions).order_by(order).limit(maximum))
 

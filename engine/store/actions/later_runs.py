@@ -47,7 +47,7 @@ class LaterRun:
     requested_by: str
 
 
-def check(connection: Connection, tenant_id: str, name: str, params: Any, *, unsaved: bool = False) -> None:  # noqa: ANN401 - any JSON value
+def check(connection: Connection, tenant_id: str, name: str, params: Any, *, unsaved: bool = False) -> None:
     """Refuse a script that the tenant cannot run, or params that it does not declare.
 
     Args:

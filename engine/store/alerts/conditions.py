@@ -71,7 +71,7 @@ def queued(connection: Connection, tenant_ids: Collection[str]) -> tuple[list[Qu
     return [(row.tenant_id, row.action_id, row.kind) for row in rows], sorted(found, key=lambda each: each.at_us)
 
 
-def _ended(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row
+def _ended(row: Any) -> dict[str, Any]:
     details = {"state": row.state, "outcome": row.outcome, "reason": row.reason}
     details |= {name: _text(us) for name, us in (("slot", row.slot), ("slot_to", row.slot_to))}
     if row.error is not None:
@@ -176,7 +176,7 @@ def last_success(connection: Connection, schedule_id: str, since_us: int) -> int
     return found
 
 
-def _of(rule: AlertRule, columns: Any) -> tuple[ColumnElement[bool], ...]:  # noqa: ANN401 - a table's columns
+def _of(rule: AlertRule, columns: Any) -> tuple[ColumnElement[bool], ...]:
     mine = (columns.tenant_id == rule.tenant_id,)
     return mine if rule.schedule_id is None else (*mine, columns.schedule_id == rule.schedule_id)
 

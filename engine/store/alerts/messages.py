@@ -97,9 +97,9 @@ def _line(alert: Alert) -> str:
     return f"{instant_text(alert.opened_at)}  {_about(alert)}: {details}{action}"
 
 
-def _plain(value: Any) -> str:  # noqa: ANN401 - JSON
+def _plain(value: Any) -> str:
     return " ".join(str(each) for each in value) if isinstance(value, list) else str(value)
 
 
-def _dump(value: Any) -> str:  # noqa: ANN401 - JSON
+def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

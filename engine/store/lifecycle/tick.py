@@ -494,7 +494,7 @@ def lock_clocks(connection: Connection, tenant_id: str, schedule_ids: Iterable[s
     return connection.execute(statement.with_for_update(of=schedule_clock)).all()
 
 
-def clock_of(connection: Connection, tenant_id: str, schedule_id: str) -> Any:  # noqa: ANN401 - a row
+def clock_of(connection: Connection, tenant_id: str, schedule_id: str) -> Any:
     """Return the clock of a schedule, not locked."""
     which = (_clock.tenant_id == tenant_id) & (_clock.schedule_id == schedule_id)
     return connection.execute(clocks.where(which)).one()

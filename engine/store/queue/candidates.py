@@ -45,7 +45,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
+def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:
     """Return the query of a queue's first due actions with one priority.
 
     One index lookup per priority is faster than a sort of all waiting actions.
@@ -68,11 +68,11 @@ def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer:
     return select(due.subquery())
 
 
-def _of_queues(rows: Any, driver: Driver) -> Select[Any]:  # noqa: ANN401 - rows
+def _of_queues(rows: Any, driver: Driver) -> Select[Any]:
     return _limit_each(rows) if driver.has_lateral else _one_limit(rows)
 
 
-def _one_limit(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
+def _one_limit(rows: Any) -> Select[Any]:
     """Return the query with one limit for all queues, for databases without LATERAL."""
     maximum = bindparam("total_maximum", type_=BigInteger)
     ranked = union_all(
@@ -86,7 +86,7 @@ def _one_limit(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
     )
 
 
-def _limit_each(rows: Any) -> Select[Any]:  # noqa: ANN401 - rows
+def _limit_each(rows: Any) -> Select[Any]:
     ranked = union_all(
         *(_first_of_priority(int(rank), rows.c.tenant, rows.c.labels, rows.c.maximum, rows) for rank in Priority)
     ).subquery()

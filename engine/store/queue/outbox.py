@@ -148,5 +148,5 @@ def _delivery(row: Row[Any]) -> Delivery:
     )
 
 
-def _key(row: Row[Any]) -> Any:  # noqa: ANN401 - an SQL condition
+def _key(row: Row[Any]) -> Any:
     return and_(_c.tenant_id == row.tenant_id, _c.id == row.id)

@@ -94,7 +94,7 @@ _serve = WriteMany(
 )
 
 
-def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:  # noqa: ANN401 - an update
+def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:
     # A subquery computes the values first: writing an unchanged row would leave a dead row version.
     now = (
         select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))

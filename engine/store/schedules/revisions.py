@@ -58,7 +58,7 @@ class ScheduleFields:
     grants: Iterable[str] | None = None
 
 
-def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:  # noqa: ANN401 - as given
+def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:
     """Read the steps of a schedule; check that scripts exist, limits are valid, and the params fit the first script."""
     given = [wish] if isinstance(wish, str | Mapping) else list(wish)
     if not 1 <= len(given) <= MAX_STEPS:
@@ -103,7 +103,7 @@ def require_within(
                 )
 
 
-def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
+def with_version(script: Any, version: object) -> list[dict[str, Any]]:
     """Return the only step of a schedule with a pinned version.
 
     Raises:

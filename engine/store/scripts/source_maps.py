@@ -49,7 +49,7 @@ def author_source(text: str, name: str) -> str | None:
     return None
 
 
-def _name(source: Any, root: Any) -> str:  # noqa: ANN401 - any JSON value
+def _name(source: Any, root: Any) -> str:
     name = f"{root}/{source}" if isinstance(root, str) and root else str(source)
     return "".join(character if character.isprintable() else "?" for character in name[-MAX_SOURCE_NAME:])
 

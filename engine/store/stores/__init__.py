@@ -133,7 +133,7 @@ class Driver(ABC):
     def is_transaction_lost(self, connection: Connection) -> bool:
         """Whether the database has ended a transaction that the connection still considers open."""
 
-    def file_watcher(self, writer: Any) -> CommitWatcher | None:  # noqa: ANN401 - the driver's own
+    def file_watcher(self, writer: Any) -> CommitWatcher | None:
         """Return what watches a file for commits of others than this :meth:`writer`, or None for a server."""
         return None
 
@@ -201,7 +201,7 @@ class Driver(ABC):
     # Statements on many rows
 
     @abstractmethod
-    def insert(self, table: Table) -> Any:  # noqa: ANN401 - the dialects' inserts share no type
+    def insert(self, table: Table) -> Any:
         """Return the INSERT that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
 
     @abstractmethod
@@ -221,7 +221,7 @@ class Driver(ABC):
         """Compile a query about many rows; arguments as for :meth:`row_writer`."""
 
     @abstractmethod
-    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
         """Return the columns of ``given`` and the rows of ``wanted`` that match the conditions, found by key.
 
         The planner must not be able to choose a scan of the whole table, whatever its statistics are.
@@ -287,7 +287,7 @@ class Driver(ABC):
         """Return the expression by which a column of decimals is selected and compared."""
         return column
 
-    def decimal_value(self, value: Any) -> Any:  # noqa: ANN401 - a Decimal, or what stands for it
+    def decimal_value(self, value: Any) -> Any:
         """Return the bound form of a decimal.
 
         Raises:
@@ -296,10 +296,10 @@ class Driver(ABC):
         return value
 
     @abstractmethod
-    def decimal_type(self) -> Any:  # noqa: ANN401 - an SQLAlchemy type
+    def decimal_type(self) -> Any:
         """Return the type of bound decimals."""
 
-    def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401 - an SQLAlchemy type
+    def integer_type(self, column: Column[Any]) -> Any:
         """Return the type of bound integers that are compared with a column."""
         return column.type
 
@@ -373,7 +373,7 @@ class Driver(ABC):
         """Return the exclusion constraints that a table declares."""
         return []
 
-    def is_loose(self, kind: Any) -> bool:  # noqa: ANN401 - an SQLAlchemy type
+    def is_loose(self, kind: Any) -> bool:
         """Whether a column's type considers different texts equal, as citext does."""
         return False
 

@@ -22,13 +22,13 @@ def code_points(length: int) -> String:
     return String(length).with_variant(String(length, collation="C"), "postgresql")
 
 
-def partial(condition: Any) -> dict[str, Any]:  # noqa: ANN401 - SQL text or a condition
+def partial(condition: Any) -> dict[str, Any]:
     """Return the arguments of a partial index over the rows that satisfy a condition."""
     where = text(condition) if isinstance(condition, str) else condition
     return {"sqlite_where": where, "postgresql_where": where}
 
 
-def _driver(compiler: Any) -> Driver:  # noqa: ANN401 - SQLAlchemy's compilers share no public type
+def _driver(compiler: Any) -> Driver:
     found = driver_named(compiler.dialect.name)
     if found is None:
         raise LookupError(f"no driver for {compiler.dialect.name}")
@@ -50,12 +50,12 @@ class Bytewise(ColumnElement[str]):
         self.type = String()
 
     @property
-    def _from_objects(self) -> Any:  # noqa: ANN401 - SQLAlchemy's own
+    def _from_objects(self) -> Any:
         return self.column._from_objects
 
 
 @compiles(Bytewise)
-def _bytewise(element: Bytewise, compiler: Any, **options: Any) -> str:  # noqa: ANN401 - a construct of SQLAlchemy
+def _bytewise(element: Bytewise, compiler: Any, **options: Any) -> str:
     return _driver(compiler).bytewise_sql(compiler.process(element.column, **options))
 
 
@@ -73,5 +73,5 @@ class transaction_number(GenericFunction[int]):  # noqa: N801 - it is SQL's
 
 
 @compiles(transaction_number)
-def _transaction_number(_element: object, compiler: Any, **_options: Any) -> str:  # noqa: ANN401 - a construct of SQLAlchemy
+def _transaction_number(_element: object, compiler: Any, **_options: Any) -> str:
     return _driver(compiler).transaction_number_sql()

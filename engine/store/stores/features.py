@@ -24,7 +24,7 @@ def weight_of(cells: Iterable[Any]) -> int:
     return sum(map(_weight, cells))
 
 
-def _weight(cell: Any) -> int:  # noqa: ANN401 - what a column holds
+def _weight(cell: Any) -> int:
     if isinstance(cell, str):
         return len(cell) if cell.isascii() else len(cell.encode())
     if isinstance(cell, bytes):

@@ -36,7 +36,7 @@ class Prepared:
         """Return all rows as named tuples; ``values`` are the bound values by name."""
         return self._compiled.of(connection).rows(connection, values)
 
-    def first(self, connection: Connection, values: Values) -> Any | None:  # noqa: ANN401 - a named tuple
+    def first(self, connection: Connection, values: Values) -> Any | None:
         """Return the first row, None if there is none."""
         found = self.rows(connection, values)
         return found[0] if found else None
@@ -45,7 +45,7 @@ class Prepared:
 class CompiledOnce:
     """A statement for one driver, compiled on first use."""
 
-    def __init__(self, statement: Any) -> None:  # noqa: ANN401 - any statement
+    def __init__(self, statement: Any) -> None:
         self._statement = statement
         self._text = ""
         self._names: list[str] | None = None
@@ -78,7 +78,7 @@ class CompiledOnce:
         return [*map(self._make, fetch(connection, self._text, given, **self._options))]
 
 
-def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:  # noqa: ANN401 - any statement
+def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:
     """Return what makes named tuples, of the types that the columns declare, of a query's rows."""
     if not isinstance(statement, Select):
         return tuple
@@ -94,7 +94,7 @@ def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any
     )
 
 
-def fetch(connection: Connection, statement: str, values: Any, **options: Any) -> Sequence[Any]:  # noqa: ANN401 - the DBAPI's parameters
+def fetch(connection: Connection, statement: str, values: Any, **options: Any) -> Sequence[Any]:
     """Return all rows of a statement in the DBAPI's own parameter style, as tuples; ``options`` are its cursor's."""
     listeners = connection.engine.dispatch
     if listeners.before_cursor_execute or listeners.after_cursor_execute:
@@ -134,7 +134,7 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
         cursor.close()
 
 
-def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:  # noqa: ANN401 - the parameters of the DBAPI
+def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:
     """Return what SQLAlchemy would raise for an error of the DBAPI; a lost connection leaves the pool."""
     dialect = connection.dialect
     dbapi: Any = dialect.dbapi

@@ -58,7 +58,7 @@ async def schedule(reader: Reader) -> tuple[str, Values]:
     }
 
 
-async def _preview(reader: Reader, schedule: Any) -> Any:  # noqa: ANN401 - a schedule, and a preview or None
+async def _preview(reader: Reader, schedule: Any) -> Any:
     rules = schedule.rules
     try:
         return await reader.ask(

@@ -39,12 +39,12 @@ def _in_time(trial: Trial) -> str:
     return f"answered in {found['ms']:.1f} ms: {str(found['answer'])[:120]}"
 
 
-def _short(found: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+def _short(found: dict[str, Any]) -> Any:
     error = found.get("error")
     return error["code"] if error else found["reason"] or found["next"][:1]
 
 
-def _asked(rule: str, **more: str) -> Any:  # noqa: ANN401 - any JSON value
+def _asked(rule: str, **more: str) -> Any:
     return _short(answer({"rule": rule, "after": _AFTER, "n": 1, **more}))
 
 
@@ -202,7 +202,7 @@ def _not_read(trial: Trial) -> str:
     return f"refused: {found['code']}"
 
 
-def _case(number: int, name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:  # noqa: ANN401 - an Act
+def _case(number: int, name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
     letter = "B" if number < 37 else "G"
     return Case(f"{letter}{number}-{name}", wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
 

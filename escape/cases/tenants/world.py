@@ -46,7 +46,7 @@ _SHOWN, _WRITTEN = ["id", "state", "note", "total"], ["state", "note", "total"]
 class Everything(Grants):
     """Grants that permit everything."""
 
-    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - every grant is given
+    def __getattribute__(self, name: str) -> Any:
         if name.startswith("of_") or name == "any_of":
             return True if name == "of_events" else lambda *_given, **_named: True
         return super().__getattribute__(name)
@@ -83,7 +83,7 @@ class World:
             if key != "shared" or number < 2:
                 connection.execute(kv.insert().values(**values, **_defaults(kv)))
 
-    async def read(self, work: Any) -> Any:  # noqa: ANN401 - as in the protocol of an attempt
+    async def read(self, work: Any) -> Any:
         """Run a read in a transaction."""
         with self.engine.connect() as connection:
             return work(connection)

@@ -83,7 +83,7 @@ class NativeGuest:
         """Return whether the stack was ever used down to the engine's limit: unwritten memory there is zero."""
         return any(ctypes.string_at(self._deepest, _DEEP_BYTES))
 
-    def apply(self, function: "Any", message: bytes, undefined: int, scratch: int) -> None:  # noqa: ANN401 - the binding has no types
+    def apply(self, function: "Any", message: bytes, undefined: int, scratch: int) -> None:
         """Call an entry point of the bootstrap with a text. Raises Thrown."""
         try:
             function(message.decode())
@@ -110,7 +110,7 @@ class NativeGuest:
             self._call_native(self._entered, evaluation)
         return done + 1
 
-    def _call_native(self, native: "Any", given: "Any") -> None:  # noqa: ANN401 - the binding has no types
+    def _call_native(self, native: "Any", given: "Any") -> None:
         try:
             native(given)
         except self._refusal:

@@ -39,7 +39,7 @@ class Rejections:
         RuntimeError: the layout of the binding's object differs from the pinned version.
     """
 
-    def __init__(self, engine: "ModuleType", context: "Any", function: str) -> None:  # noqa: ANN401 - the binding has no types
+    def __init__(self, engine: "ModuleType", context: "Any", function: str) -> None:
         library = ctypes.CDLL(engine.__file__)
         place = c_void_p.from_address(id(context) + _CONTEXT).value
         runtime = c_void_p.from_address(id(context) + _RUNTIME).value

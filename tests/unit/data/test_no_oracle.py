@@ -11,7 +11,7 @@ from tests.unit.data.shop import NOW_US, Shop, customers, order, orders
 from lodger.engine.effects import commit
 from lodger.engine.effects.commit_errors import NotApplied
 
-#: Rows of another tenant's, and of nobody's.
+#: Rows of another tenant's, and rows without a tenant.
 FOREIGN, ABSENT = 7, 8
 
 

@@ -110,7 +110,7 @@ class ServerWatcher:
 class Subscription:
     """A psycopg connection that listens to a channel; see :class:`lodger.engine.store.stores.features.Subscription`."""
 
-    def __init__(self, connection: Any, channel: str) -> None:  # noqa: ANN401 - psycopg's connection
+    def __init__(self, connection: Any, channel: str) -> None:
         self._connection = connection
         self._listen = f"LISTEN {channel}"
         try:

@@ -73,7 +73,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     event.listen(engine, "begin", _begin)
     event.listen(engine, "checkin", _returned)
 
-    def taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:  # noqa: ANN401 - the DBAPI's
+    def taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
         idle_s = _clock.elapsed_s() - entry.info.get(_RETURNED, math.inf)  # a new one was never returned
         try:
             if idle_s > IDLE_S or _has_data(raw):
@@ -83,21 +83,21 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
 
     event.listen(engine, "checkout", taken)
 
-    def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - the DBAPI's
+    def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:
         return _connect(patience_s, *args, **given)
 
     event.listen(engine, "do_connect", connected)
     return engine
 
 
-def _has_data(raw: Any) -> bool:  # noqa: ANN401 - psycopg's connection
+def _has_data(raw: Any) -> bool:
     """Whether the server has said something unasked: mostly that it ends the connection."""
     waiting = select.poll()
     waiting.register(raw.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
 
 
-def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
+def _connect(patience_s: float, *args: Any, **given: Any) -> Any:
     from lodger.engine.store.stores.postgresql.watchdog import Cursor, WatchedConnection  # psycopg is an extra
 
     connection = WatchedConnection.connect(*args, cursor_factory=Cursor, **given)
@@ -117,7 +117,7 @@ def _connect(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN40
     return connection
 
 
-def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
+def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:
     """Return a psycopg connection outside of any pool, in autocommit mode."""
     url = addresses.parse(url).set(drivername=DRIVER)
     args, given = url.get_dialect()().create_connect_args(url)

@@ -253,7 +253,7 @@ class PostgresDriver(Driver):
 
     # Statements on many rows
 
-    def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+    def insert(self, table: Table) -> Any:
         """Return PostgreSQL's INSERT."""
         return postgresql.insert(table)
 
@@ -270,7 +270,7 @@ class PostgresDriver(Driver):
         """Compile one query over arrays."""
         return Over(types, over)
 
-    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
         """Look up each row behind OFFSET 0, which forces the planner to use the key whatever its statistics are."""
         found = wanted.where(*conditions).correlate(given).offset(literal_column("0")).lateral("found")
         return select(*found.c, *given.c).select_from(given.join(found, true()))
@@ -329,11 +329,11 @@ class PostgresDriver(Driver):
         """Bind a double."""
         return literal(float(value), Double())
 
-    def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+    def decimal_type(self) -> Any:
         """Return NUMERIC without precision, which does not round."""
         return Numeric()
 
-    def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+    def integer_type(self, column: Column[Any]) -> Any:
         """Return BIGINT: a value beyond the column's range is not an error of the query, it equals no row."""
         return BigInteger()
 
@@ -449,7 +449,7 @@ class PostgresDriver(Driver):
             if isinstance(each, postgresql.ExcludeConstraint)
         ]
 
-    def is_loose(self, kind: Any) -> bool:  # noqa: ANN401 - a construct of SQLAlchemy
+    def is_loose(self, kind: Any) -> bool:
         """Return True for ``citext`` and for collations that are not known to be exact."""
         collation = getattr(kind, "collation", None)
         return isinstance(kind, postgresql.CITEXT) or (collation or "C").upper() not in _EXACT

@@ -44,7 +44,7 @@ class Array(TypeDecorator[list[Any]]):
         return None if value is None else array(value)
 
 
-def unnested(types: Mapping[str, ColumnElement[Any]]) -> Any:  # noqa: ANN401 - a table-valued alias
+def unnested(types: Mapping[str, ColumnElement[Any]]) -> Any:
     """Return a table expression over one array for each name, in the format of :func:`columns`."""
     # In a subquery, so that the estimated number of rows does not depend on the values: a prepared statement is then planned once.
     arrays = [
@@ -64,7 +64,7 @@ def array(values: Sequence[Any]) -> str:
     return "{" + ",".join(map(_element, values)) + "}"
 
 
-def _element(value: Any) -> str:  # noqa: ANN401 - int, float, str, bytes or None
+def _element(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, str):

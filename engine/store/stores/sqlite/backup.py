@@ -48,7 +48,7 @@ def copy(source: Path, target: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def integrity(raw: Any) -> list[str]:  # noqa: ANN401 - the DBAPI's connection
+def integrity(raw: Any) -> list[str]:
     """Return what SQLite's own checks of pages, indexes and foreign keys find."""
     found = [row[0] for row in raw.execute("PRAGMA integrity_check(5)") if row[0] != "ok"]
     return found + [

@@ -18,7 +18,7 @@ BUSY_TIMEOUT_MS = 10_000
 READ = {"lodger_read": True}
 
 
-def prepare(raw: Any, synchronous: str) -> None:  # noqa: ANN401 - the DBAPI's connection
+def prepare(raw: Any, synchronous: str) -> None:
     """Set up a new connection to the ledger."""
     # The DBAPI's own transaction handling would begin deferred transactions implicitly.
     raw.isolation_level = None

@@ -190,7 +190,7 @@ class SqliteDriver(Driver):
 
     # Statements on many rows
 
-    def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+    def insert(self, table: Table) -> Any:
         """Return SQLite's INSERT."""
         return sqlite.insert(table)
 
@@ -207,7 +207,7 @@ class SqliteDriver(Driver):
         """Compile a query over VALUES."""
         return Over(tuple(types), over)
 
-    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
         """Join the tables: SQLite begins with the given rows."""
         return wanted.add_columns(*given.c).select_from(given).where(*conditions)
 
@@ -263,7 +263,7 @@ class SqliteDriver(Driver):
         """Return the column as a double: SQLAlchemy's decimals warn and round through floats."""
         return type_coerce(column, Float())
 
-    def decimal_value(self, value: Decimal) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+    def decimal_value(self, value: Decimal) -> Any:
         """Return the nearest double, which is exact up to 15 digits."""
         if len(value.normalize(_WHOLE).as_tuple().digits) > EXACT_DIGITS:
             raise CallRefused(
@@ -271,7 +271,7 @@ class SqliteDriver(Driver):
             )
         return float(value)
 
-    def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+    def decimal_type(self) -> Any:
         """Return the type of doubles."""
         return Float()
 
