@@ -93,84 +93,10 @@ class Live:
                     kind = "action" if isinstance(change.value, Action) else "log"
                     yield f"event: {kind}\nid: {change.id}\ndata: {json.dumps(to_jsonable(change.value))}\n\n"
 
-    async def read(self, look: Any) -> Any:  # noqa: ANN401 - a function of a connection, and what it gives
+    async def read(self, look: Any) -> Any:
         """Run a function of a connection in a thread."""
 
-<<<<<<< HEAD
-        def work() -> Any:  # noqa: ANN401 - what the look gives
-=======
-        Nothing is queued for a slow reader: unread lines are read from the ledger when it goes on.
-        """
-        lines_sent, mark, log = 0, None, LogStream(tenant_id, action_id)
-
-        def look(connection: Connection) -> tuple[ChangeStamp | None, Action, list[LogLine]]:
-            # The pulse first: a change in between is looked at twice and sent once.
-            pulse = change_stamps(connection, [(tenant_id, action_id)]).get((tenant_id, action_id))
-            return pulse, actions.get(connection, action_id, tenant_id), log.poll(connection)
-
-        with self._poller.watching(tenant_id, action_id) as watcher:
-            timer = _Timer()
-            while not watcher.over:
-                if timer.left_s() <= 0:
-                    if not await self._read(valid):
-                        return
-                    timer = _Timer()
-                    yield ": still here\n\n"
-                watcher.moved.clear()
-                watcher.seen, found, lines = await self._read(look)
-                for line in lines:
-                    lines_sent += 1
-                    yield _event("log", f"{action_id}.{lines_sent}", to_jsonable(line))
-                now = (found.state, found.attempt, found.step)
-                if now != mark:
-                    mark = now
-                    yield _event("action", action_id, to_jsonable(found))
-                if found.state not in OPEN:
-                    return
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(timer.left_s()):
-                        await watcher.moved.wait()
-
-    async def _look(self, tenant_id: str, channel: _Channel, begun: "asyncio.Future[None]") -> None:
-        stream = ActionStream(tenant_id)
-
-        def first(connection: Connection) -> None:
-            stream.start(connection, self._context.clock.now_us())
-
-        def again(connection: Connection) -> list[Action] | None:
-            tenants.get(connection, tenant_id)
-            return stream.poll(connection)
-
-        try:
-            await self._read(first)
-            begun.set_result(None)
-            while True:
-                await self._wait()
-                with suppress(Unavailable):  # the database is unavailable: at the next time
-                    for action in await self._read(again) or ():
-                        for queue in tuple(channel.queues):
-                            self._tell(channel, queue, action)
-        finally:
-            if not begun.done():
-                begun.set_result(None)
-            for queue in tuple(channel.queues):
-                self._end(channel, queue)
-
-    def _tell(self, channel: _Channel, queue: "asyncio.Queue[Action | None]", action: Action) -> None:
-        try:
-            queue.put_nowait(action)
-        except asyncio.QueueFull:
-            self._end(channel, queue)
-
-    def _end(self, channel: _Channel, queue: "asyncio.Queue[Action | None]") -> None:
-        channel.queues.discard(queue)
-        while queue.full():
-            queue.get_nowait()
-        queue.put_nowait(None)
-
-    async def _read(self, look: Any) -> Any:
         def work() -> Any:
->>>>>>> 28adc724 (Tests of taste are a short list of words; counts of lines and modules are remarks of make lint, and Any and members without docstrings need no excuse)
             with self._context.database.read() as connection:
                 return look(connection)
 
