@@ -1,24 +1,23 @@
 """The client for scripts, Flask and Django: :class:`lodger.engine.sync.Engine`'s verbs, asked of a server."""
 
-import json
 import ssl
 import time
 from collections.abc import Generator
-from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar
 
 import httpx2
 
 from lodger.engine.client import requests
-from lodger.engine.client.requests import Request
-from lodger.engine.core.serialization import from_jsonable
+from lodger.engine.client.requests import Answer, Conversation, Failure, Lines, Request
 from lodger.engine.features import Nouns
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Operation
-from lodger.engine.store.records import Action, AuditEntry, Page
+from lodger.engine.store.records import Action
 from lodger.sandbox.job import LogLine
+
+T = TypeVar("T")
 
 
 class Client(Nouns[Sync]):
@@ -55,95 +54,63 @@ class Client(Nouns[Sync]):
 
     def me(self) -> dict[str, Any]:
         """Return the token's name, role and tenant."""
-        return cast("dict[str, Any]", self._http_json("/api/v1/me"))
+        return self._converse(requests.me(self.url))
 
     def live(self, tenant_id: str, action_id: str | None = None) -> Generator[Action | LogLine]:
         """Yield each of a tenant's actions as it is created or changes; or one action with its log lines, until it has ended.
 
+        A stream that breaks is continued after its last event.
+
         Raises:
-            NotFound: tenant_unknown, action_unknown. Unavailable: server_unreachable, when the stream breaks.
+            NotFound: tenant_unknown, action_unknown. Unavailable: server_unreachable, when the stream cannot be continued.
         """
-        reading, patience = requests.EventReader(), httpx2.Timeout(requests.SILENCE_S, connect=requests.CONNECT_S)
-        try:
-            with self._http.stream(
-                "GET", self.url + requests.live_path(tenant_id, action_id), timeout=patience
-            ) as answer:
-                if not answer.is_success:
-                    raise requests.error_of(answer.status_code, answer.read())
-                for line in answer.iter_lines():
-                    found = reading.read(line)
-                    if found is not None:
-                        yield found
-        except httpx2.TransportError as error:
-            raise requests.unreachable(self.url, error) from error
+        return self._lines(requests.LiveLines(self.url, tenant_id, action_id))
 
     def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if operation.declared.streams:
-            return self._export(**requests.arguments_of(operation, args, kwargs))
-        sent = requests.build(operation, args, kwargs)
-        if sent.route.kind != "page":
-            return requests.result_of(sent.route, self._ask(sent))
-        return self._pages(sent, requests.page_limit(operation, requests.arguments_of(operation, args, kwargs)))
+            return self._lines(requests.ExportedLines(self.url, **requests.arguments_of(operation, args, kwargs)))
+        return self._converse(requests.call(self.url, operation, args, kwargs))
 
-    def _pages(self, sent: Request, wanted: int | None) -> Page[Any]:
-        """Return so many entries, or all, in as many requests as the server's pages need."""
-        found: Page[Any] = Page()
-        cursor = sent.query.get("cursor")
-        while wanted is None or len(found) < wanted:
-            left = sent.route.max_page if wanted is None else min(sent.route.max_page, wanted - len(found))
-            one = requests.next_page(sent, str(cursor), left) if cursor else requests.first_page(sent, left)
-            page = requests.result_of(sent.route, self._ask(one))
-            found.extend(page)
-            found.next = cursor = page.next
-            if cursor is None:
-                break
-        return found
+    def _converse(self, conversation: Conversation[T]) -> T:
+        said: Answer | Failure | None = None
+        try:
+            while True:
+                step = conversation.send(said)
+                said = self._answer(step) if isinstance(step, Request) else None
+                if isinstance(step, float):
+                    time.sleep(step)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
-    def _ask(self, sent: Request) -> bytes:
-        tried = 0
+    def _answer(self, sent: Request) -> Answer | Failure:
+        try:
+            with self._http.stream(
+                sent.method, self.url + sent.path, params=sent.query, headers=sent.headers, content=sent.content
+            ) as answer:
+                body = requests.Body()
+                for part in answer.iter_bytes():
+                    body.add(part)
+        except httpx2.TransportError as error:
+            return Failure(error, left=not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout))
+        return Answer(answer.status_code, body.whole(), answer.headers.get("retry-after"))
+
+    def _lines(self, lines: Lines[T]) -> Generator[T]:
+        patience = httpx2.Timeout(lines.silence_s, connect=requests.CONNECT_S)
+        said: Answer | Failure
         while True:
+            sent = lines.sent
             try:
                 with self._http.stream(
-                    sent.route.method,
-                    self.url + sent.path,
-                    params=sent.query,
-                    headers=sent.headers,
-                    content=sent.content,
+                    "GET", self.url + sent.path, params=sent.query, headers=sent.headers, timeout=patience
                 ) as answer:
-                    body = requests.Body()
-                    for part in answer.iter_bytes():
-                        body.add(part)
+                    if answer.is_success:
+                        for line in answer.iter_lines():
+                            found = lines.read(line)
+                            if found is not None:
+                                yield found
+                        return
+                    said = Answer(answer.status_code, answer.read(), answer.headers.get("retry-after"))
             except httpx2.TransportError as error:
-                left = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-                pause = requests.pause_after_failure(sent, tried, self.url, error, left=left)
-            else:
-                if answer.is_success:
-                    return body.whole()
-                again = answer.headers.get("retry-after")
-                pause = requests.pause_after_answer(sent, tried, answer.status_code, body.whole(), again)
-            tried += 1
-            time.sleep(pause)
-
-    def _http_json(self, path: str) -> Any:
-        try:
-            answer = self._http.get(self.url + path)
-        except httpx2.TransportError as error:
-            raise requests.unreachable(self.url, error) from error
-        if not answer.is_success:
-            raise requests.error_of(answer.status_code, answer.content)
-        return answer.json()
-
-    def _export(
-        self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
-    ) -> Generator[AuditEntry]:
-        """Yield every change, oldest first, as the server sends them."""
-        path, query = requests.export_path(tenant_id, since, until)
-        try:
-            with self._http.stream("GET", self.url + path, params=query) as answer:
-                if not answer.is_success:
-                    raise requests.error_of(answer.status_code, answer.read())
-                for line in answer.iter_lines():
-                    if line:
-                        yield from_jsonable(AuditEntry, json.loads(line))
-        except httpx2.TransportError as error:
-            raise requests.unreachable(self.url, error) from error
+                said = Failure(error, left=True)
+            time.sleep(lines.pause(said))

@@ -3,10 +3,11 @@
 import json
 import os
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, get_args
+from typing import Any, Generic, TypeVar, get_args
 from urllib.parse import quote, urlsplit
 
 from lodger.engine.core.access.audit_context import current_audit_context
@@ -19,9 +20,10 @@ from lodger.engine.service.operations.declaration import UNCHANGED
 from lodger.engine.service.operations.proxy import signature
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.service.operations.table import Operation
-from lodger.engine.store.records import Action, Page
+from lodger.engine.store.records import Action, AuditEntry, Page
 from lodger.sandbox.job import LogLine
 
+T = TypeVar("T")
 SERVER, TOKEN = "LODGER_SERVER", "LODGER_TOKEN"
 #: Seconds for a connection, and for an answer; a dry run may take as long as its limits allow.
 CONNECT_S, ANSWER_S = 10.0, 330.0
@@ -57,18 +59,49 @@ def connection(url: str | None, token: str | None) -> tuple[str, dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. ``path`` is percent-encoded; ``again`` says whether it may be sent more than once."""
+    """One request. ``path`` is percent-encoded; without a route it is a GET that changes nothing."""
 
-    route: Route
+    route: Route | None
     path: str
-    query: dict[str, str | list[str]]
-    headers: dict[str, str] = field(repr=False)
+    query: dict[str, str | list[str]] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
     content: bytes | None = field(default=None, repr=False)
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return "GET" if self.route is None else self.route.method
 
     @property
     def again(self) -> bool:
         """Whether it may be sent twice without being carried out twice."""
-        return not self.route.changes or "idempotency-key" in self.headers
+        return self.route is None or not self.route.changes or "idempotency-key" in self.headers
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a request."""
+
+    status: int
+    content: bytes
+    retry_after: str | None
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the request was carried out."""
+        return 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a request has no answer; ``left``: it may have reached the server."""
+
+    error: Exception
+    left: bool
+
+
+#: A conversation with the server: yields a request, and is sent its answer; or yields seconds to wait.
+Conversation = Generator[Request | float, Answer | Failure | None, T]
 
 
 def arguments_of(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,28 +186,47 @@ def _text(value: Any) -> str:
     return str(_json(value))
 
 
-def export_path(tenant_id: str | None, since: datetime | None, until: datetime | None) -> tuple[str, dict[str, str]]:
-    """Return path and query of the audit log as lines."""
-    prefix = "" if tenant_id is None else f"/tenants/{quote(tenant_id, safe='')}"
-    bounds = {"since": since, "until": until}
-    return f"{ROOT}{prefix}/audit/export", {name: _text(value) for name, value in bounds.items() if value is not None}
+def call(url: str, operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Conversation[Any]:
+    """Carry out an operation, and return its result; a list comes in as many requests as the server's pages need."""
+    sent = build(operation, args, kwargs)
+    route = sent.route
+    assert route is not None
+    if route.kind != "page":
+        return result_of(route, (yield from ask(url, sent)))
+    arguments = arguments_of(operation, args, kwargs)
+    wanted: int | None = arguments.get("limit", signature(operation.function).parameters["limit"].default)
+    found: Page[Any] = Page()
+    while wanted is None or len(found) < wanted:
+        left = route.max_page if wanted is None else min(route.max_page, wanted - len(found))
+        page = result_of(route, (yield from ask(url, replace(sent, query=sent.query | {"limit": str(left)}))))
+        found.extend(page)
+        found.next = page.next
+        if page.next is None:
+            break
+        sent = replace(sent, query=sent.query | {"cursor": page.next})
+    return found
 
 
-def first_page(sent: Request, limit: int) -> Request:
-    """Return the request for the first page."""
-    return Request(sent.route, sent.path, sent.query | {"limit": str(limit)}, sent.headers, sent.content)
+def me(url: str) -> Conversation[dict[str, Any]]:
+    """Return the token's name, role and tenant."""
+    found: dict[str, Any] = json.loads((yield from ask(url, Request(None, f"{ROOT}/me"))))
+    return found
 
 
-def next_page(sent: Request, cursor: str, limit: int) -> Request:
-    """Return the request for the page that a cursor names."""
-    query = sent.query | {"cursor": cursor, "limit": str(limit)}
-    return Request(sent.route, sent.path, query, sent.headers, sent.content)
+def ask(url: str, sent: Request) -> Conversation[bytes]:
+    """Return the content of the answer to a request, which is sent again where that is safe.
 
-
-def page_limit(operation: Operation, arguments: Mapping[str, Any]) -> int | None:
-    """Return how many entries of a list are wanted; None for all."""
-    limit: int | None = arguments.get("limit", signature(operation.function).parameters["limit"].default)
-    return limit
+    Raises:
+        InputError, NotFound, Conflict, Unavailable: as the engine itself would; server_unreachable.
+    """
+    tried = 0
+    while True:
+        said = yield sent
+        if isinstance(said, Answer) and said.is_success:
+            return said.content
+        assert said is not None
+        yield pause_before_next(url, sent, tried, said)
+        tried += 1
 
 
 def result_of(route: Route, content: bytes) -> Any:
@@ -239,46 +291,105 @@ def unreachable(url: str, error: Exception) -> Unavailable:
     return Unavailable("server_unreachable", url=url, reason=str(error) or type(error).__name__)
 
 
-def pause_after_answer(sent: Request, tried: int, status: int, content: bytes, retry_after: str | None) -> float:
-    """Return the seconds to wait before a refused request is sent again.
+def pause_before_next(url: str, sent: Request, tried: int, said: Answer | Failure) -> float:
+    """Return the seconds to wait before a request is sent again.
 
     Raises:
-        InputError, NotFound, Conflict, Unavailable: as the engine itself would.
+        InputError, NotFound, Conflict, Unavailable: it is not: the error of the answer; server_unreachable.
     """
-    if status not in AGAIN or tried + 1 >= TRIES or not sent.again:
-        raise error_of(status, content)
-    given = float(retry_after) if retry_after and retry_after.isdigit() else 0.1 * 2**tried
-    return min(LONGEST_S, given)
+    last = tried + 1 >= TRIES
+    if isinstance(said, Failure):
+        if last or (said.left and not sent.again):
+            raise unreachable(url, said.error) from said.error
+        return 0.1 * float(2**tried)
+    if last or said.status not in AGAIN or not sent.again:
+        raise error_of(said.status, said.content)
+    again = said.retry_after
+    return min(LONGEST_S, float(again) if again and again.isdigit() else 0.1 * 2**tried)
 
 
-def pause_after_failure(sent: Request, tried: int, url: str, error: Exception, *, left: bool) -> float:
-    """Return the seconds to wait before a request without answer is sent again; ``left``: it may have reached the server.
+class Lines(ABC, Generic[T]):
+    """A stream of lines as values. One that breaks is opened again if no value is repeated or left out by that.
 
-    Raises:
-        Unavailable: server_unreachable.
+    Attributes:
+        silence_s: longest silence of a stream that lives, seconds.
     """
-    if tried + 1 >= TRIES or (left and not sent.again):
-        raise unreachable(url, error) from error
-    return 0.1 * float(2**tried)
+
+    silence_s = ANSWER_S
+
+    def __init__(self, url: str, sent: Request) -> None:
+        self._url = url
+        self.sent = sent
+        self._tried = 0
+        self._is_read = False
+
+    def read(self, line: str) -> T | None:
+        """Return the value that ends with this line, if one does."""
+        self._tried = 0
+        found = self._value(line)
+        self._is_read |= found is not None
+        return found
+
+    def pause(self, said: Answer | Failure) -> float:
+        """Return the seconds to wait before a stream that broke is opened again.
+
+        Raises:
+            InputError, NotFound, Unavailable: it is not.
+        """
+        if self._is_read and isinstance(said, Failure) and not self._continues():
+            raise unreachable(self._url, said.error) from said.error
+        pause = pause_before_next(self._url, self.sent, self._tried, said)
+        self._tried += 1
+        return pause
+
+    def _continues(self) -> bool:
+        """Whether a new stream begins after the last value."""
+        return False
+
+    @abstractmethod
+    def _value(self, line: str) -> T | None: ...
 
 
-def live_path(tenant_id: str, action_id: str | None) -> str:
-    """Return the path of a live stream."""
-    tenant = f"{ROOT}/tenants/{quote(tenant_id, safe='')}"
-    return f"{tenant}/live" if action_id is None else f"{tenant}/actions/{quote(action_id, safe='')}/live"
+class ExportedLines(Lines[AuditEntry]):
+    """The audit log."""
+
+    def __init__(
+        self,
+        url: str,
+        tenant_id: str | None = None,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> None:
+        prefix = "" if tenant_id is None else f"/tenants/{quote(tenant_id, safe='')}"
+        bounds = {"since": since, "until": until}
+        query: dict[str, str | list[str]] = {name: _text(each) for name, each in bounds.items() if each is not None}
+        super().__init__(url, Request(None, f"{ROOT}{prefix}/audit/export", query))
+
+    def _value(self, line: str) -> AuditEntry | None:
+        found: AuditEntry | None = from_jsonable(AuditEntry, json.loads(line)) if line else None
+        return found
 
 
-class EventReader:
-    """Assembles events from lines."""
+class LiveLines(Lines[Action | LogLine]):
+    """The events of a live stream; kinds of a later server are ignored."""
 
-    def __init__(self) -> None:
+    silence_s = SILENCE_S
+
+    def __init__(self, url: str, tenant_id: str, action_id: str | None) -> None:
+        action = "" if action_id is None else f"/actions/{quote(action_id, safe='')}"
+        super().__init__(url, Request(None, f"{ROOT}/tenants/{quote(tenant_id, safe='')}{action}/live"))
         self._kind = ""
 
-    def read(self, line: str) -> Action | LogLine | None:
-        """Return the event that ends with this line, or None; kinds of a later server are ignored."""
+    def _continues(self) -> bool:
+        return "last-event-id" in self.sent.headers
+
+    def _value(self, line: str) -> Action | LogLine | None:
         name, _, value = line.partition(": ")
         if name == "event":
             self._kind = value
+        elif name == "id":
+            self.sent = replace(self.sent, headers={"last-event-id": value})
         elif name == "data" and self._kind in KINDS:
             found: Action | LogLine = from_jsonable(KINDS[self._kind], json.loads(value))
             return found

@@ -174,6 +174,39 @@ def test_a_request_that_got_lost_is_sent_again_and_done_once(lodge: House) -> No
         assert lost.value.code == "server_unreachable", "a secret is not asked for twice"
 
 
+def test_a_live_stream_that_breaks_is_continued(lodge: House) -> None:
+    """Whatever happens while the connection is cut is told once, in both clients."""
+    lodge.furnish()
+    actions = lodge.engine.actions
+    with Flaky(lodge.port) as flaky:
+        url, token = f"http://127.0.0.1:{flaky.port}", lodge.token("viewer", "acme")
+        with Client(url, token) as client:
+            asked = actions.run_now("acme", "s")
+            one = client.live("acme", asked.id)
+            assert next(one) == actions.get(None, asked.id)
+            flaky.cut()
+            actions.cancel(None, asked.id)
+            assert list(one) == [actions.get(None, asked.id)]
+
+        async def scenario() -> None:
+            async with AsyncClient(url, token) as other:
+                seen = other.live("acme")
+                begun = asyncio.ensure_future(anext(seen))
+                while not begun.done():
+                    first = await asyncio.to_thread(actions.run_now, "acme", "s")
+                    await asyncio.wait({begun}, timeout=0.2)
+                made = [begun.result().id]
+                for _ in range(3):
+                    while made[-1] != first.id:
+                        made.append((await anext(seen)).id)
+                    flaky.cut()
+                    first = await asyncio.to_thread(actions.run_now, "acme", "s")
+                assert len(set(made)) == len(made)
+                await seen.aclose()
+
+        asyncio.run(scenario())
+
+
 class Flaky:
     """Passes connections on; loses the answers of as many as it is told."""
 
@@ -182,6 +215,14 @@ class Flaky:
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
         self.threads: list[threading.Thread] = []
+        self.open: list[socket.socket] = []
+
+    def cut(self) -> None:
+        """End all connections."""
+        for here in self.open:
+            with contextlib.suppress(OSError):
+                here.shutdown(socket.SHUT_RDWR)
+        self.open.clear()
 
     def __enter__(self) -> Self:
         self.accepting = threading.Thread(target=self._accept)
@@ -200,6 +241,7 @@ class Flaky:
                 here, _ = self.listening.accept()
             except OSError:
                 return
+            self.open.append(here)
             thread = threading.Thread(target=self._pass, args=(here,))
             thread.start()
             self.threads.append(thread)
