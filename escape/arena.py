@@ -15,6 +15,7 @@ from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.js.artefact import Artefact
 from lodger.sandbox.runtimes.settings import native_settings
@@ -26,6 +27,12 @@ LIMITS = {"cpu_ms": 100, "wall_ms": 1500, "memory_bytes": 32 * MIB}
 COMPILE_LIMITS = Limits(cpu_ms=120, wall_ms=5000, memory_bytes=128 * MIB)
 #: ``engine`` stands for attacks on the engine itself, which need no worker.
 RUNTIMES = ("quickjs", "quickjs-native", "wasm", "engine")
+
+
+def installed_runtimes() -> tuple[str, ...]:
+    """Return the runtimes of this installation, of which ``quickjs-native`` is optional."""
+    return tuple(each for each in RUNTIMES if each != "quickjs-native" or native_libraries.has_native())
+
 
 _SETTLE_S = 20.0
 _LOOK_S = 0.001

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lodger.escape import invariants
-from lodger.escape.arena import RUNTIMES, Arena, arena, settings_for
+from lodger.escape.arena import RUNTIMES, Arena, arena, installed_runtimes, settings_for
 from lodger.escape.case import Case
 from lodger.escape.judge import Finding, Judge
 from lodger.escape.neighbours import Neighbour
@@ -20,12 +20,12 @@ class Suite:
     """One run of some cases on this host.
 
     Attributes:
-        runtimes: runtimes to use; each case runs on those of its own.
+        runtimes: runtimes to use, by default the installed ones; each case runs on those of its own.
         progress: called with each finding.
     """
 
     cases: tuple[Case, ...]
-    runtimes: tuple[str, ...] = RUNTIMES
+    runtimes: tuple[str, ...] = field(default_factory=installed_runtimes)
     progress: Callable[[Finding], None] = lambda _finding: None
     findings: list[Finding] = field(default_factory=list)
     walls: dict[str, bool] = field(default_factory=dict)

@@ -39,10 +39,16 @@ class Runtime(StrEnum):
     WASM = "wasm"
 
 
+def _installed() -> list[Runtime]:
+    from lodger.sandbox.runtimes.native_libraries import has_native
+
+    return [each for each in Runtime if each is not Runtime.NATIVE or has_native()]
+
+
 @app.command()
 def walls(
     runtime: Annotated[
-        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all.")
+        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all that are installed.")
     ] = None,
     samples: Annotated[int, typer.Option(min=1, max=100_000, help="Samples of each program.")] = FEWEST,
     check: Annotated[
@@ -65,7 +71,7 @@ def walls(
         )
         say(f"{'':45}   median       p99       max      │{'spread':^{COLUMNS}}│")
     figures: list[Figure] = []
-    for each in runtime or list(Runtime):
+    for each in runtime or _installed():
         figures += overshoot(each.value, samples, (lambda _figure: None) if as_json else _show_figure)
     kept = all(figure.holds for figure in figures)
     if svg is not None:
@@ -94,7 +100,7 @@ def _show_figure(figure: "Figure") -> None:
 @app.command()
 def attempts(
     runtime: Annotated[
-        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all.")
+        list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all that are installed.")
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Duration of each measurement in seconds.")] = 3.0,
     peers: Annotated[
@@ -132,7 +138,7 @@ def attempts(
     rows: list[Row] = []
     lines: list[str] = []
     compared: dict[str, dict[str, float]] = {}
-    for each in runtime or list(Runtime):
+    for each in runtime or _installed():
         measured = bench.measure(each.value, seconds, show)
         rows += measured
         if isolate is not None and each != Runtime.WASM:

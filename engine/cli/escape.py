@@ -49,7 +49,7 @@ def escape(
     if listed:
         _list(chosen, as_json=as_json)
         return
-    run(Suite, chosen, (runtime,) if runtime else _RUNTIMES, html=html, junit=junit, as_json=as_json)
+    run(Suite, chosen, (runtime,) if runtime else None, html=html, junit=junit, as_json=as_json)
 
 
 def choose(
@@ -72,7 +72,7 @@ def choose(
 def run(
     kind: "type[Suite]",
     cases: "Sequence[Case]",
-    runtimes: tuple[str, ...] = _RUNTIMES,
+    runtimes: tuple[str, ...] | None = None,
     *,
     times: int = 1,
     html: Path | None,
@@ -84,19 +84,20 @@ def run(
     Args:
         kind: the suite's class.
         cases: the cases to run.
-        runtimes: the runtimes to attack.
+        runtimes: the runtimes to attack, by default the installed ones.
         times: number of findings per case, for progress.
         html: path of the HTML page.
         junit: path of the JUnit XML.
         as_json: print the JSON object instead of text.
     """
+    from lodger.escape.arena import installed_runtimes
     from lodger.escape.report import as_json as body
     from lodger.escape.report import passed
 
     for place in (html, junit):
         if place is not None:
             _writable(place)
-    suite = _attack(kind, cases, runtimes, times=times, quiet=as_json)
+    suite = _attack(kind, cases, runtimes or installed_runtimes(), times=times, quiet=as_json)
     _write(suite, html, junit)
     if as_json:
         write_json(body(suite.findings, suite.walls))

@@ -44,6 +44,11 @@ class NativeLibrary:
     published_as: str
 
 
+def has_native() -> bool:
+    """Whether runtime ``quickjs-native`` is installed (extra ``native``)."""
+    return find_spec("_quickjs") is not None
+
+
 def find_binding() -> Path:
     """Return the path of the native module of quickjs-ng. Raises SandboxError if the package is missing."""
     spec = find_spec("_quickjs")
@@ -59,7 +64,7 @@ def find_binding() -> Path:
 
 def examine() -> tuple[NativeLibrary, ...]:
     """Return the installed libraries of the table. Raises SandboxError if wasmtime is missing."""
-    native = (_installed("quickjs-native"),) if find_spec("_quickjs") else ()
+    native = (_installed("quickjs-native"),) if has_native() else ()
     return _installed("quickjs"), *native
 
 

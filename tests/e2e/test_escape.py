@@ -43,7 +43,7 @@ def test_json_and_filters() -> None:
 
 def test_matrix_and_files(tmp_path: Path) -> None:
     page, xml = tmp_path / "r.html", tmp_path / "r.xml"
-    said = matrix("--case", "A3-array-constructor", "--json", "--html", page, "--junit", xml)
+    said = matrix("--case", "A3-array-constructor", "--json", "--html", page, "--junit", xml, LODGER_RUNTIMES="all")
     assert said.code == 0, said
     assert [case["runtime"] for case in said.json["cases"]] == ["quickjs", "quickjs-native"]
     for case in said.json["cases"]:
@@ -58,7 +58,7 @@ def test_the_ten_lines_of_the_guide(tmp_path: Path) -> None:
     own.write_text(ten_lines())
     body = [line for line in ten_lines().splitlines() if line.strip() and not line.startswith(("#", "from"))]
     assert len(body) == 10
-    said = matrix("--with", own, "--case", "A3-my-", "--json")
+    said = matrix("--with", own, "--case", "A3-my-", "--json", LODGER_RUNTIMES="all")
     assert said.code == 0, said
     assert {(case["id"], case["only_its_wall"], case["no_wall"]) for case in said.json["cases"]} == {
         ("A3-my-walk", "contained", "escaped")

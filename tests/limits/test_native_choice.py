@@ -3,11 +3,14 @@
 import dataclasses
 import importlib
 import inspect
+import json
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.command import bare, lodger
 from tests.limits.machine import Machine
 
 from lodger.engine.core.settings import Settings
@@ -49,6 +52,25 @@ def test_exec() -> None:
     assert said.json["result"] == 4294967303
     assert said.json["walls"]["seccomp"] is True
     assert lodger("exec", "-", "--runtime", "native", stdin="return 1").code == 2
+
+
+def without(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run ``lodger`` in an installation without the extra ``native``."""
+    code = "import sys; sys.modules['_quickjs'] = None; from lodger.engine.cli import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, env=bare(), timeout=100, check=False)
+
+
+def test_it_is_an_extra() -> None:
+    refused = without("exec", "-", "--runtime", NATIVE, stdin="return 1;")
+    assert refused.returncode == 1
+    assert "pip install 'lodger[native]'" in refused.stderr
+    assert without("exec", "-", "--json", stdin="return 1;").returncode == 0
+    attacked = without("escape", "--case", "A3-array-constructor", "--json")
+    assert [case["runtime"] for case in json.loads(attacked.stdout)["cases"]] == ["quickjs"]
+    examined = json.loads(without("doctor", "--json", "--probe").stdout)
+    assert [each["library"] for each in examined["libraries"]] == ["_libwasmtime.so"]
+    assert [each["installed"] for each in examined["advisories"]["engines"] if each["engine"] == "wasmtime"] != [""]
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])

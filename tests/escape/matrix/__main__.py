@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 from tests.console import run
 from tests.escape.matrix.runner import Matrix
+from tests.native_share import runs_all
 
 from lodger.engine.cli import escape
 from lodger.engine.output.result_output import AsJson
+from lodger.escape.arena import installed_runtimes
 
 
 def matrix(
@@ -26,10 +28,13 @@ def matrix(
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JUnit XML.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run each case behind all walls, behind only its own (must hold) and behind none (must escape)."""
+    """Run each case behind all walls, behind only its own (must hold) and behind none (must escape).
+
+    Cases of runtime quickjs-native run with --runtime quickjs-native or LODGER_RUNTIMES=all.
+    """
     chosen = escape.choose(runtime, classes, ids, wall, extra)
-    runtimes = {"runtimes": (runtime,)} if runtime else {}
-    escape.run(Matrix, chosen, **runtimes, times=2, html=html, junit=junit, as_json=as_json)
+    everyday = tuple(each for each in installed_runtimes() if runs_all() or each != "quickjs-native")
+    escape.run(Matrix, chosen, (runtime,) if runtime else everyday, times=2, html=html, junit=junit, as_json=as_json)
 
 
 app = typer.Typer(add_completion=False)
