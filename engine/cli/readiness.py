@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.core.clock import Clock, SystemClock
+from lodger.engine.core.clock import Clock, SystemClock, from_us
 from lodger.engine.output.failure import Teaching, described
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.stores.features import Check
@@ -117,6 +117,7 @@ def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
         with engine.context.database.read() as connection:
             yield from engine.context.database.driver.check_settings(connection)
         yield _clock(engine, clock)
+        yield _written(engine)
         yield _nodes(engine)
         yield _retention(engine)
 
@@ -143,6 +144,22 @@ def _clock(engine: "Engine", clock: Clock) -> Check:
         "a node that is more than two seconds off claims nothing",
         "synchronize both hosts by NTP",
     )
+
+
+def _written(engine: "Engine") -> Check:
+    """Compare the ledger's past with its clock: what was written in the future stops schedules until then."""
+    from lodger.engine.store.lifecycle import wrong_clock
+
+    now_us = engine.context.ledger_us()
+    with engine.context.database.read() as connection:
+        engine.context.database.driver.allow_scans(connection)
+        last_us, found = wrong_clock.last_written_us(connection), wrong_clock.find(connection, now_us)
+    if not found:
+        return Check("ledger's past", "ok", "before now")
+    return Check(
+        "ledger's past", "fail", f"until {from_us(last_us).isoformat()}" if last_us > now_us else "in the future",
+        wrong_clock.describe(found), "see whether this host's clock is right (date), then: lodger db repair-clock --yes",
+    )  # fmt: skip
 
 
 def _nodes(engine: "Engine") -> Check:

@@ -58,6 +58,50 @@ class Clock(Protocol):
         """Call back in the running event loop after that long on this clock, unless cancelled."""
 
 
+class SteadyClock:
+    """A clock whose wall time does not follow a step: it goes on by the clock that never steps, until both agree again.
+
+    A clock that is set a day forward would else put a day of slots, retries and expiries where nobody expects them. Slow corrections
+    are followed.
+
+    Args:
+        tolerance_s: the largest change of the wall time against the elapsed time, between two readings, that is followed.
+
+    Attributes:
+        stepped_us: how far the clock is from this one's time now, in microseconds; 0 while they agree.
+    """
+
+    def __init__(self, clock: Clock, tolerance_s: float) -> None:
+        self._clock = clock
+        self._tolerance_us = int(tolerance_s * 1_000_000)
+        self._seen = (clock.now_us(), clock.elapsed_s())
+        self.stepped_us = 0
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC, without the present step."""
+        now_us, elapsed_s = self._clock.now_us(), self._clock.elapsed_s()
+        seen_us, seen_s = self._seen
+        expected_us = seen_us + int((elapsed_s - seen_s) * 1_000_000)
+        step_us = now_us - expected_us
+        if abs(step_us) > self._tolerance_us:
+            self.stepped_us = step_us
+            return expected_us
+        self.stepped_us, self._seen = 0, (now_us, elapsed_s)
+        return now_us
+
+    def elapsed_s(self) -> float:
+        """Seconds on the clock that never steps."""
+        return self._clock.elapsed_s()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        await self._clock.sleep(seconds)
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
+        """Call back after that long."""
+        return self._clock.call_later(seconds, callback)
+
+
 class SystemClock:
     """The machine's own clock."""
 

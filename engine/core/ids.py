@@ -57,6 +57,11 @@ def _text(stamp: int, chance: bytes) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def first_id_at(instant_us: int) -> str:
+    """Return the smallest id that can be made from this instant on, microseconds since 1970."""
+    return _text(instant_us // 1000 << 12, bytes(8))
+
+
 def is_id(text: str) -> bool:
     """Whether a text has the form of an id; PostgreSQL refuses to compare ids with other texts."""
     return _TEXT.fullmatch(text) is not None

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from lodger.engine.core.clock import Clock, SystemClock
+from lodger.engine.core.clock import Clock, SteadyClock, SystemClock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event, EventBus, LedgerWritten
 from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
@@ -88,7 +88,8 @@ class Engine(Nouns[Sync]):
             Unavailable: the file is not a database, is not writable, or its schema is of an earlier (database_behind) or
                 later Lodger (database_newer).
         """
-        injected, clock, settings = clock is not None, clock or SystemClock(), settings or Settings()
+        injected, settings = clock is not None, settings or Settings()
+        clock = clock or SteadyClock(SystemClock(), settings.lease_s)
         database = Database(
             str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress,
             patience_s=settings.database_patience_s, upgrade=upgrade, replica=settings.read_database,

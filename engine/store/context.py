@@ -49,6 +49,13 @@ class StoreContext:
         """Return the time for leases, in microseconds since 1970; ``now_us`` is the time of this process."""
         return database_us(connection) if self.database_time else now_us
 
+    def ledger_us(self) -> int:
+        """Return the time by which rows are written, in microseconds since 1970: the server's, or this process's."""
+        if not self.database_time:
+            return self.clock.now_us()
+        with self.database.read() as connection:
+            return database_us(connection)
+
 
 def database_us(connection: Connection) -> int:
     """Return the database's time, in microseconds since 1970."""

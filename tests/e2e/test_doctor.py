@@ -1,5 +1,7 @@
 """``lodger doctor`` on this host: every wall has a verdict, and what is missing a remedy."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,7 +83,7 @@ def test_ready_is_an_exit_code_and_a_line_for_each_check(tmp_path: Path) -> None
     code, current = ready()
     assert code == 0
     assert {"walls", "tzdata", "open files", "disk of the cache", "schema", "disk of the ledger", "journal mode", "synchronous", "clock",
-            "nodes", "retention"} == set(current)  # fmt: skip
+            "ledger's past", "nodes", "retention"} == set(current)  # fmt: skip
     assert (current["journal mode"]["value"], current["synchronous"]["state"]) == ("wal", "ok")
     assert current["nodes"]["state"] == "warn"
     code, weaker = ready(LODGER_SQLITE_SYNCHRONOUS="NORMAL")
@@ -91,3 +93,28 @@ def test_ready_is_an_exit_code_and_a_line_for_each_check(tmp_path: Path) -> None
     said = lodger("doctor", "--probe", "--db", place, LODGER_WALLS_MINIMUM="0")
     assert "warn  nodes" in said.out
     assert "fix: lodger up" in said.out
+
+
+def test_a_clock_that_was_ahead_is_named_and_its_rows_are_brought_back(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    script = tmp_path / "a.js"
+    script.write_text("export default () => 1;")
+    for arguments in (("tenant", "create", "acme"), ("script", "put", "acme", "a", str(script)),
+                      ("schedule", "create", "acme", "s", "--script", "a", "--rule", "every 1h")):  # fmt: skip
+        assert lodger(*arguments, "--db", str(place)).code == 0
+    with closing(sqlite3.connect(place)) as ledger, ledger:
+        ledger.execute(
+            "UPDATE lodger_schedule_clock SET accounted_us = accounted_us + 300000000000000, next_at = next_at + 315360000000000"
+        )
+    ready = lodger("doctor", "--probe", "--ready", "--db", str(place), "--json", LODGER_WALLS_MINIMUM="0")
+    (past,) = (each for each in ready.json["checks"] if each["name"] == "ledger's past")
+    assert (ready.code, past["state"]) == (1, "fail")
+    assert "1 rows of lodger_schedule_clock" in past["why"]
+    assert "lodger db repair-clock --yes" in past["fix"]
+    listed = lodger("db", "repair-clock", "--db", str(place))
+    assert "lodger_schedule_clock: 1 in the future" in listed.out
+    stuck = lodger("schedule", "show", "acme", "s", "--db", str(place), "--json").json["next_at"]
+    assert lodger("db", "repair-clock", "--yes", "--db", str(place), "--json").json == {
+        "tables": {"lodger_schedule_clock": 1}, "brought_back": True}  # fmt: skip
+    assert lodger("schedule", "show", "acme", "s", "--db", str(place), "--json").json["next_at"] < stuck
+    assert lodger("db", "repair-clock", "--db", str(place)).out == "no row was written in the future\n"

@@ -1,8 +1,9 @@
 """Ids ascend and stand alone, made one by one or many at once."""
 
+from functools import partial
 from itertools import pairwise
 
-from lodger.engine.core.ids import Identities, id_time_us, is_id
+from lodger.engine.core.ids import Identities, first_id_at, id_time_us, is_id
 
 
 class Entropy:
@@ -39,3 +40,10 @@ def test_a_clock_that_steps_back_makes_no_id_twice() -> None:
     first = ids.new_batch(10)
     now = 1_000_000
     assert all(one < two for one, two in pairwise([*first, *ids.new_batch(10)]))
+
+
+def test_the_first_id_of_an_instant_sorts_before_the_ids_made_then() -> None:
+    made = [Identities(partial(int, 1_767_225_600_000_000 + us)).new() for us in (0, 999, 1000)]
+    first = first_id_at(1_767_225_600_000_000)
+    assert all(first <= each for each in made)
+    assert first > Identities(lambda: 1_767_225_599_999_000).new()

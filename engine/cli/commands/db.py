@@ -134,6 +134,37 @@ def check(
         raise typer.Exit(1)
 
 
+@app.command(name="repair-clock")
+def repair_clock(
+    yes: Annotated[bool, typer.Option("--yes", help="Bring the rows back; without it they are only listed.")] = False,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what a clock that was ahead has written in the future: slots, retries, leases, expiries; with --yes, bring it back."""
+    from lodger.engine.cli.ledger import opened
+    from lodger.engine.store.lifecycle import wrong_clock
+
+    with opened(db) as engine:
+        context, now_us = engine.context, engine.context.ledger_us()
+        if yes:
+            with context.database.write() as connection:
+                found = wrong_clock.bring_back(context, connection, now_us)
+            engine.changed()
+        else:
+            with context.database.read() as connection:
+                context.database.driver.allow_scans(connection)
+                found = wrong_clock.find(connection, now_us)
+    if as_json:
+        write_json({"tables": {each.table: each.rows for each in found}, "brought_back": yes})
+    elif not found:
+        say("no row was written in the future")
+    else:
+        for each in found:
+            say(f"{each.table}: {each.rows} {'brought back' if yes else 'in the future'}")
+        if not yes:
+            say("to bring them back, once this host's clock is right: lodger db repair-clock --yes")
+
+
 @app.command()
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Path of the new file.")],
