@@ -101,7 +101,7 @@ def _past(table: Table) -> Iterator[Column[Any]]:
     return (column for column in table.columns if column.name in _PAST and isinstance(column.type, BigInteger))
 
 
-def _is_ahead(table: Table, limit_us: int) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+def _is_ahead(table: Table, limit_us: int) -> Any:
     return or_(*(column > limit_us for column in _past(table)))
 
 
@@ -121,7 +121,7 @@ def _actions_ahead(connection: Connection, limit_us: int) -> list[AnyRow]:
     ]
 
 
-def _count(connection: Connection, table: Table, condition: Any) -> int:  # noqa: ANN401 - a construct of SQLAlchemy
+def _count(connection: Connection, table: Table, condition: Any) -> int:
     return int(connection.scalar(select(func.count()).select_from(table).where(condition)) or 0)
 
 
