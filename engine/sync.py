@@ -8,5 +8,9 @@ from lodger.engine.service.operations.declaration import Sync
 class Engine(features.Nouns[Sync], engine.Engine):
     """An open ledger and its verbs. Create one with :meth:`open`; it is thread-safe."""
 
+    def load_wings(self, part: str) -> None:
+        """Import the modules that the wings have for a surface, such as ``routes``."""
+        features.load(part)
+
 
 __all__ = ["Engine"]

@@ -84,7 +84,6 @@ NOUNS = {
     "webhook": "Manage webhooks: URLs that receive a tenant's events.",
     "alert": "Manage alert rules: messages to people about failing, late or silent schedules.",
     "script": "Manage scripts and their versions.",
-    "url": "Manage URLs of scripts: a request to one runs a script.",
     "schedule": "Manage schedules: when a script runs, and under which policies.",
     "action": "Manage actions: past, running and waiting runs of scripts.",
     "token": "Manage access tokens of the HTTP API.",

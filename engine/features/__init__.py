@@ -13,6 +13,7 @@ import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
 import lodger.engine.features.locks as locks
 import lodger.engine.features.pings as pings
+import lodger.engine.features.script_urls as script_urls
 from lodger.engine.service.nouns import actions, scripts, tenants
 from lodger.engine.service.operations import table
 from lodger.engine.service.operations.declaration import M
@@ -47,6 +48,7 @@ class Tenants(
 
 class Nouns(
     locks.LockNouns[M],
+    script_urls.UrlNouns[M],
     table.Nouns[M],
 ):
     """The nouns of every engine and client, with those of the wings."""
@@ -57,7 +59,7 @@ class Nouns(
 
 
 def load(part: str) -> None:
-    """Import the module of this name of each wing that has one: ``routes`` or ``commands``, which need what a surface needs."""
+    """Import the module of this name of each wing that has one: ``routes``, ``pages`` or ``commands``, which need what a surface needs."""
     for wing in list(globals().values()):
         if isinstance(wing, ModuleType) and wing.__name__.startswith(__name__) and find_spec(f"{wing.__name__}.{part}"):
             import_module(f"{wing.__name__}.{part}")

@@ -157,10 +157,6 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Secret": (
         ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", when("updated_at")),
     ),
-    "ScriptUrl": (
-        ("url", "name"), ("script", "script"), ("signature", lambda each: each.signature or "none"), ("expires", when("expires_at")),
-        ("last use", when("used_at")), ("created by", "created_by"),
-    ),
     "Webhook": (("webhook", "name"), ("url", "url"), ("events", words("events")), ("state", "state")),
     "AlertRule": (
         ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", words("kinds")),
@@ -401,12 +397,6 @@ def webhook(made: Any) -> None:
         say(f"secret (shown only once): {made.secret}")
 
 
-def script_url(made: Any) -> None:
-    """Show the path of a new URL, the only time."""
-    say(f"URL {made.url.name} runs {made.url.script}")
-    say(f"path on the API server (shown only once): {made.path}")
-
-
 def rotated(done: Any) -> None:
     """Show the result of a rotation of keys."""
     say(f"{done.renewed} secrets encrypted with key {done.key_id}")
@@ -463,7 +453,7 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
     "Tenant": tenant, "ScriptVersion": version, "Shadow": shadow, "Schedule": schedule, "Action": action, "NewToken": token,
-    "NewWebhook": webhook, "NewScriptUrl": script_url,
+    "NewWebhook": webhook,
     "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -10,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lodger.engine.server import endpoints, inbound, live, openapi, sessions
+from lodger.engine.server import endpoints, live, openapi, sessions
 from lodger.engine.server.auth import Authenticate, Authentication
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.operation_call import Calls
@@ -33,6 +34,10 @@ ALWAYS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-resource-policy": "same-origin",
 }
+
+
+#: Add the routes of wings; a wing's module ``routes`` appends to it.
+ROUTES: list[Callable[["Api"], None]] = []
 
 
 class Api:
@@ -68,10 +73,12 @@ class Api:
         self.framework.add_exception_handler(HTTPException, routing_error)
         self._description: dict[str, Any] | None = None
         # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
-        lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
-        limits = RateLimits(settings)
+        self.lookups = lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
+        self.limits = limits = RateLimits(settings)
         self.authentication = authentication = Authentication(self.framework, context, lookups, limits, authenticate)
-        inbound.add(router, engine, calls, self.bodies, lookups, limits)
+        engine.load_wings("routes")
+        for add in ROUTES:
+            add(self)
         sessions.add(router, context, calls, self.bodies, authentication)
         self.app: ASGIApp = CommonHeaders(authentication)
 

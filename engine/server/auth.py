@@ -25,13 +25,14 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.scripts import script_urls
 from lodger.engine.store.tenants import sessions, tokens
 
 #: Health checks, which need no token.
 HEALTH = ("/healthz", "/health/live", "/health/ready")
-#: Routes without authentication, by method and path: health checks and the login. URLs of scripts carry a secret instead.
+#: Routes without authentication, by method and path: health checks and the login.
 OPEN = {(method, path) for method in ("GET", "HEAD") for path in HEALTH} | {("POST", "/api/v1/session")}
+#: Beginnings of paths that need no authentication here, because they carry a credential of their own.
+OPEN_PREFIXES: list[str] = []
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: Longest header that can be a token or hold a session, characters.
 MAX_HEADER = 4096
@@ -93,7 +94,7 @@ class Authentication:
         try:
             path = route_path(scope)
             reads_public = request.method in {"GET", "HEAD"} and path in self.public
-            if not reads_public and (request.method, path) not in OPEN and not path.startswith(script_urls.PATH):
+            if not reads_public and (request.method, path) not in OPEN and not path.startswith(tuple(OPEN_PREFIXES)):
                 found = await self._authenticated(request)
                 self._limits.request(found.caller.token_id, found.caller.tenant_id)
                 scope.setdefault("state", {})["authenticated"] = found

@@ -38,14 +38,27 @@ class RateLimit:
         result = self._throttled.limit(key)
         return max(1.0, result.state.retry_after) if result.limited else 0.0
 
+    def require(self, key: str, subject: str) -> None:
+        """Count one.
+
+        Args:
+            subject: whose requests are limited, for the message.
+
+        Raises:
+            Refused: too_many_requests.
+        """
+        wait_s = self.hit(key)
+        if wait_s:
+            headers = _retry_after(wait_s)
+            raise Refused(429, "too_many_requests", subject=subject, per_minute=self.per_minute, headers=headers)
+
 
 class RateLimits:
-    """Requests a minute by token, by tenant and by URL of a script, and failed authentications a minute by address."""
+    """Requests a minute by token and by tenant, and failed authentications a minute by address."""
 
     def __init__(self, settings: Settings) -> None:
         self._tokens = RateLimit(settings.api_requests_per_minute)
         self._tenants = RateLimit(settings.api_tenant_requests_per_minute)
-        self._urls = RateLimit(settings.api_url_requests_per_minute)
         self._failures = RateLimit(settings.api_failures_per_minute)
 
     def request(self, token_id: str, tenant_id: str | None) -> None:
@@ -54,17 +67,9 @@ class RateLimits:
         Raises:
             Refused: too_many_requests.
         """
-        _require(self._tokens.hit(token_id), self._tokens.per_minute, "a token")
+        self._tokens.require(token_id, "a token")
         if tenant_id is not None:
-            _require(self._tenants.hit(tenant_id), self._tenants.per_minute, "all tokens of a tenant together")
-
-    def url(self, url_id: str) -> None:
-        """Count a request to a URL of a script.
-
-        Raises:
-            Refused: too_many_requests.
-        """
-        _require(self._urls.hit(url_id), self._urls.per_minute, "a URL's senders together")
+            self._tenants.require(tenant_id, "all tokens of a tenant together")
 
     def failure(self, address: str) -> None:
         """Count a failed authentication.
@@ -75,11 +80,6 @@ class RateLimits:
         wait_s = self._failures.hit(address)
         if wait_s:
             raise Refused(429, "too_many_failures", headers=_retry_after(wait_s))
-
-
-def _require(wait_s: float, per_minute: int, subject: str) -> None:
-    if wait_s:
-        raise Refused(429, "too_many_requests", subject=subject, per_minute=per_minute, headers=_retry_after(wait_s))
 
 
 def _retry_after(wait_s: float) -> dict[str, str]:

@@ -108,6 +108,9 @@ class Engine(Nouns[Sync]):
             )
         )
 
+    def load_wings(self, part: str) -> None:
+        """Import the modules that the wings of this engine have for a surface: none on the main line."""
+
     def close(self) -> None:
         """Call the waiting hooks and release the databases; safe to call twice."""
         self.hooks.close()

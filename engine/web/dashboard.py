@@ -53,6 +53,7 @@ class Dashboard:
 
     def add(self) -> None:
         """Add the routes."""
+        self._api.engine.load_wings("pages")
         router, public = self._api.framework.router, self._api.authentication.public
         for name, media in STATIC.items():
             public.add(f"/static/{name}")

@@ -19,6 +19,8 @@ from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
 
 FOLDER = files("lodger.engine.web")
+#: Folders of templates, the dashboard's own and those of wings.
+TEMPLATES = [FOLDER / "templates"]
 #: Size of a sparkline, pixels.
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
 _UNITS = (
@@ -109,7 +111,8 @@ def environment() -> Environment:
     """Return the template environment: everything is escaped, an undefined name is an error."""
 
     def load(name: str) -> str:
-        return (FOLDER / "templates" / name).read_text(encoding="utf-8")
+        (found,) = (folder / name for folder in TEMPLATES if (folder / name).is_file())
+        return found.read_text(encoding="utf-8")
 
     made = Environment(
         loader=FunctionLoader(load), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -18,7 +18,6 @@ from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
-from lodger.engine.service.nouns.urls import Urls
 from lodger.engine.service.nouns.webhooks import Webhooks
 from lodger.engine.service.operations.declaration import Async, Declared, M, P, R, Sync, declared
 from lodger.engine.service.operations.route import Route
@@ -67,7 +66,6 @@ class Nouns(Generic[M]):
     webhooks: Webhooks[M]
     alerts: Alerts[M]
     scripts: Scripts[M]
-    urls: Urls[M]
     schedules: Schedules[M]
     actions: Actions[M]
     tokens: Tokens[M]

@@ -1,13 +1,14 @@
 """Creates the schema in an empty database from the declared tables, at the newest revision.
 
 So a new ledger runs no migration, and each table is declared once: migrations only bring ledgers of earlier releases to the
-state that the declared tables describe. A feature's tables belong to the schema if its module has been imported.
+state that the declared tables describe. The wings are imported by name, because their tables belong to the schema.
 """
 
 import json
 import secrets
 import time
 import uuid
+from importlib import import_module
 
 from sqlalchemy import DDL, Column, Connection, MetaData, String, Table, insert
 
@@ -29,6 +30,7 @@ _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), pr
 
 def create(connection: Connection) -> None:
     """Create the tables, what protects and counts their rows, and the first rows."""
+    import_module("lodger.engine.features")
     driver = driver_of(connection)
     metadata.create_all(connection, checkfirst=False)
     for statement in driver.table_statements(metadata.sorted_tables):

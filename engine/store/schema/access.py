@@ -110,28 +110,6 @@ answers = Table(
     Index("ix_lodger_answers_created_us", "created_us"),
 )
 
-#: URLs that run scripts; only a hash of the secret part is stored. ``secret`` names a secret of the tenant.
-script_urls = Table(
-    "lodger_script_urls",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
-    Column("name", String(63), primary_key=True),
-    Column("id", Id, nullable=False),
-    Column("script", Name, nullable=False),
-    Column("digest", String(64), nullable=False),
-    # 1 if GET runs the script, too.
-    Column("takes_get", SmallInteger, nullable=False),
-    # Names of the request headers that the script gets, a JSON list.
-    Column("headers", Text, nullable=False),
-    Column("signature", String(16)),
-    Column("secret", String(63)),
-    Column("created_us", Us, nullable=False),
-    Column("created_by", Name, nullable=False),
-    Column("expires_us", Us),
-    Column("used_us", Us),
-    UniqueConstraint("digest"),
-)
-
 #: Secrets of this ledger by purpose, such as the signing key that every process shares.
 keys = Table(
     "lodger_keys",

@@ -24,6 +24,10 @@ class LimitField:
     value: int | None
 
 
+#: Sections that wings add to a tenant's settings: an operation that lists entries, and the template that shows them.
+SECTIONS: list[tuple[str, str]] = []
+
+
 async def tenants(reader: Reader) -> tuple[str, Values]:
     """Return the list of tenants."""
     found = await reader.ask("tenants.list", limit=PAGE, cursor=reader.request.query_params.get("cursor"))
@@ -37,7 +41,7 @@ async def nodes(reader: Reader) -> tuple[str, Values]:
 
 
 async def settings(reader: Reader) -> tuple[str, Values]:
-    """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, webhooks, URLs, latest changes."""
+    """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, webhooks, changes, and the sections of wings."""
     mine = reader.tenant
     tenant = await reader.ask("tenants.get", **mine)
     account = await reader.ask("tenants.usage", **mine)
@@ -49,7 +53,9 @@ async def settings(reader: Reader) -> tuple[str, Values]:
         "grants": await reader.ask("grants.list", **mine),
         "secrets": await reader.ask("secrets.list", **mine),
         "webhooks": await reader.ask("webhooks.list", **mine),
-        "urls": await reader.ask("urls.list", **mine),
+        "sections": [
+            {"template": template, "entries": await reader.ask(operation, **mine)} for operation, template in SECTIONS
+        ],
         "tokens": await reader.ask("tokens.list", **mine, limit=PAGE) if admin else None,
         "entries": await reader.ask("audit.list", **mine, limit=CHANGES),
     }

@@ -14,11 +14,12 @@ from sqlalchemy import Connection
 from lodger.engine.core.errors import Explained, InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.signature import NotVerified, verify_request
+from lodger.engine.features.script_urls import script_urls
+from lodger.engine.features.script_urls.script_urls import ScriptUrl
 from lodger.engine.store.actions import actions, later_runs
 from lodger.engine.store.actions.later_runs import LaterRun
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.scripts import param_checks, script_urls
-from lodger.engine.store.scripts.script_urls import ScriptUrl
+from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.tenants import secrets
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.prescan import JsonRefused, parse

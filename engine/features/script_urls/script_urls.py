@@ -9,7 +9,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Select,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import Conflict, InputError, NotFound
@@ -17,8 +33,10 @@ from lodger.engine.egress.signature import STYLES
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.access import script_urls
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.scripts import bindings
+from lodger.engine.store.stores.expressions import Id
 from lodger.engine.store.tenants import secrets as tenant_secrets
 from lodger.engine.store.tenants import tenants
 
@@ -35,6 +53,27 @@ ALWAYS = ("content-type",)
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
 _HEADER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
+#: URLs that run scripts; only a hash of the secret part is stored. ``secret`` names a secret of the tenant.
+script_urls = Table(
+    "lodger_script_urls",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("id", Id, nullable=False),
+    Column("script", Name, nullable=False),
+    Column("digest", String(64), nullable=False),
+    # 1 if GET runs the script, too.
+    Column("takes_get", SmallInteger, nullable=False),
+    # Names of the request headers that the script gets, a JSON list.
+    Column("headers", Text, nullable=False),
+    Column("signature", String(16)),
+    Column("secret", String(63)),
+    Column("created_us", Us, nullable=False),
+    Column("created_by", Name, nullable=False),
+    Column("expires_us", Us),
+    Column("used_us", Us),
+    UniqueConstraint("digest"),
+)
 _c = script_urls.c
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Generic
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
+from lodger.engine.features.script_urls import script_urls
+from lodger.engine.features.script_urls.script_urls import NewScriptUrl, ScriptUrl, Wanted
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
-from lodger.engine.store.scripts import script_urls
-from lodger.engine.store.scripts.script_urls import NewScriptUrl, ScriptUrl, Wanted
 
 # Inside the class ``list`` is a verb.
 UrlList = list[ScriptUrl]
@@ -78,3 +79,9 @@ class Urls(Noun[M]):
         with self._changing("urls.revoke", tenant_id, name, name) as change:
             change.before(script_urls.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
+
+
+class UrlNouns(Generic[M]):
+    """URLs of scripts on an engine or a client."""
+
+    urls: Urls[M]
