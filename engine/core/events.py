@@ -104,17 +104,6 @@ class ActionsReady:
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
-    """More slots are due than one tick takes.
-
-    Attributes:
-        since_s: since when, on the clock of durations; None when the ticker has caught up.
-    """
-
-    since_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class AttemptsStarted:
     """These attempts begin now: they are due."""
 

@@ -1,23 +1,18 @@
 """What every service of a node is given: store, clock, settings, database threads, bus, and the node's identity."""
 
-import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
-
-from sqlalchemy import Connection
+from dataclasses import dataclass
 
 from lodger.engine.core.clock import Alarm, Clock
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.events import Event, EventBus
+from lodger.engine.core.events import Event, EventBus, LeaseLost
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.usage.usage import DAY_US
 
-T = TypeVar("T")
 #: Characters of a node's name.
 MAX_NAME = 200
 #: A clock that is further off than this is broken: scripts would be told a wrong time, so the node claims nothing.
@@ -92,12 +87,7 @@ class NodeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What all services of one node share; it holds no service.
-
-    Attributes:
-        claim_lock: held while anything is written with which a claim may come: each then comes after the other, and takes
-            along what has gathered meanwhile.
-    """
+    """What all services of one node share; it holds no service."""
 
     store: StoreContext
     clock: ServerClock
@@ -105,7 +95,6 @@ class NodeContext:
     db: DbExecutor
     bus: EventBus
     identity: NodeIdentity
-    claim_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def idle_s(self) -> float:
@@ -130,20 +119,9 @@ class NodeContext:
         tenant_id, schedule_id, action_id = action or (None, None, None)
         return Event(kind, self.clock.now_us(), tenant_id, schedule_id, action_id, details)
 
-
-class Write(Protocol):
-    """Does some work in one write transaction, and afterwards what follows from it; the caller holds the claim lock."""
-
-    async def __call__(
-        self,
-        work: Callable[[Connection], tuple[T, bool | None]],
-        then: Callable[[T], None],
-        is_plain: Callable[[T], bool],
-    ) -> None:
-        """Write.
-
-        Args:
-            work: returns its result, and whether actions are ready; None if that is to be looked for.
-            then: called with the result of the committed work.
-            is_plain: whether no service has anything to look at after that, unless an action can start.
-        """
+    def surrender(self, reason: str) -> None:
+        """Stop being a node until registered anew: its workers die, and their effects are dropped."""
+        self.identity.lease = None
+        # Questions that were asked under the lease are worthless now: a service that waits for an answer hangs up and begins anew.
+        self.db.timeouts.patience_s = min(self.settings.lease_s, self.settings.database_patience_s)
+        self.bus.publish(LeaseLost(reason))

@@ -17,23 +17,28 @@ from lodger.engine.node.executors.host_executor import HostExecutor
 from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.host import Host
+from lodger.engine.node.ledger_loop.loop import LedgerLoop
 from lodger.engine.node.outbox.senders import Senders
 from lodger.engine.node.reporting import Reporter
+from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service, either
-from lodger.engine.node.services.alerts import Alerts, Heartbeat
+from lodger.engine.node.services.alerts import Alerts
+from lodger.engine.node.services.cancelled_usage import CancelledUsage
 from lodger.engine.node.services.change_feed import ChangeFeed
-from lodger.engine.node.services.commit_watch import OFF, CommitWatch, Listener
-from lodger.engine.node.services.committer import CancelledUsage, Committer
-from lodger.engine.node.services.dispatcher import Dispatcher, Reconciler, RunningAttempts
-from lodger.engine.node.services.lease_keeper import LeaseKeeper, LeaseWatchdog
+from lodger.engine.node.services.commit_watch import CommitWatch
+from lodger.engine.node.services.heartbeat import Heartbeat
+from lodger.engine.node.services.lease_keeper import LeaseKeeper
+from lodger.engine.node.services.lease_watchdog import LeaseWatchdog
 from lodger.engine.node.services.ledger_check import LedgerCheck
+from lodger.engine.node.services.listener import OFF, Listener
 from lodger.engine.node.services.log_streamer import LogStreamer
 from lodger.engine.node.services.monitor import Monitor
+from lodger.engine.node.services.prefetcher import Prefetcher
+from lodger.engine.node.services.reconciler import Reconciler
 from lodger.engine.node.services.recovery import Recovery
 from lodger.engine.node.services.retention import Retention
 from lodger.engine.node.services.sealed_commits import SealedCommits
 from lodger.engine.node.services.shadow_runs import ShadowRuns
-from lodger.engine.node.services.ticker import Prefetcher, Ticker
 from lodger.engine.node.tracing.enabled import open_tracer
 from lodger.engine.store.lifecycle import leases, retiming
 from lodger.engine.store.lifecycle.claims import Lease
@@ -54,9 +59,6 @@ class Node:
         name: for people; None for host name and process id.
         deliver: whether this node sends mails and webhooks.
 
-    Attributes:
-        attempts: what runs here or waits to be written.
-
     Raises:
         InputError: node_name_invalid.
     """
@@ -69,7 +71,6 @@ class Node:
         self.identity = NodeIdentity(store.ids.new(), name or f"{socket.gethostname()}-{os.getpid()}")
         self.tracer = open_tracer(self.identity.name)
         self.host = host = host if self.tracer is None else replace(host, tracer=self.tracer)
-        self.attempts = RunningAttempts()
         scripts = executor or SandboxExecutor.of(host)
         self._side = scripts.side if isinstance(scripts, SandboxExecutor) else None
         self._pool = scripts.pool if isinstance(scripts, SandboxExecutor) else None
@@ -106,7 +107,7 @@ class Node:
         if not self._started or self.identity.lease is None:
             return ["the node holds no lease"]
         found = ["this machine's clock is wrong"] if self.clock.skewed else []
-        behind_s = self.ticker.behind_s
+        behind_s = self.loop.behind_s
         if behind_s is not None and self.clock.elapsed_s() - behind_s > BEHIND_S:
             found.append("more slots are due than the node can tick")
         return found
@@ -125,7 +126,7 @@ class Node:
         """Make the services and the executor ready, and register; nothing is looked for yet."""
         self._started = True
         self._wire()
-        self._loop = asyncio.get_running_loop()
+        self._event_loop = asyncio.get_running_loop()
         self._forget = self.host.events.subscribe(LedgerWritten, self._written)
         await self._executor.start()
         await self.lease_keeper.register()
@@ -137,19 +138,17 @@ class Node:
         self.db = DbExecutor(store.database, settings.database_patience_s)
         self.context = context = NodeContext(store, self.clock, settings, self.db, bus, self.identity)
         bus.subscribe(ChangeReported, lambda _event: self.db.invalidate())
-        self.dispatcher = Dispatcher(context, self._executor, self.attempts)
-        self.ticker = Ticker(context, self.dispatcher.write_and_claim)
-        self.committer = Committer(context, self.ticker.write_and_tick, self.dispatcher.gathers_s)
+        self.attempts = RunningAttempts(context, self._executor)
+        self.loop = LedgerLoop(context, self.attempts)
         self.cancelled_usage = CancelledUsage(context)
         self.sealed_commits = SealedCommits(context, host.datasets)
         self.lease_keeper, self.recovery = LeaseKeeper(context, host.handlers), Recovery(context)
         self.change_feed = ChangeFeed(context, host.datasets, host.process_metrics)
         self.services: list[Service] = [
-            self.committer, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
+            self.loop, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
             Retention(context, host.process_metrics), self.sealed_commits, self.cancelled_usage,
             Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed,
-            Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
-            LedgerCheck(context),
+            Prefetcher(context), CommitWatch(context), LedgerCheck(context),
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))
@@ -177,8 +176,7 @@ class Node:
             return
         self._started = False
         self._forget()
-        await self.ticker.stop()
-        await self.dispatcher.stop()
+        await self.loop.drain()
         await either(self.attempts.drained(), self.clock.sleep(self.context.settings.drain_s))
         for service in self.services:
             await service.stop()
@@ -186,7 +184,7 @@ class Node:
         self.attempts.kill()
         await asyncio.gather(*tasks, return_exceptions=True)
         try:
-            await self.committer.flush()
+            await self.loop.round()
             await self.cancelled_usage.flush()
             if self.lease is not None:
                 await self.db.write(partial(leases.unregister, lease=self.lease, now_us=self.clock.now_us()))
@@ -220,4 +218,4 @@ class Node:
     def _written(self, _event: LedgerWritten) -> None:
         """Look now; called from any thread."""
         with suppress(RuntimeError):  # the loop has closed
-            self._loop.call_soon_threadsafe(self.context.bus.publish, ChangeReported())
+            self._event_loop.call_soon_threadsafe(self.context.bus.publish, ChangeReported())

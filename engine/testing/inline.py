@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 import sqlalchemy as sa
 
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.core.events import Fault
+from lodger.engine.core.events import Fault, LedgerChanged
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.host import Host
 from lodger.engine.node.node import Node
-from lodger.engine.node.services.dispatcher import key_of
+from lodger.engine.node.running_attempts import key_of
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.testing.clock import FakeClock
@@ -88,7 +88,7 @@ class InlineNode(Node):
 
     async def _still(self) -> None:
         while True:
-            await self._tick()
+            self.context.bus.publish(LedgerChanged())
             await self.recovery.round()
             await self.change_feed.round()
             if not await self._run():
@@ -109,17 +109,14 @@ class InlineNode(Node):
         """Return the next instant after now at which something comes due, None if there is none up to an instant."""
         return await self.db.read(partial(_next, now_us=self._fake.now_us(), until_us=until_us))
 
-    async def _tick(self) -> None:
-        while await self.ticker.tick(self._fake.now_us()):
-            pass
-
     async def _run(self) -> bool:
-        """Start what may start, and see it to its end; whether there was any.
+        """Tick and claim; run the claimed attempts to their end, and return whether there were any.
 
         Raises:
             TimeoutError: an attempt has not ended, or its end could not be written.
         """
-        await self.dispatcher.round()
+        while await self.loop.round() <= 0:
+            pass
         if not self.attempts:
             return False
         # Attempts are real processes and take real time, however the clock stands.
@@ -127,7 +124,7 @@ class InlineNode(Node):
         patience_s = PATIENCE_S + max(claim.limits.wall_ms for claim in self.attempts.claims) / 1000
         end_s = real.elapsed_s() + patience_s
         while True:
-            await self.committer.flush()
+            await self.loop.round()
             await self.sealed_commits.round()
             if not self.attempts:
                 break

@@ -1,12 +1,11 @@
 """A service alone: a real store and a bus, and what a service is given. No node, and nothing that stands in for one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Connection
 from tests.node.harness import OK, SETTINGS
 
 from lodger.engine import Engine
@@ -14,17 +13,17 @@ from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import (
     EventBus,
 )
-from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
 from lodger.engine.node.db_executor import DbExecutor
-from lodger.engine.node.services.dispatcher import Dispatcher, RunningAttempts
-from lodger.engine.node.services.ticker import Ticker
+from lodger.engine.node.ledger_loop.loop import LedgerLoop
+from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.policy.placement import unbounded
 from lodger.engine.store.lifecycle import claims, leases
 from lodger.engine.store.lifecycle.claims import Lease
 
-E, T = TypeVar("E"), TypeVar("T")
+E = TypeVar("E")
 
 
 class Bench:
@@ -60,16 +59,6 @@ class Bench:
         return await self.db.write(
             lambda connection: claims.claim(store, connection, lease, number, store.clock.now_us(), unbounded(number))
         )
-
-    async def write(
-        self,
-        work: Callable[[Connection], tuple[T, bool | None]],
-        then: Callable[[T], None],
-        is_plain: Callable[[T], bool],
-    ) -> None:
-        """Do some work in a transaction, without a claim."""
-        done, _ready = await self.db.write(work, is_plain=lambda written: is_plain(written[0]))
-        then(done)
 
     async def state(self, claim: Claim) -> str:
         """Return the state of a claim's action."""
@@ -107,7 +96,12 @@ class Hanging:
         return OK
 
 
-def claiming(alone: Bench) -> tuple[Dispatcher, Ticker]:
-    """Return a dispatcher with attempts that hang, and a ticker that writes with it."""
-    dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
-    return dispatcher, Ticker(alone.context, dispatcher.write_and_claim)
+@asynccontextmanager
+async def looping(alone: Bench, executor: Executor) -> AsyncIterator[tuple[LedgerLoop, RunningAttempts]]:
+    """Make a ledger loop of which the test carries out the rounds, and its attempts, which are killed at the end."""
+    attempts = RunningAttempts(alone.context, executor)
+    try:
+        yield LedgerLoop(alone.context, attempts), attempts
+    finally:
+        attempts.kill()
+        await asyncio.gather(*attempts.tasks, return_exceptions=True)

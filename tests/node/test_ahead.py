@@ -1,20 +1,21 @@
 """What is ticked and claimed before it is due: it begins at its instant, and nothing is decided that may still change."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.node.alone import Bench, bench
-from tests.node.harness import SETTINGS, Script
+from tests.node.alone import Bench, bench, looping
+from tests.node.harness import OK, SETTINGS
 
 from lodger.engine.core.clock import to_us
-from lodger.engine.core.events import AttemptsStarted, AttemptStopped
-from lodger.engine.node.services.committer import Committer
-from lodger.engine.node.services.dispatcher import Dispatcher, RunningAttempts
-from lodger.engine.node.services.ticker import Ticker
+from lodger.engine.core.events import AttemptsStarted, AttemptStopped, LedgerChanged
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.ledger_loop.loop import LedgerLoop
+from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.testing.clock import FakeClock
@@ -27,21 +28,47 @@ MS = 1000
 SLOTS = 2
 
 
+class Runs:
+    """Executor whose attempts of a schedule end when the test says so; at once if they need not."""
+
+    def __init__(self) -> None:
+        self.seen: list[Claim] = []
+        self.held: set[str] = set()
+        self.ends: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def execute(self, claim: Claim) -> Finished:
+        self.seen.append(claim)
+        if str(claim.schedule_id) in self.held:
+            await self.ends[str(claim.schedule_id)].wait()
+        return OK
+
+
 class Ahead:
-    """A node's ticker, dispatcher and committer on a clock that stands until it is moved."""
+    """A node's ledger loop on a clock that stands until it is moved."""
 
-    def __init__(self, alone: Bench, clock: FakeClock, script: Script) -> None:
-        self.alone, self.clock, self.script = alone, clock, script
-        self.attempts = RunningAttempts()
-        self.dispatcher = Dispatcher(alone.context, script, self.attempts)
-        self.ticker = Ticker(alone.context, self.dispatcher.write_and_claim)
-        self.committer = Committer(alone.context, self.ticker.write_and_tick, self.dispatcher.gathers_s)
+    def __init__(
+        self, alone: Bench, clock: FakeClock, script: Runs, loop: LedgerLoop, attempts: RunningAttempts
+    ) -> None:
+        self.alone, self.clock, self.script, self.loop, self.attempts = alone, clock, script, loop, attempts
 
-    async def tick_at(self, us: int) -> list[str]:
-        """Move the clock, let the ticker do a round, and return the states of all actions."""
+    async def round_at(self, us: int) -> list[str]:
+        """Move the clock, let the loop do a round, and return the states of all actions."""
         self.clock.move_to(us)
-        await self.ticker.round()
+        await self.loop.round()
         return await self.states()
+
+    async def end(self, schedule_id: str) -> None:
+        """Let an attempt of a held schedule end."""
+        ended = self.attempts.ended
+        self.script.ends[schedule_id].set()
+        while self.attempts.ended == ended:  # noqa: ASYNC110 - the executor answers within a few steps
+            await asyncio.sleep(0)
 
     async def states(self) -> list[str]:
         """Return the states of all actions, the oldest first."""
@@ -55,34 +82,33 @@ class Ahead:
 
 
 @asynccontextmanager
-async def ahead(tmp_path: Path, *, ahead_s: float = 0.03, hang: bool = False) -> AsyncIterator[Ahead]:
-    """Open a node with two places, two seconds before the slot."""
+async def ahead(tmp_path: Path, *, ahead_s: float = 0.03) -> AsyncIterator[Ahead]:
+    """Open a node with two slots, two seconds before the slot of the schedules."""
     clock = FakeClock(SLOT.replace(hour=11, minute=59, second=58))
     async with bench(tmp_path, SETTINGS.model_copy(update={"ahead_s": ahead_s, "slots": SLOTS}), clock) as alone:
         await alone.register()
-        made = Ahead(alone, clock, Script(hang=hang))
-        try:
-            yield made
-        finally:
-            await made.ticker.stop()
-            made.attempts.kill()
-            await asyncio.gather(*made.attempts.tasks, return_exceptions=True)
-            await made.committer.flush()
-            await made.attempts.drained()
+        script = Runs()
+        async with looping(alone, script) as (loop, attempts):
+            yield Ahead(alone, clock, script, loop, attempts)
 
 
-async def schedule(made: Ahead, name: str = "s", rule: str = "every 1d", at: datetime = SLOT) -> None:
-    await made.alone.engine.schedules.create(
+async def schedule(
+    made: Ahead, name: str = "s", rule: str = "every 1d", at: datetime = SLOT, *, held: bool = False
+) -> str:
+    """Create a schedule, whose attempts end when the test says so if they are held, and return its id."""
+    row = await made.alone.engine.schedules.create(
         "acme", name, script="job", rules=RuleSpec(rule, dtstart=at.isoformat()), overlap="skip"
     )
+    made.script.held |= {row.id} if held else set()
+    made.alone.bus.publish(LedgerChanged())
+    return row.id
 
 
 async def ended_before_another(made: Ahead) -> None:
     """Let an attempt end 29 ms before the next slot."""
     await schedule(made, "one")
     await schedule(made, "two", at=SLOT.replace(microsecond=35_000))
-    await made.tick_at(SLOT_US)
-    await made.ticker.start()
+    await made.round_at(SLOT_US)
     await asyncio.gather(*made.attempts.tasks)
     made.clock.move_to(SLOT_US + 6 * MS)
 
@@ -92,8 +118,8 @@ def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> No
         async with ahead(tmp_path) as node:
             started = node.alone.heard(AttemptsStarted)
             await schedule(node)
-            assert await node.tick_at(SLOT_US - 11 * MS) == []
-            assert await node.tick_at(SLOT_US - 10 * MS) == ["running"]
+            assert await node.round_at(SLOT_US - 11 * MS) == []
+            assert await node.round_at(SLOT_US - 10 * MS) == ["running"]
             for us in (SLOT_US - 10 * MS, SLOT_US - 1):
                 node.clock.move_to(us)
                 await asyncio.sleep(0.01)
@@ -114,8 +140,8 @@ def test_without_look_ahead_nothing_is_claimed_before_it_is_due(tmp_path: Path) 
     async def scenario() -> None:
         async with ahead(tmp_path, ahead_s=0.0) as node:
             await schedule(node)
-            assert await node.tick_at(SLOT_US - 1) == []
-            assert await node.tick_at(SLOT_US) == ["running"]
+            assert await node.round_at(SLOT_US - 1) == []
+            assert await node.round_at(SLOT_US) == ["running"]
 
     asyncio.run(scenario())
 
@@ -123,15 +149,15 @@ def test_without_look_ahead_nothing_is_claimed_before_it_is_due(tmp_path: Path) 
 @pytest.mark.parametrize("ends", [True, False], ids=["it ends", "it goes on"])
 def test_a_slot_of_a_schedule_that_runs_is_decided_when_it_is_due(tmp_path: Path, ends: bool) -> None:
     async def scenario() -> None:
-        async with ahead(tmp_path, hang=True) as node:
-            await schedule(node, rule="every 1s")
-            await node.tick_at(SLOT_US)
-            assert await node.tick_at(SLOT_US + 990 * MS) == ["running"]
+        async with ahead(tmp_path) as node:
+            await schedule(node, rule="every 1s", held=True)
+            await node.round_at(SLOT_US)
+            assert await node.round_at(SLOT_US + 990 * MS) == ["running"]
             if ends:
                 (action,) = await node.alone.engine.actions.list("acme")
                 await node.alone.engine.actions.cancel(None, action.id)
             expected = ["cancelled", "running"] if ends else ["running", "skipped"]
-            assert await node.tick_at(SLOT_US + 1000 * MS) == expected
+            assert await node.round_at(SLOT_US + 1000 * MS) == expected
 
     asyncio.run(scenario())
 
@@ -142,7 +168,7 @@ def test_a_late_schedule_is_not_ticked_ahead(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ahead(tmp_path) as node:
             await schedule(node, rule="every 1s")
-            assert await node.tick_at(SLOT_US + 980 * MS) == ["running"]
+            assert await node.round_at(SLOT_US + 980 * MS) == ["running"]
 
     asyncio.run(scenario())
 
@@ -152,7 +178,7 @@ def test_a_commit_takes_along_what_comes_due_soon(tmp_path: Path) -> None:
         async with ahead(tmp_path) as node:
             await ended_before_another(node)
             written = node.written
-            await node.committer.flush()
+            await node.loop.round()
             assert await node.states() == ["done", "running"]
             assert node.written == written + 1
 
@@ -167,10 +193,9 @@ def test_ends_are_written_even_if_the_tick_in_their_transaction_fails(
             await ended_before_another(node)
             with monkeypatch.context() as broken:
                 broken.setattr(tick, "tick", lambda *_given, **_more: 1 / 0)
-                await node.committer.flush()
+                await node.loop.round()
             assert await node.states() == ["done"]
-            await node.ticker.stop()
-            assert await node.tick_at(SLOT_US + 35 * MS) == ["done", "running"]
+            assert await node.round_at(SLOT_US + 200 * MS) == ["done", "running"]
 
     asyncio.run(scenario())
 
@@ -180,7 +205,7 @@ def test_what_is_killed_before_it_is_due_never_begins(tmp_path: Path) -> None:
         async with ahead(tmp_path) as node:
             stopped = node.alone.heard(AttemptStopped)
             await schedule(node)
-            await node.tick_at(SLOT_US - 10 * MS)
+            await node.round_at(SLOT_US - 10 * MS)
             (action,) = await node.alone.engine.actions.list("acme")
             await node.alone.engine.actions.cancel(None, action.id)
             (attempt,) = await node.alone.engine.actions.attempts(None, action.id)
@@ -198,7 +223,7 @@ def test_a_clock_that_is_set_back_holds_nothing_up(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ahead(tmp_path) as node:
             await schedule(node)
-            await node.tick_at(SLOT_US - 10 * MS)
+            await node.round_at(SLOT_US - 10 * MS)
             now_us = node.clock.now_us()
             node.alone.context.clock.set_offset(now_us - 3_600_000_000, now_us, now_us)
             node.clock.move_to(now_us + 30 * MS)
@@ -208,25 +233,36 @@ def test_a_clock_that_is_set_back_holds_nothing_up(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_what_ends_waits_for_more_only_while_others_run_and_none_waits_for_a_slot(tmp_path: Path) -> None:
+def test_an_end_waits_for_others_only_while_attempts_run(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with ahead(tmp_path, hang=True) as node:
-            assert node.dispatcher.gathers_s() <= 0
-            await schedule(node)
-            await node.tick_at(SLOT_US)
+        async with ahead(tmp_path) as node:
+            one, two = [await schedule(node, name, held=True) for name in ("one", "two")]
+            assert await node.round_at(SLOT_US) == ["running", "running"]
             node.clock.move_to(SLOT_US + 5 * MS)
-            assert node.dispatcher.gathers_s() == pytest.approx(0.010)
-            node.clock.move_to(SLOT_US + 20 * MS)
-            assert node.dispatcher.gathers_s() <= 0
-            node.attempts.kill()
-            await node.attempts.drained()
-            await schedule(node, "more", at=SLOT.replace(second=1))
-            await node.tick_at(SLOT_US + 1_000_000)
-            assert node.dispatcher.gathers_s() > 0
-            for _ in range(SLOTS):
-                await node.alone.engine.run_in("acme", "job", 0)
-            await node.dispatcher.round()
-            assert node.dispatcher.gathers_s() <= 0, "one has no slot"
+            await node.end(one)
+            written = node.written
+            assert await node.loop.round() == pytest.approx(0.010)
+            assert node.written == written
+            assert sorted(await node.round_at(SLOT_US + 15 * MS)) == ["done", "running"]
+            await node.end(two)
+            assert await node.round_at(SLOT_US + 16 * MS) == ["done", "done"], "no other attempt runs"
+
+    asyncio.run(scenario())
+
+
+def test_an_end_does_not_wait_while_an_action_waits_for_its_slot(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            one, _two = [await schedule(node, name, held=True) for name in ("one", "two")]
+            await node.round_at(SLOT_US)
+            asked = await node.alone.engine.run_in("acme", "job", 0)
+            node.alone.bus.publish(LedgerChanged())
+            node.clock.move_to(SLOT_US + 1 * MS)
+            await node.loop.round()
+            await node.end(one)
+            node.alone.bus.publish(LedgerChanged())
+            await node.loop.round()
+            assert (await node.alone.engine.actions.get(None, asked.id)).state == "running"
 
     asyncio.run(scenario())
 

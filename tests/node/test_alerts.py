@@ -15,7 +15,7 @@ from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress.signature import verify
-from lodger.engine.node.services import alerts
+from lodger.engine.node.services import alerts, heartbeat
 from lodger.engine.store.tenants.webhooks import NewWebhook
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.job import ScriptError
@@ -25,7 +25,7 @@ from lodger.sandbox.outcome import Outcome
 @pytest.fixture(autouse=True)
 def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alerts, "ROUND_S", 0.02)
-    monkeypatch.setattr(alerts, "HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(heartbeat, "HEARTBEAT_S", 0.05)
 
 
 def settings_of(peer: Peer, tmp_path: Path, **more: object) -> Settings:
@@ -90,7 +90,7 @@ def test_the_heartbeat_is_sent_while_the_node_holds_its_lease(tmp_path: Path) ->
                 await signals.until(lambda: asyncio.sleep(0, len(peer.asked) >= 2))
                 await node.lease_keeper.stop()
                 node.identity.lease = None
-                (heart,) = [each for each in node.services if isinstance(each, alerts.Heartbeat)]
+                (heart,) = [each for each in node.services if isinstance(each, heartbeat.Heartbeat)]
                 await heart.stop()
                 sent = len(peer.asked)
                 await heart.round()

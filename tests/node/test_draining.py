@@ -28,9 +28,8 @@ def test_what_runs_ends_while_the_node_stops_and_nothing_new_begins(tmp_path: Pa
         async with working(tmp_path, script, settings) as (engine, node, signals):
             asked = await engine.run_in("acme", "job", 0)
             await signals.wait("started")
-            (claims,) = [task for task in asyncio.all_tasks() if task.get_name() == "lodger-dispatcher"]
             stop = asyncio.create_task(node.stop())
-            await asyncio.wait([claims])
+            await node.loop.drain()
             late = await engine.run_in("acme", "job", 0)
             # Without waiting for what runs the stop would be over by then.
             assert not (await asyncio.wait([stop], timeout=0.5))[0]
@@ -50,7 +49,7 @@ def test_long_runs_hold_half_of_its_slots_and_short_ones_the_rest(tmp_path: Path
             await engine.tenants.create("slow", limits={"wall_ms": 60_000, "concurrent_runs": 100})
             await engine.scripts.put("slow", "job", "export default () => 1")
             await engine.tenants.edit("acme", limits={"concurrent_runs": 100})
-            assert node.dispatcher.room().long == SETTINGS.slots // 2
+            assert node.attempts.room().long == SETTINGS.slots // 2
             for _ in range(SETTINGS.slots):
                 await engine.run_in("slow", "job", 0)
             await signals.wait("started", SETTINGS.slots // 2)

@@ -77,7 +77,7 @@ def test_slots_that_come_due_and_runs_that_end_on_a_full_disk_are_not_lost(small
 
             async def has_faults() -> bool:
                 faults = [each.details for each in signals.events if each.kind == "fault"]
-                return {"ticker", "committer"} <= {each["service"] for each in faults}
+                return {"due-clocks", "ends"} <= {each["service"] for each in faults}
 
             await signals.until(has_faults)
             filler.unlink()

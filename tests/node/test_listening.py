@@ -13,7 +13,7 @@ from tests.node.harness import SETTINGS, Script, Signals
 
 from lodger.engine import Engine
 from lodger.engine.node.node import Node
-from lodger.engine.node.services.commit_watch import Listener
+from lodger.engine.node.services.listener import Listener
 from lodger.engine.store.connection.notify import CHANNEL, Hints
 from lodger.engine.sync import Engine as SyncEngine
 

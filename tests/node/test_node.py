@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -131,7 +132,7 @@ def test_one_bad_round_does_not_end_the_service(tmp_path: Path, monkeypatch: pyt
             await engine.schedules.create("acme", "s", script="job", rules="every 1s")
             await signals.wait("fault", 2)
             await signals.wait("finished")
-            assert {event.details["service"] for event in signals.events if event.kind == "fault"} == {"ticker"}
+            assert {event.details["service"] for event in signals.events if event.kind == "fault"} == {"due-clocks"}
 
     asyncio.run(scenario())
 
@@ -255,8 +256,8 @@ def test_long_runs_hold_half_of_the_slots_and_short_ones_the_rest(tmp_path: Path
                 await engine.run_in("acme", "job", 0)
             await signals.wait("started", 8)
             assert [claim.tenant_id for claim in script.seen].count("long") == 4
-            assert node.dispatcher.room().slots == 0
-            assert node.dispatcher.room().long == 0
+            assert node.attempts.room().slots == 0
+            assert node.attempts.room().long == 0
             waiting = await engine.actions.list("long", state="ready")
             assert {action.reason for action in waiting} == {"node_long"}
 
@@ -268,16 +269,16 @@ def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) ->
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
-            true, lost = node.dispatcher.claim, asyncio.Event()
+            true, lost = node.db.write, asyncio.Event()
 
-            async def claim(*given: object) -> list[Claim]:
-                claimed = await true(*given)  # type: ignore[arg-type]  # forwarded
-                if claimed and not lost.is_set():
+            async def write(*given: Any, **more: Any) -> object:
+                answer = await true(*given, **more)
+                if not lost.is_set() and await engine.actions.list("acme", state="running"):
                     lost.set()
                     raise Unavailable("database_unreachable", place="ledger", reason="the answer was lost")
-                return claimed
+                return answer
 
-            node.dispatcher.claim = claim  # type: ignore[method-assign]  # the network's part
+            node.db.write = write  # type: ignore[method-assign]  # the network's part
             asked = await engine.run_in("acme", "job", 0)
             (finished,) = await signals.wait("finished")
             assert lost.is_set()

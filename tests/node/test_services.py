@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 from tests.databases.fixtures import name, server
 from tests.databases.fixtures import server_url as url
-from tests.node.alone import bench, claiming
+from tests.node.alone import Hanging, bench, looping
 from tests.node.harness import OK, SETTINGS
 from tests.traces import TABLE, Traces, seen
 
@@ -18,23 +18,25 @@ from lodger.engine.core.events import (
     ActionsReady,
     AttemptFinished,
     AttemptStopped,
-    Backlog,
     EventBus,
     Fault,
     LeaseLost,
     LeaseRenewed,
+    LedgerChanged,
 )
 from lodger.engine.core.execution import Finished
 from lodger.engine.core.handlers import Handlers
+from lodger.engine.node.ledger_loop.due_clocks import PASSED_BY_S
 from lodger.engine.node.node_events import AttemptsRescued, BatchCommitted, CancelledWritten, Ticked
 from lodger.engine.node.service import Service
-from lodger.engine.node.services.committer import CancelledUsage, Committer
-from lodger.engine.node.services.lease_keeper import LeaseKeeper, LeaseWatchdog
+from lodger.engine.node.services.cancelled_usage import CancelledUsage
+from lodger.engine.node.services.lease_keeper import LeaseKeeper
+from lodger.engine.node.services.lease_watchdog import LeaseWatchdog
 from lodger.engine.node.services.recovery import Recovery
-from lodger.engine.node.services.ticker import PASSED_BY_S
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import schedule_clock
+from lodger.engine.testing.clock import FakeClock
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -42,81 +44,79 @@ __all__ = ["name", "server", "url"]
 E = TypeVar("E")
 
 
-def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
+def test_due_clocks_become_actions_even_without_a_lease(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            ready, ticked, behind = alone.heard(ActionsReady), alone.heard(Ticked), alone.heard(Backlog)
-            ticker = claiming(alone)[1]
-            assert await ticker.round() > 0, "nothing is due"
+        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
+            ticked = alone.heard(Ticked)
+            assert await loop.round() > 0, "nothing is due"
             assert not ticked
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
             await alone.engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
-            ticker.wake()
-            await ticker.round()
-            assert len(ready) == len(ticked) == 1
-            assert len(ticked[0].schedules) == 1
-            assert not behind, "one batch took all that was due"
+            alone.bus.publish(LedgerChanged())
+            await loop.round()
+            assert [len(each.schedules) for each in ticked] == [1]
+            assert loop.behind_s is None, "one batch took all that was due"
             assert [each.state for each in await alone.engine.actions.list("acme")] == ["ready"]
 
     asyncio.run(scenario())
 
 
-def test_the_ticker_comes_back_soon_for_a_clock_of_a_locked_tenant(url: str) -> None:
+def test_the_loop_comes_back_soon_for_a_clock_of_a_locked_tenant(url: str) -> None:
     async def scenario() -> None:
-        async with bench(url) as alone:
+        async with bench(url, clock=(clock := FakeClock())) as alone, looping(alone, Hanging()) as (loop, _attempts):
             ticked, engine = alone.heard(Ticked), alone.engine
             await engine.tenants.create("busy")
             await engine.scripts.put("busy", "job", "export default () => 1")
             owed = from_us(alone.context.clock.now_us() - 900_000_000)
             for tenant in ("acme", "busy"):
                 await engine.schedules.create(tenant, "s", script="job", rules="every 900s", first_after=owed)
-            ticker = claiming(alone)[1]
             with engine.context.database.write() as connection:
                 ready_queue.lock(connection, ["busy"])
-                assert await ticker.round() == PASSED_BY_S
+                assert await loop.round() == PASSED_BY_S
                 assert [each.tenant_id for each in ticked[0].schedules] == ["acme"]
-            await ticker.round()
+            clock.move_to(clock.now_us() + int(PASSED_BY_S * 1_000_000))
+            await loop.round()
             assert [each.tenant_id for each in ticked[1].schedules] == ["busy"]
 
     asyncio.run(scenario())
 
 
-def test_a_pause_that_ends_in_a_suspended_tenant_keeps_no_ticker_awake(url: str) -> None:
+def test_a_pause_that_ends_in_a_suspended_tenant_causes_no_ticks(url: str) -> None:
     async def scenario() -> None:
-        async with bench(url) as alone:
+        async with bench(url) as alone, looping(alone, Hanging()) as (loop, _attempts):
             engine = alone.engine
             await engine.schedules.create("acme", "s", script="job", rules="every 900s")
             await engine.schedules.pause("acme", "s", until=from_us(alone.context.clock.now_us() + 900_000_000))
             await engine.tenants.suspend("acme")
             ended = update(schedule_clock).values(wake_at=1)
             await alone.db.write(lambda connection: connection.execute(ended))
-            ticker, ticked = claiming(alone)[1], alone.heard(Ticked)
+            ticked = alone.heard(Ticked)
             for _ in range(3):
-                ticker.wake()
-                await ticker.round()
+                alone.bus.publish(LedgerChanged())
+                await loop.round()
             assert not ticked, "no transaction for what is not due"
             await engine.tenants.resume("acme")
-            ticker.wake()
-            await ticker.round()
+            alone.bus.publish(LedgerChanged())
+            await loop.round()
             (row,) = await engine.schedules.list("acme")
             assert row.state == "armed"
 
     asyncio.run(scenario())
 
 
-def test_the_committer_writes_what_has_ended_with_its_effects(tmp_path: Path) -> None:
+def test_ends_are_written_with_their_effects(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with bench(tmp_path) as alone:
+        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
             database, traces = alone.engine.context.database, Traces(alone.engine.datasets)
             with database.write() as connection:
                 TABLE.create(connection)
-            committed, committer = alone.heard(BatchCommitted), Committer(alone.context, alone.write, lambda: 0.0)
+            committed = alone.heard(BatchCommitted)
             good, bad = await alone.claim(2)
             alone.bus.publish(AttemptFinished(good, Finished(Outcome.OK, "1", journal=traces.journal(good))))
             alone.bus.publish(
                 AttemptFinished(bad, Finished(Outcome.OK, "1", journal=traces.journal(bad, refused=True)))
             )
-            await committer.round()
+            await loop.round()
             assert [len(each.batch) for each in committed] == [2], "one transaction for both"
             outcomes = {each.action_id: each.outcome for each in committed[0].committed.settled}
             assert outcomes == {good.action_id: Outcome.OK, bad.action_id: Outcome.EFFECT_REFUSED}
@@ -126,14 +126,14 @@ def test_the_committer_writes_what_has_ended_with_its_effects(tmp_path: Path) ->
     asyncio.run(scenario())
 
 
-def test_without_its_lease_the_committer_drops_what_has_ended(tmp_path: Path) -> None:
+def test_without_a_lease_ended_attempts_are_dropped(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            committed, committer = alone.heard(BatchCommitted), Committer(alone.context, alone.write, lambda: 0.0)
+        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
+            committed = alone.heard(BatchCommitted)
             (claim,) = await alone.claim()
             alone.identity.lease = None
             alone.bus.publish(AttemptFinished(claim, OK))
-            await committer.round()
+            await loop.round()
             assert [each.committed.lost for each in committed] == [(claim,)]
             assert await alone.state(claim) == "running"
 
@@ -145,9 +145,8 @@ def test_what_a_cancelled_attempt_used_is_written_once(tmp_path: Path, ended: st
     """Also where it ended by itself just when it was cancelled, so that its commit came too late."""
 
     async def scenario() -> None:
-        async with bench(tmp_path) as alone:
+        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
             written, service = alone.heard(CancelledWritten), CancelledUsage(alone.context)
-            committer = Committer(alone.context, alone.write, lambda: 0.0)
             (claim,) = await alone.claim()
             await alone.engine.actions.cancel(None, claim.action_id)
             finished = Finished(Outcome.OK, "1", usage=Usage(cpu_ms=7.0, wall_ms=9.0))
@@ -155,7 +154,7 @@ def test_what_a_cancelled_attempt_used_is_written_once(tmp_path: Path, ended: st
                 alone.bus.publish(AttemptStopped(claim, finished))
             else:
                 alone.bus.publish(AttemptFinished(claim, finished))
-                await committer.round()
+                await loop.round()
             await service.round()
             await service.round()
             assert [each.attempts for each in written] == [((claim, finished),)]
@@ -247,14 +246,14 @@ def test_a_round_that_fails_is_published_and_tried_again(tmp_path: Path) -> None
 
 def test_handlers_are_called_in_the_order_of_subscription_until_they_unsubscribe() -> None:
     bus, calls = EventBus(), []
-    assert not bus.has_subscribers(Backlog)
-    first = bus.subscribe(Backlog, lambda event: calls.append(("first", event.since_s)))
-    bus.subscribe(Backlog, lambda event: calls.append(("second", event.since_s)))
-    bus.subscribe(ActionsReady, lambda _event: calls.append(("other", None)))
-    bus.publish(Backlog(1.0))
+    assert not bus.has_subscribers(LeaseLost)
+    first = bus.subscribe(LeaseLost, lambda event: calls.append(("first", event.reason)))
+    bus.subscribe(LeaseLost, lambda event: calls.append(("second", event.reason)))
+    bus.subscribe(ActionsReady, lambda _event: calls.append(("other", "")))
+    bus.publish(LeaseLost("one"))
     first()
-    bus.publish(Backlog(None))
-    assert calls == [("first", 1.0), ("second", 1.0), ("second", None)]
+    bus.publish(LeaseLost("two"))
+    assert calls == [("first", "one"), ("second", "one"), ("second", "two")]
 
 
 ENGINE = Path(__file__).parents[2] / "engine"

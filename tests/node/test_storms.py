@@ -2,36 +2,27 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import update
+from tests.node.alone import Hanging, bench, looping
 from tests.node.harness import SETTINGS, Script, working
 
-from lodger.engine.core.events import Backlog
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.events import LedgerChanged
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.node.services import dispatcher, ticker
-from lodger.engine.node.services.dispatcher import Dispatcher
-from lodger.engine.policy.placement import Room
-from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.node.ledger_loop.free_slots import BACKLOG_CLAIM_SIZE
+from lodger.engine.node.node_events import Claimed, Ticked
+from lodger.engine.node.services import prefetcher
+from lodger.engine.store.lifecycle import claims
 from lodger.engine.store.schema.scheduling import schedule_clock
 from lodger.engine.sync import Engine
-
-
-def slots_of_claims(of: Dispatcher) -> list[int]:
-    """Return a list that grows with each of its own claims by the slots that are free for it."""
-    found: list[int] = []
-    claim = of.claim
-
-    async def noted(lease: Lease, room: Room) -> list[Claim]:
-        found.append(room.slots)
-        return await claim(lease, room)
-
-    of.claim = noted  # type: ignore[method-assign]  # and does the same
-    return found
+from lodger.engine.testing.clock import FakeClock
 
 
 def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ticker, "PREFETCH_S", 200_000.0)
+    monkeypatch.setattr(prefetcher, "PREFETCH_S", 200_000.0)
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
@@ -40,7 +31,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
                 made = [other.schedules.create("acme", f"s{n}", script="job", rules="every 86400s") for n in range(60)]
             book, keys = engine.inner.context.revision_cache, [("acme", each.id, each.revision, 0) for each in made]
             assert len(book.uncached(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
-            ahead = ticker.Prefetcher(node.context)
+            ahead = prefetcher.Prefetcher(node.context)
             await ahead.start()
 
             async def read() -> bool:
@@ -52,45 +43,58 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
     asyncio.run(scenario())
 
 
-def test_claims_give_way_while_slots_are_named_but_not_for_ever(tmp_path: Path) -> None:
+def test_during_a_backlog_claims_are_rarer_and_smaller_but_not_for_ever(tmp_path: Path) -> None:
     async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"slots": 64, "concurrent_runs": 64})
-        async with working(tmp_path, Script(), settings) as (engine, node, signals):
-            rooms = slots_of_claims(node.dispatcher)
-            # It has just begun to be behind, and the clock does not reach the end of that.
-            node.context.bus.publish(Backlog(node.clock.elapsed_s() + 1e6))
-            for _ in range(40):
-                await engine.run_in("acme", "job", 0)
-            await signals.wait("finished", 40)
-            assert 1 <= max(rooms) <= dispatcher.MAX_GIVES_WAY
-            rooms.clear()
-            node.context.bus.publish(Backlog(node.clock.elapsed_s() - 1000))
-            # Twice: a claim that was under way may still take the first.
-            for number in (41, 42):
-                await engine.run_in("acme", "job", 0)
-                await signals.wait("finished", number)
-            assert max(rooms) > dispatcher.MAX_GIVES_WAY
+        settings = SETTINGS.model_copy(update={"slots": 64, "concurrent_runs": 64, "tick_batch": 8})
+        async with bench(tmp_path, settings, clock := FakeClock()) as alone, looping(alone, Hanging()) as (loop, _runs):
+            claimed, ticked = alone.heard(Claimed), alone.heard(Ticked)
+            await alone.engine.tenants.edit("acme", limits={"concurrent_runs": 64})
+            await alone.register()
+            owed = from_us(clock.now_us() - 900_000_000)
+            for each in range(64):
+                await alone.engine.schedules.create(
+                    "acme", f"s{each}", script="job", rules="every 900s", first_after=owed
+                )
+            alone.bus.publish(LedgerChanged())
+            for _ in range(4):
+                await loop.round()
+            assert [len(each.schedules) for each in ticked] == [8] * 4
+            assert [len(each.claims) for each in claimed] == [8], "with the first tick, which was not known to be full"
+            clock.move_to(clock.now_us() + 50_000)
+            for _ in range(2):
+                await loop.round()
+            assert [len(each.claims) for each in claimed] == [8, BACKLOG_CLAIM_SIZE]
+            clock.move_to(clock.now_us() + 2_000_000)
+            await loop.round()
+            assert [len(each.claims) for each in claimed] == [8, BACKLOG_CLAIM_SIZE, 32], "all that were ticked"
 
     asyncio.run(scenario())
 
 
-def test_under_load_a_node_claims_with_its_commits(tmp_path: Path) -> None:
+def test_under_load_a_node_claims_with_its_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        go = asyncio.Event()
+        go, claim = asyncio.Event(), claims.claim
+        alone: list[bool] = []
+
+        def noted(*given: Any, wait: bool, **more: Any) -> list[Claim]:
+            if wait:
+                alone.append(True)
+            return claim(*given, wait=wait, **more)
+
+        monkeypatch.setattr(claims, "claim", noted)
 
         class Held(Script):
             async def execute(self, claim: Claim) -> Finished:
                 await go.wait()
                 return await super().execute(claim)
 
-        async with working(tmp_path, Held(), SETTINGS.model_copy(update={"slots": 1})) as (engine, node, signals):
-            alone = slots_of_claims(node.dispatcher)
+        async with working(tmp_path, Held(), SETTINGS.model_copy(update={"slots": 1})) as (engine, _node, signals):
             for _ in range(20):
                 await engine.run_in("acme", "job", 0)
             await signals.wait("started", 1)
             go.set()
             await signals.wait("finished", 20)
-            assert len(alone) < 10, "the first, and those that pass a commit that is about to begin"
+            assert len(alone) < 10, "the first, and those that come between two ends"
 
     asyncio.run(scenario())
 
@@ -100,16 +104,16 @@ def test_a_tick_that_came_back_full_says_that_more_is_due_until_nothing_is(tmp_p
     async def scenario() -> None:
         settings = SETTINGS.model_copy(update={"tick_batch": 2})
         async with working(tmp_path, Script(), settings) as (engine, node, _signals):
-            await node.ticker.stop()
+            await node.loop.stop()
             for each in range(number):
                 await engine.schedules.create("acme", f"s{each}", script="job", rules="every 900s")
             with engine.context.database.write() as connection:
                 connection.execute(update(schedule_clock).values(next_at=node.clock.now_us()))
             behind = []
             for _ in range(4):
-                node.ticker.wake()
-                await node.ticker.round()
-                behind.append(node.ticker.behind_s is not None)
+                node.context.bus.publish(LedgerChanged())
+                await node.loop.round()
+                behind.append(node.loop.behind_s is not None)
             assert behind == [True, True, True, False]
 
     asyncio.run(scenario())

@@ -201,9 +201,10 @@ IN_THE_SQL = [
         "held actions do not wait for their predecessors",
         rf"({_RELEASE}.*)NOT \(EXISTS \((.*ahead.held = \?)\)\)",
         r"\1(EXISTS (\2) OR 1)",
-        2,
+        3,
         "actions of a serial",
         shape=CROWDED,
+        first=3,
     ),
     PlantedBug(
         "the newest held action starts first",

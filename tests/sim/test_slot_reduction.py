@@ -25,7 +25,7 @@ def test_it_holds_less_for_a_while() -> None:
         def look() -> None:
             node = world.machines[0].node
             assert node is not None
-            held.append((world.loop.time(), node.dispatcher.slots))
+            held.append((world.loop.time(), node.attempts.slots))
             world.later(0.25, look)
 
         world.later(0.25, look)

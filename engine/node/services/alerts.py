@@ -1,13 +1,10 @@
-"""Evaluates alert rules on one node at a time, and sends the heartbeat of each node."""
+"""Evaluates alert rules on one node at a time."""
 
-import asyncio
-import urllib.request
 from functools import partial
 from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
@@ -22,9 +19,6 @@ PURGE_S = 3600.0
 #: The named lock of the node that evaluates, and its lease, microseconds.
 LOCK = "lodger.alerts"
 LEASE_US = 30_000_000
-#: How often the heartbeat is sent, and its time limit, seconds.
-HEARTBEAT_S = 60.0
-HEARTBEAT_LIMIT_S = 10.0
 
 
 class Alerts(Service):
@@ -69,27 +63,3 @@ class Alerts(Service):
                 **each.details,
             )
             self.context.bus.publish(event)
-
-
-class Heartbeat(Service):
-    """Requests a URL every minute while this node holds its lease: the receiver reports when the requests stop."""
-
-    name: ClassVar[str] = "heartbeat"
-
-    async def round(self) -> float:
-        """Send one request.
-
-        Raises:
-            Unavailable: heartbeat_failed.
-        """
-        if self.context.identity.lease is not None:
-            try:
-                await asyncio.to_thread(self._send)
-            except OSError as error:
-                raise Unavailable("heartbeat_failed", reason=str(error)) from None
-        return HEARTBEAT_S
-
-    def _send(self) -> None:
-        url = str(self.context.settings.heartbeat_url)
-        with urllib.request.urlopen(url, timeout=HEARTBEAT_LIMIT_S):  # noqa: S310 - the setting is http or https
-            pass

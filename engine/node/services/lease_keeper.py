@@ -1,4 +1,4 @@
-"""This node's lease: taken, renewed, and given up in time."""
+"""Takes and renews the lease of this node."""
 
 from functools import partial
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from lodger.engine.core.access.labels import parse_labels
-from lodger.engine.core.events import ChangeReported, LeaseLost, LeaseRenewed
+from lodger.engine.core.events import ChangeReported, LeaseRenewed
 from lodger.engine.core.handlers import Handlers
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
@@ -64,7 +64,7 @@ class LeaseKeeper(Service):
             if self._compared is not None:
                 self._compare(*self._compared)
         else:
-            surrender(context, "another node has taken over")
+            context.surrender("another node has taken over")
             return 0.0
         return context.settings.renewal_s
 
@@ -89,26 +89,3 @@ class LeaseKeeper(Service):
             self.context.bus.publish(
                 self.context.event("clock_skew", offset_us=clock.offset_us, claims=not clock.skewed)
             )
-
-
-class LeaseWatchdog(Service):
-    """Drops the lease by this node's own elapsed time, whatever the database says or does not say."""
-
-    name: ClassVar[str] = "lease-watchdog"
-
-    async def round(self) -> float:
-        """Check once."""
-        settings, identity = self.context.settings, self.context.identity
-        left = identity.renewed_s + settings.lease_s - settings.surrendering_s - self.clock.elapsed_s()
-        if identity.lease is not None and left <= 0:
-            surrender(self.context, "the lease could not be renewed in time")
-        return min(max(left, 0.05), settings.renewal_s)
-
-
-def surrender(context: NodeContext, reason: str) -> None:
-    """Stop being a node until registered anew: its workers die, what they did is dropped."""
-    context.identity.lease = None
-    # What was asked under it is worth nothing any more: a service that still waits for an answer hangs up and begins anew.
-    settings = context.settings
-    context.db.timeouts.patience_s = min(settings.lease_s, settings.database_patience_s)
-    context.bus.publish(LeaseLost(reason))

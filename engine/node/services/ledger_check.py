@@ -9,7 +9,6 @@ from lodger.engine.core.events import Fault
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.service import Service
-from lodger.engine.node.services.lease_keeper import surrender
 from lodger.engine.store.lifecycle import ledger_identity
 from lodger.engine.store.lifecycle.ledger_identity import AttemptKey, LedgerIdentity
 
@@ -65,5 +64,5 @@ class LedgerCheck(Service):
                     actions=" ".join(sorted(action for _tenant, action, _step, _attempt in missing)[:20]),
                 )
             )
-            surrender(context, "the database is not the one of before: a standby took over, or a backup was restored")
+            context.surrender("the database is not the one of before: a standby took over, or a backup was restored")
         return context.settings.lease_s if context.store.database.driver.has_clock else 3600.0

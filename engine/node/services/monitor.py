@@ -12,8 +12,8 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
+from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service
-from lodger.engine.node.services.dispatcher import RunningAttempts
 from lodger.engine.policy.pace import MIN_MORE_MS, Pace, pace
 from lodger.engine.policy.placement import is_overloaded
 from lodger.engine.store.actions import monitoring, slowdowns
@@ -80,7 +80,7 @@ class Monitor(Service):
         now_s, meters = self.clock.elapsed_s(), self._meters
         lag_s = 0.0 if self._expected_s is None else max(0.0, now_s - self._expected_s)
         meters.put("lodger_loop_lag_seconds", lag_s)
-        self._overloaded.append(is_overloaded(full=self._attempts.full, lag_s=lag_s))
+        self._overloaded.append(is_overloaded(full=self._attempts.free <= 0, lag_s=lag_s))
         meters.put("lodger_node_saturation", sum(self._overloaded) / len(self._overloaded))
         meters.put("lodger_running", len(self._attempts.running))
         await self._look_at_runs(self.clock.now_us())

@@ -16,8 +16,8 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.replay.recording import Recording
+from lodger.engine.node.running_attempts import RunningAttempts, key_of
 from lodger.engine.node.service import Service, either
-from lodger.engine.node.services.dispatcher import RunningAttempts, key_of
 from lodger.engine.store.scripts import shadows
 from lodger.engine.store.usage import trials
 from lodger.sandbox.pool import Pool

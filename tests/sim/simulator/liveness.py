@@ -43,7 +43,7 @@ def _look(world: "World") -> None:
         each.process is not None and each.process.frozen for each in world.machines
     ):
         return  # a node is starting or suspended, which counts as a fault
-    _ticked(world, now, full=any(node.ticker.behind_s is not None for node in up))
+    _ticked(world, now, full=any(node.loop.behind_s is not None for node in up))
     for line, turn in mirror.turns.items():
         waits_s = min(world.loop.time() - mirror.served_s[line[0]], (now - (turn.startable_at or now)) / 1_000_000)
         if waits_s > WAIT_S and any(world.may(machine, turn) for machine in machines):

@@ -237,7 +237,7 @@ class World:
         if node is None:
             return False
         carried = node.lease.labels if node.lease is not None else frozenset[str]()
-        free = node.dispatcher.free > 0
+        free = node.attempts.free > 0
         return free and carried.issuperset(turn.requires.split() + turn.bound.split())
 
     def record_fault(self, *, warped: bool = False) -> None:

@@ -1,0 +1,160 @@
+"""Free slots: filled with actions that may start now or shortly."""
+
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.events import ActionsReady, AttemptReleased, ChangeReported, LeaseLost, LedgerChanged
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.ledger_loop.part import Instant, Outlook, Part, Turn
+from lodger.engine.node.node_events import Claimed
+from lodger.engine.node.running_attempts import RunningAttempts
+from lodger.engine.policy.placement import Room
+from lodger.engine.store.lifecycle import claims
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.queue import ready_queue
+
+#: During a backlog, claims are rarer and smaller, so that ticks go first; a longer backlog changes nothing any more.
+BACKLOG_CLAIM_INTERVAL_S = 0.05
+BACKLOG_CLAIM_SIZE = 16
+BACKLOG_PATIENCE_S = 2.0
+#: First wait after a claim that found nothing, seconds; each further one doubles it.
+VAIN_S, MAX_DOUBLINGS = 0.01, 9
+
+
+class FreeSlots(Part):
+    """Claims no more than may start at once."""
+
+    name: ClassVar[str] = "free-slots"
+
+    def __init__(self, context: NodeContext, outlook: Outlook, attempts: RunningAttempts) -> None:
+        super().__init__(context, outlook)
+        self._attempts = attempts
+        #: Whether the ledger may have changed since the outlook was read.
+        self._is_changed = True
+        self._vain = 0
+        self._rests_until_s = 0.0
+        bus = context.bus
+        bus.subscribe(LedgerChanged, self._changed)
+        bus.subscribe(ChangeReported, self._changed)
+        bus.subscribe(LeaseLost, self._changed)
+        bus.subscribe(ActionsReady, self._ready)
+        bus.subscribe(AttemptReleased, self._released)
+
+    def _changed(self, _event: LedgerChanged | ChangeReported | LeaseLost) -> None:
+        self._is_changed, self._rests_until_s = True, 0.0
+
+    def _ready(self, _event: ActionsReady) -> None:
+        """Claim without looking first."""
+        self.outlook.startable_us, self._rests_until_s = 0, 0.0
+
+    def _released(self, _event: AttemptReleased) -> None:
+        self._rests_until_s = 0.0
+
+    def is_outdated(self, now: Instant) -> bool:
+        """Whether to read when the next action may start, for a slot that is free."""
+        return self._is_changed and self.context.identity.lease is not None and self._attempts.free > 0
+
+    async def look(self) -> None:
+        """Read when the next action may start: that stands until a commit of another process, however far away it is."""
+        lease = self.context.identity.lease
+        if lease is None:
+            return
+        self._is_changed = False
+        try:
+            found = await self.context.db.cached_read(
+                ("startable", lease.labels), partial(_next_startable, lease=lease)
+            )
+        except BaseException:
+            self._is_changed = True
+            raise
+        # A transaction of the loop that ended meanwhile may have seen more, or less.
+        known = [each for each in (found, self.outlook.startable_us) if each is not None]
+        self.outlook.startable_us = min(known, default=None)
+
+    def wait_s(self, now: Instant) -> float:
+        """Wait until shortly before the next action may start; with ticks of a backlog, claims come by themselves."""
+        context, upcoming = self.context, self.outlook.startable_us
+        if context.identity.lease is None or self.clock.skewed:
+            return context.settings.poll_s
+        if upcoming is None or self._attempts.free <= 0:
+            return context.idle_s
+        wait_s = max((context.lead_us(upcoming) - now.us) / 1_000_000, self._rests_until_s - now.s)
+        if self._gives_way(now):
+            wait_s = max(wait_s, self.outlook.claimed_s + BACKLOG_CLAIM_INTERVAL_S - now.s)
+        return min(context.idle_s, wait_s)
+
+    def wants(self, turn: Turn) -> bool:
+        """Take part in each transaction: what the others write may let an action start."""
+        turn.room = self._room(turn)
+        if turn.room is not None:
+            self.outlook.claimed_s = turn.now.s
+        return bool(turn.parts) or turn.room is not None
+
+    def _room(self, turn: Turn) -> Room | None:
+        """Return what may be claimed in a transaction; None for nothing."""
+        if turn.lease is None or self.clock.skewed or self._attempts.free <= 0:
+            return None
+        room = self._attempts.room()
+        if not self._gives_way(turn.now):
+            return room
+        if turn.now.s < self.outlook.claimed_s + BACKLOG_CLAIM_INTERVAL_S:
+            return None
+        return replace(room, slots=min(room.slots, BACKLOG_CLAIM_SIZE))
+
+    def _gives_way(self, now: Instant) -> bool:
+        """Whether a backlog goes first."""
+        behind_s = self.outlook.behind_s
+        return behind_s is not None and now.s - behind_s < BACKLOG_PATIENCE_S
+
+    def write(self, connection: Connection, turn: Turn) -> None:
+        """Claim if an action may start; read when the next one may.
+
+        Beside other parts, rows that others have locked are left to a later claim: others may wait for what these parts have locked.
+        """
+        context, lease, store = self.context, turn.lease, self.context.store
+        startable_us = self.outlook.startable_us
+        if any(each.runs for each in turn.ticked):
+            startable_us, turn.has_looked = 0, True
+        elif turn.batch and lease is not None:
+            startable_us, turn.has_looked = _next_startable(connection, lease), True
+        now_us = self.clock.now_us()
+        ahead_us = context.ahead_us(now_us)
+        if lease is not None and turn.room is not None and startable_us is not None and startable_us <= ahead_us:
+            turn.claims = claims.claim(
+                store, connection, lease, turn.room.slots, now_us, turn.room, turn.spent, wait=turn.parts == [self],
+                ahead_us=ahead_us,
+            )  # fmt: skip
+            startable_us, turn.has_claimed, turn.has_looked = _next_startable(connection, lease), True, True
+        if turn.has_looked:
+            turn.startable_us = startable_us
+
+    def written(self, turn: Turn) -> None:
+        """Start the claimed attempts, unless their lease was lost meanwhile: then they are another's, or claimed anew."""
+        if turn.has_looked:
+            self.outlook.startable_us = turn.startable_us
+        if not turn.has_claimed:
+            return
+        self.context.bus.publish(Claimed(tuple(turn.claims), turn.spent))
+        held, lease = self.context.identity.lease, turn.lease
+        if held is None or lease is None or held.epoch != lease.epoch:
+            return
+        self._attempts.begin(turn.claims)
+        if turn.claims:
+            self._vain, self._rests_until_s = 0, 0.0
+        elif turn.parts == [self]:
+            # An action is due that this node may not start: another node has it, or a budget or the node's memory.
+            wait_s = min(self.context.settings.poll_s, VAIN_S * 2**self._vain)
+            self._vain, self._rests_until_s = min(self._vain + 1, MAX_DOUBLINGS), self.clock.elapsed_s() + wait_s
+
+    def failed(self, turn: Turn, error: Exception) -> bool:
+        """Look again: transactions without this part may let an action start."""
+        self._is_changed = True
+        return False
+
+
+def _next_startable(connection: Connection, lease: Lease) -> int | None:
+    """Return when the next action that this node may run can start; None if there is none."""
+    return ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)

@@ -1,0 +1,187 @@
+"""The ledger loop: each round writes one transaction for all parts that want one."""
+
+import asyncio
+import math
+from functools import partial
+from typing import ClassVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import (
+    ActionsReady,
+    AttemptFinished,
+    AttemptReleased,
+    ChangeReported,
+    Fault,
+    LeaseLost,
+    LeaseRenewed,
+    LedgerChanged,
+)
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.ledger_loop.due_clocks import DueClocks
+from lodger.engine.node.ledger_loop.ends import Ends
+from lodger.engine.node.ledger_loop.free_slots import FreeSlots
+from lodger.engine.node.ledger_loop.part import Instant, Outlook, Part, Turn
+from lodger.engine.node.running_attempts import RunningAttempts
+from lodger.engine.node.service import BACKOFF_MAX_S, BACKOFF_S, Service
+
+
+class LedgerLoop(Service):
+    """Writes ended attempts, due clocks and claims, in this order, each round in one transaction.
+
+    If a part fails, the others are written without it, and it rests for a while.
+    """
+
+    name: ClassVar[str] = "ledger-loop"
+
+    def __init__(self, context: NodeContext, attempts: RunningAttempts) -> None:
+        super().__init__(context)
+        self._attempts = attempts
+        self._outlook = outlook = Outlook()
+        self._ends = Ends(context, outlook, attempts)
+        self._parts: tuple[Part, ...] = (
+            self._ends, DueClocks(context, outlook), FreeSlots(context, outlook, attempts),
+        )  # fmt: skip
+        #: Parts that read what they depend on.
+        self._looks: dict[Part, asyncio.Task[None]] = {}
+        #: Of parts that have failed: how long they rest, and until when, on the clock of durations.
+        self._rests: dict[Part, tuple[float, float]] = {}
+        self._between_rounds = asyncio.Event()
+        self._between_rounds.set()
+        self.wake_on(
+            LedgerChanged, ChangeReported, ActionsReady, AttemptFinished, AttemptReleased, LeaseRenewed, LeaseLost
+        )
+
+    @property
+    def behind_s(self) -> float | None:
+        """Since when more clocks are due than one tick takes, on the clock of durations; None without a backlog."""
+        return self._outlook.behind_s
+
+    async def drain(self) -> None:
+        """Tick and claim nothing more. When this returns, the attempts that were being claimed have begun."""
+        self._parts = (self._ends,)
+        self._cancel_looks()
+        await self._between_rounds.wait()
+
+    async def stop(self) -> None:
+        """End the loop after the transaction that is under way."""
+        self._cancel_looks()
+        while not self._between_rounds.is_set():
+            await self._between_rounds.wait()
+        await super().stop()
+
+    async def round(self) -> float:
+        """Write one transaction if a part wants one now; return the seconds until a part may want the next."""
+        self._between_rounds.clear()
+        try:
+            await self._look()
+            if self._wait_s() <= 0:
+                await self._write()
+            return 0.0 if self._outdated() else self._wait_s()
+        finally:
+            self._between_rounds.set()
+
+    # ---- what the parts depend on
+
+    async def _look(self) -> None:
+        """Let the parts read what they depend on; an attempt that ends meanwhile does not wait for it."""
+        for part in self._outdated():
+            look = self._looks[part] = asyncio.create_task(self._look_of(part), name=f"lodger-look-{part.name}")
+            look.add_done_callback(partial(self._looked, part))
+            part.is_looking = True
+        while self._looks and (wait := self._ends_wait_s()) > 0:
+            self._woken_up.clear()
+            await self.wait(wait)
+
+    def _ends_wait_s(self) -> float:
+        return self._ends.wait_s(self._now()) if self._ends in self._awake() else math.inf
+
+    def _outdated(self) -> list[Part]:
+        now = self._now()
+        return [part for part in self._awake() if not part.is_looking and part.is_outdated(now)]
+
+    async def _look_of(self, part: Part) -> None:
+        try:
+            await part.look()
+        except Exception as error:  # noqa: BLE001 - published, and tried again
+            self._rest(part, error)
+
+    def _looked(self, part: Part, _look: "asyncio.Task[None]") -> None:
+        self._looks.pop(part, None)
+        part.is_looking = False
+        self.wake()
+
+    def _cancel_looks(self) -> None:
+        for look in self._looks.values():
+            look.cancel()
+
+    def _now(self) -> Instant:
+        return Instant(self.clock.now_us(), self.clock.elapsed_s())
+
+    def _awake(self) -> list[Part]:
+        """Return the parts that do not rest."""
+        now_s = self.clock.elapsed_s()
+        return [part for part in self._parts if self._rests.get(part, (0.0, now_s))[1] <= now_s]
+
+    def _rest(self, part: Part, error: Exception) -> None:
+        """Let a part rest after a failure, each time for longer."""
+        self.context.bus.publish(Fault(part.name, error))
+        rest_s, _until = self._rests.get(part, (BACKOFF_S, 0.0))
+        self._rests[part] = min(rest_s * 2, BACKOFF_MAX_S), self.clock.elapsed_s() + rest_s
+
+    def _wait_s(self) -> float:
+        now = self._now()
+        waits = [part.wait_s(now) for part in self._awake()]
+        rests = [until - now.s for part, (_rest, until) in self._rests.items() if part in self._parts and until > now.s]
+        return min([*waits, *rests], default=math.inf)
+
+    # ---- transactions
+
+    async def _write(self) -> None:
+        """Write one transaction for the parts that want it; without a part that has failed, it is written again."""
+        while turn := self._turn():
+            self._attempts.claiming = True
+            try:
+                await self.context.db.write(partial(self._transaction, turn), is_plain=lambda _done: turn.is_plain)
+            except Exception as error:  # noqa: BLE001 - published, and tried again without the part that has failed
+                self._attempts.in_doubt = True
+                if self._failed(turn, error):
+                    continue
+                return
+            finally:
+                self._attempts.claiming = False
+            for part in turn.parts:
+                self._rests.pop(part, None)
+                part.written(turn)
+            return
+
+    def _turn(self) -> Turn | None:
+        now = self._now()
+        turn = Turn(now, self.context.ahead_us(now.us), self.context.identity.lease)
+        for part in self._awake():
+            if part.wants(turn):
+                turn.parts.append(part)
+        return turn if turn.parts else None
+
+    @staticmethod
+    def _transaction(turn: Turn, connection: Connection) -> None:
+        for part in turn.parts:
+            turn.writing = part
+            part.write(connection, turn)
+        # A commit that fails is the first part's: it writes most, and rows with constraints of a platform's.
+        turn.writing = turn.parts[0]
+
+    def _failed(self, turn: Turn, error: Exception) -> bool:
+        """Let the part that has failed rest; return whether to write again at once.
+
+        Raises:
+            Unavailable: the transaction did not begin.
+        """
+        mended = [part for part in turn.parts if part.failed(turn, error)]
+        if mended:
+            return True
+        if isinstance(error, Unavailable) and turn.writing is None:
+            raise error
+        self._rest(turn.writing or turn.parts[0], error)
+        return not isinstance(error, Unavailable)

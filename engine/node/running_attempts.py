@@ -1,0 +1,193 @@
+"""The attempts of a node, and the slots that they hold."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from lodger.engine.core.events import (
+    AttemptFinished,
+    AttemptReleased,
+    AttemptsStarted,
+    AttemptStopped,
+    LeaseLost,
+    LeaseRenewed,
+)
+from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
+from lodger.engine.core.telemetry import json_logs
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.node_events import BatchCommitted
+from lodger.engine.policy.placement import Room, SlotReduction, long_slots
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+_log = logging.getLogger("lodger.node")
+#: An attempt: id of its action, and its number.
+Key = tuple[str, int]
+
+
+def key_of(claim: Claim) -> Key:
+    """Return the key of an attempt in this process."""
+    return claim.action_id, claim.attempt
+
+
+class RunningAttempts:
+    """The attempts of this node: they wait until they are due or run, and hold a slot each; or have ended and wait to be written.
+
+    Attributes:
+        claiming: a transaction with which a claim may come is being written.
+        in_doubt: a claim may have been written without its answer having come.
+    """
+
+    def __init__(self, context: NodeContext, executor: Executor) -> None:
+        self._context = context
+        self._clock = context.clock
+        self._executor = executor
+        self._claims: dict[Key, Claim] = {}
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._ended: set[Key] = set()
+        self.claiming = self.in_doubt = False
+        self._slot_reduction = SlotReduction()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        context.bus.subscribe(BatchCommitted, self._committed)
+        context.bus.subscribe(LeaseRenewed, self._renewed)
+        context.bus.subscribe(LeaseLost, self._lost)
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    @property
+    def keys(self) -> set[Key]:
+        """The keys of all attempts."""
+        return set(self._claims)
+
+    @property
+    def ended(self) -> set[Key]:
+        """The keys of those that have ended and wait to be written."""
+        return set(self._ended)
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The claims of all attempts."""
+        return list(self._claims.values())
+
+    @property
+    def running(self) -> list[Claim]:
+        """The claims of the attempts that hold a slot."""
+        return [claim for key, claim in self._claims.items() if key not in self._ended]
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """The tasks of all attempts."""
+        return list(self._tasks.values())
+
+    # ---- slots
+
+    @property
+    def slots(self) -> int:
+        """How many attempts may run here at once: fewer than the settings say while the node hardly keeps its lease."""
+        return self._slot_reduction.of(self._context.settings.slots)
+
+    @property
+    def free(self) -> int:
+        """How many more may start: each that runs holds a slot, and no more than there are slots wait to be written."""
+        running = len(self._claims) - len(self._ended)
+        return min(self.slots - running, 2 * self.slots - len(self._claims))
+
+    def room(self) -> Room:
+        """Return the free slots and memory of this node."""
+        room = Room(self.slots, long_slots(self.slots), self._context.settings.memory_reserved_bytes)
+        for claim in self.running:
+            room = room.without(1, claim.limits)
+        return replace(room, slots=self.free)
+
+    def _renewed(self, event: LeaseRenewed) -> None:
+        """Reduce the slots after a late renewal, and restore them after one in time."""
+        settings = self._context.settings
+        kept_s = settings.lease_s - settings.surrendering_s
+        self._slot_reduction = self._slot_reduction.renewed(event.after_s, kept_s, settings.slots)
+
+    def _lost(self, _event: LeaseLost) -> None:
+        """Kill all attempts, and reduce the slots under the next lease."""
+        self.kill()
+        self._slot_reduction = self._slot_reduction.troubled(self._context.settings.slots)
+
+    # ---- life of an attempt
+
+    def begin(self, claims: Iterable[Claim]) -> None:
+        """Start claimed attempts, each when it is due."""
+        now_us, due = self._clock.now_us(), []
+        for claim in claims:
+            if claim.due_us <= now_us:
+                due.append(claim)
+            attempt = self._attempt(claim) if claim.due_us <= now_us else self._attempt_when_due(claim)
+            task = asyncio.create_task(attempt, name=f"lodger-attempt-{claim.action_id}")
+            task.add_done_callback(partial(self._over, claim))
+            self._empty.clear()
+            self._claims[key_of(claim)], self._tasks[key_of(claim)] = claim, task
+        if due:
+            self._context.bus.publish(AttemptsStarted(tuple(due)))
+
+    async def _attempt_when_due(self, claim: Claim) -> None:
+        """Wait for the due time of an attempt that was claimed ahead, but no longer if the clock is set back meanwhile."""
+        clock = self._clock
+        end_s = clock.elapsed_s() + self._context.settings.ahead_s
+        try:
+            while min(early_s := (claim.due_us - clock.now_us()) / 1_000_000, left_s := end_s - clock.elapsed_s()) > 0:
+                await clock.sleep(min(early_s, left_s))
+        except asyncio.CancelledError:
+            self._stopped(claim, Finished(Outcome.CANCELLED))
+            return
+        self._context.bus.publish(AttemptsStarted((claim,)))
+        await self._attempt(claim)
+
+    async def _attempt(self, claim: Claim) -> None:
+        json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
+        try:
+            finished = await self._executor.execute(claim)
+        except asyncio.CancelledError as killed:
+            # The attempt is this node's no more: its row was written by the transaction that took it away.
+            self._stopped(claim, killed.finished if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED))
+            return
+        except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
+            _log.error("attempt %d of action %s: %s: %s", claim.attempt, claim.action_id, type(error).__name__, error,
+                       exc_info=error)  # fmt: skip
+            finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
+        self._ended.add(key_of(claim))
+        self._context.bus.publish(AttemptFinished(claim, finished))
+
+    def _over(self, claim: Claim, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # before it began: otherwise the attempt answers its kill
+            self._stopped(claim, Finished(Outcome.CANCELLED))
+
+    def _stopped(self, claim: Claim, finished: Finished) -> None:
+        self._context.bus.publish(AttemptStopped(claim, finished))
+        self._release(claim)
+
+    def _committed(self, event: BatchCommitted) -> None:
+        for claim, _finished in event.batch:
+            self._release(claim)
+
+    def _release(self, claim: Claim) -> None:
+        """Forget an attempt that was written, or killed."""
+        key = key_of(claim)
+        self._claims.pop(key, None)
+        self._tasks.pop(key, None)
+        self._ended.discard(key)
+        if not self._claims:
+            self._empty.set()
+        self._context.bus.publish(AttemptReleased(claim))
+
+    def kill(self, keys: set[Key] | None = None) -> None:
+        """Kill the workers of these attempts, or of all."""
+        for key in list(self._tasks) if keys is None else keys:
+            task = self._tasks.get(key)
+            # Once: cancelled twice it could not report what it has used.
+            if task is not None and not task.cancelling():
+                task.cancel()
+
+    async def drained(self) -> None:
+        """Wait until there is none."""
+        await self._empty.wait()
