@@ -199,7 +199,7 @@ class Engine(Nouns[Sync]):
         """Create Lodger's objects in the databases with exposed tables, as a privileged user; call it again after changes.
 
         In a database other than the ledger's, this is a table of receipts: without it the database is read-only for
-        scripts. On PostgreSQL it is also role ``lodger_script`` and a view of each exposed table that shows one tenant:
+        scripts. On PostgreSQL it is also role ``lodger_script_USER`` and a view of each exposed table that shows one tenant:
         without them one wall between tenants is missing, and the engine reports it.
 
         Raises:

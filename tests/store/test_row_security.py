@@ -17,7 +17,8 @@ ASKED = {
     "lodger_documents", "lodger_kv",
 }  # fmt: skip
 _TABLES = text(
-    "SELECT c.relname, c.relrowsecurity, has_any_column_privilege('lodger_script', c.oid, 'SELECT, INSERT, UPDATE') FROM pg_class c "
+    "SELECT c.relname, c.relrowsecurity, "
+    "has_any_column_privilege('lodger_script_postgres', c.oid, 'SELECT, INSERT, UPDATE') FROM pg_class c "
     "WHERE c.relkind = 'r' AND c.relname LIKE 'lodger\\_%' AND c.relname <> 'lodger_version'"
 )
 
@@ -52,11 +53,11 @@ def test_privileges_given_by_mistake_show_nothing(bench: Bench) -> None:
             connection.execute(
                 text("INSERT INTO lodger_kv VALUES (:tenant, '', 'k', '1', NULL, 0)"), {"tenant": tenant}
             )
-        connection.execute(text("GRANT ALL ON ALL TABLES IN SCHEMA public TO lodger_script"))
+        connection.execute(text("GRANT ALL ON ALL TABLES IN SCHEMA public TO lodger_script_postgres"))
         full = {table for table in tables if connection.scalar(text(f"SELECT count(*) FROM {table}"))}
         assert {"lodger_actions", "lodger_scripts", "lodger_schedules", "lodger_tenants", "lodger_turns"} <= full
         for tenant, seen in (("", set()), ("one", {"lodger_kv"})):
-            connection.execute(text("SET LOCAL ROLE lodger_script"))
+            connection.execute(text("SET LOCAL ROLE lodger_script_postgres"))
             connection.execute(text("SELECT set_config('lodger.tenant', :tenant, true)"), {"tenant": tenant})
             assert {table for table in tables if connection.scalar(text(f"SELECT count(*) FROM {table}"))} == seen
             assert connection.execute(text("SELECT tenant_id FROM lodger_kv")).scalars().all() == [tenant] * len(seen)

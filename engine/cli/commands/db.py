@@ -222,7 +222,7 @@ def prepare(
     sql: Annotated[bool, typer.Option("--sql", help="Print the statements and change nothing.")] = False,
     user: Annotated[
         str | None,
-        typer.Option(help="With --sql: database user that Lodger connects as, if another user runs the statements."),
+        typer.Option(help="With --sql: database user that Lodger will connect as. Default: the user of --db."),
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -230,16 +230,18 @@ def prepare(
     """Create Lodger's objects in databases with exposed tables: receipts, and on PostgreSQL views and a role."""
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.up import named
-    from lodger.engine.data.changes.prepare import statements
+    from lodger.engine.data.changes.prepare import printed
 
     tell = named(expose)
     with opened(db) as engine:
         tell(engine)
-        planned = {"the ledger": statements(engine.datasets, None, engine.context.database.driver, user)}
-        for each in engine.datasets.databases:
-            planned[each.place] = statements(engine.datasets, each, each.driver, user)
         if not sql:
             engine.prepare()
+        planned = {}
+        for each in (None, *engine.datasets.databases):
+            with (each or engine.context.database).read() as connection:
+                place = "the ledger" if each is None else each.place
+                planned[place] = printed(engine.datasets, each, connection, user)
     if as_json:
         write_json({"prepared": not sql, "statements": planned})
         return

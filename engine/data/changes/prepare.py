@@ -4,6 +4,7 @@ Reading needs none of them. A user with the right to create tables and roles run
 never creates any of them by itself.
 """
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.ddl import ExecutableDDLElement
@@ -14,35 +15,53 @@ from lodger.engine.data.sets import tenant_views
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, outside
 from lodger.engine.store.connection.transactions import Transactions
-from lodger.engine.store.stores import Driver, driver_of
+from lodger.engine.store.stores import driver_of
 
 
 def statements(
-    datasets: Datasets, database: ForeignDatabase | None, driver: Driver, user: str | None = None
+    datasets: Datasets, database: ForeignDatabase | None, connection: Connection, user: str | None = None
 ) -> list[str]:
     """Return the statements to run in a database, in order; running them again changes nothing.
 
     Args:
         database: None is the ledger's own, which has its tables already.
-        user: the user that Lodger connects as, if another one runs the statements; None is the same user.
+        connection: to that database, as the user that Lodger connects as: all objects become this user's, whoever runs the statements.
+        user: another user to whom they shall belong.
     """
     made: list[str] = []
-    security = driver.row_security
+    driver = driver_of(connection)
+    security = driver.row_security(connection)
+    if security is not None and user is not None:
+        security = security.for_user(user)
     if database is not None:
         for table in outside.sorted_tables:
-            wanted: list[ExecutableDDLElement] = [CreateTable(table, if_not_exists=True)]
-            wanted += [CreateIndex(index, if_not_exists=True) for index in sorted(table.indexes, key=str)]
-            made += [" ".join(str(each.compile(database.engine)).split()) for each in wanted]
-            if user is not None and security is not None:
-                made.append(security.grant_table(table.name, user))
+            made.append(_text(CreateTable(table, if_not_exists=True), database))
+            if security is not None:
+                made.append(security.own_table(table.name))
+            made += [
+                _text(CreateIndex(index, if_not_exists=True), database) for index in sorted(table.indexes, key=str)
+            ]
     sets = datasets.tables(database)
     if security is not None:
-        made += tenant_views.statements(security, sets, ledger=database is None, user=user)
+        made += tenant_views.statements(security, sets, connection, ledger=database is None)
         made += security.feed_statements() if database is not None else ()
-    made += driver.trigger_function()
+        made.append(security.trigger_function())
     # A table that several sets show has its triggers when one of them asks for them.
     asked = {rows.origin: rows for rows in sorted(sets, key=lambda rows: rows.feed == "trigger")}
-    return made + [each for rows in asked.values() for each in triggers.statements(rows, driver)]
+    return made + [each for rows in asked.values() for each in triggers.statements(rows, driver, security)]
+
+
+def _text(statement: ExecutableDDLElement, database: ForeignDatabase) -> str:
+    return " ".join(str(statement.compile(database.engine)).split())
+
+
+def printed(
+    datasets: Datasets, database: ForeignDatabase | None, connection: Connection, user: str | None = None
+) -> list[str]:
+    """Return the statements of a database in a form that a session of any user can run."""
+    security = driver_of(connection).row_security(connection)
+    made = statements(datasets, database, connection, user)
+    return made if security is None else [security.search_path(connection), *made]
 
 
 def prepare(datasets: Datasets, ledger: Transactions) -> None:
@@ -56,7 +75,7 @@ def prepare(datasets: Datasets, ledger: Transactions) -> None:
         try:
             with place.write() as connection:
                 driver = driver_of(connection)
-                for statement in statements(datasets, database, driver):
+                for statement in statements(datasets, database, connection):
                     driver.execute_text(connection, statement)
         except (DBAPIError, Unavailable) as error:
             if isinstance(error, Unavailable) and error.code != "database_privilege_missing":

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from lodger.engine.data.changes.feed import source_of
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.store.stores import Driver, driver_of
-from lodger.engine.store.stores.features import WatchedTable
+from lodger.engine.store.stores.features import RowSecurity, WatchedTable
 
 _PREFIX = "lodger_changes_"
 #: Inserts, updates, deletes.
@@ -27,7 +27,7 @@ def claim(connection: Connection, since: int | None, consumer: str | None) -> No
     driver_of(connection).end_attribution(connection, since, consumer)
 
 
-def statements(rows: TableDataset, driver: Driver) -> list[str]:
+def statements(rows: TableDataset, driver: Driver, security: RowSecurity | None) -> list[str]:
     """Return the statements that create the triggers of a set's table, or drop them if its feed needs none."""
     watched = WatchedTable(rows.origin, source_of(rows), rows.tenant_column, rows.key.column)
-    return driver.trigger_statements(watched, wanted=rows.feed == "trigger")
+    return driver.trigger_statements(watched, security, wanted=rows.feed == "trigger")

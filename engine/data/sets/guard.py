@@ -83,7 +83,7 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
 
 def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> DatabaseIsolation:
     """Return the objects that exist, without ``cross_tenant_unique_columns``."""
-    security = driver_of(connection).row_security
+    security = driver_of(connection).row_security(connection)
     if security is None:
         return DatabaseIsolation()
     role = security.role
@@ -94,7 +94,7 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
         _log.warning("role %s lacks privileges on Lodger's tables: `lodger db prepare` grants them", role)
         return DatabaseIsolation()
     marks = security.marks(connection)
-    standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows, security).mark)
+    standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows, security, connection).mark)
     # What leads to a set without a view cannot be asked as the role either.
     while lost := {rows.name for rows in sets if rows.name in standing and not _reaches(rows, sets, standing)}:
         standing -= lost
@@ -152,7 +152,7 @@ def isolated_query(
         return work
 
     def inside(connection: Connection) -> T:
-        security = driver_of(connection).row_security
+        security = driver_of(connection).row_security(connection)
         assert security is not None  # else no wall would stand
         named = _tenant(security, tenant_id, datasets, () if rows is None else (rows,))
         if rows is not None:
@@ -176,7 +176,7 @@ def recheck_on_error(datasets: "Datasets", database: "ForeignDatabase | None") -
 
 def name_tenant(connection: Connection, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> None:
     """Set the tenant of a writing transaction: without it the views show no rows."""
-    security = driver_of(connection).row_security
+    security = driver_of(connection).row_security(connection)
     if security is not None:
         security.assign(connection, _tenant(security, tenant_id, datasets, sets))
 
@@ -184,7 +184,7 @@ def name_tenant(connection: Connection, tenant_id: str, datasets: "Datasets", se
 @contextmanager
 def as_role(connection: Connection, *, stands: bool) -> Iterator[None]:
     """Run the block as the role, where it exists; then return to the engine's own user."""
-    security = driver_of(connection).row_security
+    security = driver_of(connection).row_security(connection)
     if not stands or security is None:
         yield
         return

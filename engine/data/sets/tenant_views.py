@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Table
+from sqlalchemy import Column, Connection, Table
 
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.store.stores.features import RowSecurity, View, ViewPlan
@@ -45,7 +45,7 @@ def _filled(column: Column[Any]) -> bool:
     return column.default is not None or column.onupdate is not None
 
 
-def view(rows: TableDataset, security: RowSecurity) -> View:
+def view(rows: TableDataset, security: RowSecurity, connection: Connection) -> View:
     """Return the statements that create a set's view and grant it to the role."""
     shown = _shown(rows)
     written = {rows.fields[name].column for name in rows.writable}
@@ -55,6 +55,7 @@ def view(rows: TableDataset, security: RowSecurity) -> View:
         ViewPlan(
             rows.name,
             rows.origin,
+            security.home_of(connection, rows.origin),
             rows.tenant_column,
             shown,
             frozenset(inserted) if rows.insertable else None,
@@ -66,17 +67,12 @@ def view(rows: TableDataset, security: RowSecurity) -> View:
 
 
 def statements(
-    security: RowSecurity, sets: Iterable[TableDataset], *, ledger: bool, user: str | None = None
+    security: RowSecurity, sets: Iterable[TableDataset], connection: Connection, *, ledger: bool
 ) -> list[str]:
     """Return the statements that create the role, the schema and the views of these sets, in order.
 
     Args:
         ledger: the database is the ledger's own.
-        user: the user that Lodger connects as, if another one runs the statements.
     """
-    made = security.statements(ledger=ledger, user=user)
-    for rows in sets:
-        made += view(rows, security).statements
-        if user is not None:
-            made.append(security.grant_view(rows.name, user))
-    return made
+    views = [view(rows, security, connection) for rows in sets]
+    return [*security.statements(ledger=ledger), *(each for made in views for each in made.statements)]

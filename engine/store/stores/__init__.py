@@ -56,7 +56,6 @@ class Driver(ABC):
         has_clock: all processes share the server's clock, and leases use it.
         has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`subscribe`).
         has_zones: a timestamp column can keep its zone.
-        row_security: role, views and policies that show one tenant's rows; None if the database has no such feature.
         hot_options: what its DBAPI's cursor is told with each statement of the hot path.
     """
 
@@ -67,7 +66,6 @@ class Driver(ABC):
     has_clock: ClassVar[bool] = False
     has_notifications: ClassVar[bool] = False
     has_zones: ClassVar[bool] = False
-    row_security: ClassVar[RowSecurity | None] = None
     hot_options: ClassVar[Mapping[str, Any]] = {}
 
     # Connections
@@ -402,13 +400,18 @@ class Driver(ABC):
     def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:  # noqa: B027 - only some databases have something to do
         """Attribute the changes since :meth:`begin_attribution`, on databases where triggers cannot."""
 
-    def trigger_function(self) -> list[str]:
-        """Return the statements that create the function shared by the triggers of all tables."""
-        return []
-
     @abstractmethod
-    def trigger_statements(self, watched: WatchedTable, *, wanted: bool) -> list[str]:
-        """Return the statements that recreate a table's triggers, or only drop them."""
+    def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:
+        """Return the statements that recreate a table's triggers, or only drop them.
+
+        Args:
+            security: has the function that they call, where the database needs one.
+        """
+
+    def row_security(self, connection: Connection) -> RowSecurity | None:
+        """Return role, views and policies that show one tenant's rows, for a connection's user; None where there is no such feature."""
+        del connection
+        return None
 
 
 _BUILT_IN = {"sqlite": "lodger.engine.store.stores.sqlite", "postgresql": "lodger.engine.store.stores.postgresql"}

@@ -205,6 +205,7 @@ class ViewPlan:
     """A view that shows one tenant's rows of a table.
 
     Attributes:
+        home: schema of the table.
         columns: visible columns.
         inserted, updated: writable columns; None if rows may not be inserted, or not be changed at all.
         checked: whether rows are writable, so that the view must refuse rows that it would not show.
@@ -212,6 +213,7 @@ class ViewPlan:
 
     name: str
     table: Table
+    home: str
     tenant: Column[Any]
     columns: Sequence[Column[Any]]
     inserted: frozenset[Column[Any]] | None
@@ -221,7 +223,7 @@ class ViewPlan:
 
 
 class RowSecurity(Protocol):
-    """A role without rights, views and policies for one tenant: the second wall around scripts' data.
+    """A role without rights, views and policies for one tenant: the second wall around scripts' data, for one database user.
 
     Attributes:
         role: the role that scripts' statements run as.
@@ -259,25 +261,36 @@ class RowSecurity(Protocol):
         """Act as the role from now on; return the previous role."""
         ...
 
+    def for_user(self, user: str) -> RowSecurity:
+        """Return the row security of another user."""
+        ...
+
+    def home_of(self, connection: Connection, table: Table) -> str:
+        """Return the schema in which a table is."""
+        ...
+
     def view(self, plan: ViewPlan) -> View:
         """Return the statements that create a view and grant its use to the role."""
         ...
 
-    def statements(self, *, ledger: bool, user: str | None) -> list[str]:
+    def search_path(self, connection: Connection) -> str:
+        """Return the statement that lets another user's session find tables as this connection does."""
+        ...
+
+    def statements(self, *, ledger: bool) -> list[str]:
         """Return the statements that create the role and the schema.
 
         Args:
             ledger: whether the database holds Lodger's own tables.
-            user: the user Lodger connects as, if another user runs the statements.
         """
         ...
 
-    def grant_view(self, name: str, user: str) -> str:
-        """Return the statement that lets a user use a view."""
+    def own_table(self, name: str) -> str:
+        """Return the statement that gives one of Lodger's tables to the user."""
         ...
 
-    def grant_table(self, name: str, user: str) -> str:
-        """Return the statement that lets a user read and write one of Lodger's tables."""
+    def trigger_function(self) -> str:
+        """Return the statement that creates the function shared by the triggers of all tables."""
         ...
 
     def feed_statements(self) -> list[str]:

@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from functools import partial, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
     Connection,
+    Dialect,
     Double,
     Engine,
     Integer,
@@ -144,7 +146,6 @@ class PostgresDriver(Driver):
     has_clock: ClassVar[bool] = True
     has_notifications: ClassVar[bool] = True
     has_zones: ClassVar[bool] = True
-    row_security: ClassVar[RowSecurity | None] = PostgresRowSecurity()
     # Planning a statement took twice as long as executing it.
     hot_options: ClassVar[Mapping[str, Any]] = {"prepare": True}
 
@@ -479,13 +480,21 @@ class PostgresDriver(Driver):
         connection.execute(_ATTRIBUTE, {"consumer": consumer or ""})
         return None
 
-    def trigger_function(self) -> list[str]:
-        """Return the function that the triggers call."""
-        return [triggers.FUNCTION]
-
-    def trigger_statements(self, watched: WatchedTable, *, wanted: bool) -> list[str]:
+    def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:
         """Return a trigger for each kind of statement."""
-        return triggers.statements(NAMES, watched, wanted=wanted)
+        assert security is not None
+        return triggers.statements(NAMES, watched, security.schema, wanted=wanted)
+
+    def row_security(self, connection: Connection) -> RowSecurity | None:
+        """Ask for the user and the schema once for each pool of connections."""
+        found = _SECURITY.get(connection.dialect)
+        if found is None:
+            found = _SECURITY[connection.dialect] = PostgresRowSecurity.of(connection)
+        return found
+
+
+#: By the dialect, of which each pool has its own.
+_SECURITY: WeakKeyDictionary[Dialect, RowSecurity] = WeakKeyDictionary()
 
 
 def _plain(column: ColumnElement[Any]) -> ColumnElement[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import Table
 
 from lodger.engine.store.stores.guards import Churn, RowTrigger, ScriptAccess, Stored, guards_of
-from lodger.engine.store.stores.postgresql.row_security import ROLE
+from lodger.engine.store.stores.postgresql.row_security import ACT, ENGINES, ROLE_OF_USER
 
 APPEND_ONLY = "the audit log is append-only"
 _VACUUM = {
@@ -25,28 +25,32 @@ _VACUUM = {
 #: Roles belong to the whole server: another database may have created it, and this user may lack the privilege. Without
 #: the role queries are separated by their own conditions alone, and the engine reports it.
 _ROLE = f"""
-DO $$ BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
+DO $$ DECLARE role name := {ROLE_OF_USER}; BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
         BEGIN
-            CREATE ROLE {ROLE} NOLOGIN NOINHERIT;
+            EXECUTE format('CREATE ROLE %I NOLOGIN NOINHERIT', role);
         EXCEPTION WHEN insufficient_privilege OR duplicate_object OR unique_violation THEN NULL;
         END;
     END IF;
-    IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
-        IF NOT pg_has_role(current_user, '{ROLE}', 'MEMBER') THEN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
+        IF NOT pg_has_role(current_user, role, {ACT}) THEN
             BEGIN
-                GRANT {ROLE} TO CURRENT_USER;
+                EXECUTE format('GRANT %I TO CURRENT_USER', role);
             EXCEPTION WHEN insufficient_privilege OR invalid_grant_operation THEN NULL;
             END;
         END IF;
-        EXECUTE format('GRANT USAGE ON SCHEMA %I TO {ROLE}', current_schema());
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), role);
     END IF;
 END $$
 """.strip()
-_FUNCTION = (
-    "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT "
-    "AS $$ BEGIN {body} RETURN NULL; END $$"
-)
+#: A schema for temporary tables that is not named would be searched first: its owner's tables and triggers would have these rights.
+_FUNCTION = """
+DO $do$ BEGIN EXECUTE replace($f$
+CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, @SCHEMA@, pg_temp
+AS $$ BEGIN {body} RETURN NULL; END $$ $f$, '@SCHEMA@', quote_ident(current_schema()));
+REVOKE ALL ON FUNCTION {name}() FROM PUBLIC;
+END $do$
+""".strip()
 
 
 def statements(tables: Sequence[Table]) -> Iterator[str]:
@@ -56,7 +60,7 @@ def statements(tables: Sequence[Table]) -> Iterator[str]:
         needs = guards_of(table)
         yield f"ALTER TABLE {table.name} ENABLE ROW LEVEL SECURITY"
         # An engine that does not own the tables uses its grants.
-        yield f"CREATE POLICY lodger_engine ON {table.name} USING (current_user <> '{ROLE}')"
+        yield f"CREATE POLICY lodger_engine ON {table.name} USING ({ENGINES})"
         if needs.scripts is not None:
             yield from _scripts(table.name, needs.scripts)
         if needs.stored is not None:
@@ -71,8 +75,11 @@ def statements(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _scripts(table: str, access: ScriptAccess) -> Iterator[str]:
-    grant = f"GRANT {access.privileges} ON {table} TO {ROLE}"
-    yield f"DO $$ BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN {grant}; END IF; END $$"
+    grant = f"EXECUTE format('GRANT {access.privileges} ON {table} TO %I', role)"
+    yield (
+        f"DO $$ DECLARE role name := {ROLE_OF_USER}; "
+        f"BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN {grant}; END IF; END $$"
+    )
     # A missing setting matches no tenant.
     mine = f"{access.tenant} = current_setting('{access.setting}', true)"
     only_reads = access.privileges == "SELECT"

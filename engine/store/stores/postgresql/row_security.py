@@ -1,4 +1,8 @@
-"""The second wall on PostgreSQL: role ``lodger_script``, views in schema ``lodger_data``, and policies, for one tenant each.
+"""The second wall on PostgreSQL: a role without rights, views in a schema of their own, and policies, for one tenant each.
+
+The role is ``lodger_script_USER``, after the user that Lodger connects as; the schema ``lodger_data``, followed by the name of the
+connection's own schema if that is not ``public``. So no user acts as another one's role, and no ledger reads another one's views.
+Everything belongs to that user, whoever runs the statements.
 
 A view contains the exposed columns, the tenant's, and those with defaults; its condition is the transaction's tenant,
 and it refuses rows that it would not show. The role may use these views and nothing else of the platform. (Row-level
@@ -18,18 +22,30 @@ from sqlalchemy.sql.compiler import IdentifierPreparer
 
 from lodger.engine.store.stores.features import View, ViewPlan
 
-SCHEMA = "lodger_data"
-ROLE = "lodger_script"
+#: Start of the role's name, which no policy takes for an engine.
+ROLE = "lodger_script_"
+#: The role of the present user, as SQL. A name has at most 63 bytes.
+ROLE_OF_USER = f"CASE WHEN octet_length('{ROLE}' || current_user) > 63 THEN '{ROLE}' || md5(current_user) ELSE '{ROLE}' || current_user END"
+_DATA = "lodger_data"
+#: The function that triggers call, and the start of their names.
+CHANGES = "lodger_changes"
 _DIALECT: Dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
 #: Preparers of live engines double every percent sign for DBAPIs with parameters; here it would become part of a name.
 NAMES: IdentifierPreparer = _DIALECT.identifier_preparer
 
+#: Since version 16 a member may lack the right to act as the role.
+ACT = "CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END"
 _MEMBER = text(
-    "SELECT coalesce((SELECT pg_has_role(current_user, oid, 'MEMBER') FROM pg_roles WHERE rolname = :role), false)"
+    f"SELECT coalesce((SELECT pg_has_role(current_user, oid, {ACT}) FROM pg_roles WHERE rolname = :role), false)"  # noqa: S608 - a constant
+)
+_HERE = text("SELECT current_user, current_schema()")
+_PATH = text("SELECT current_schemas(false)::text[]")
+_HOME = text(
+    "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(:table)"
 )
 _VIEWS = text(
     "SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE n.nspname = :schema AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
+    "WHERE n.nspname = :schema AND pg_get_userbyid(c.relowner) = current_user"
 )
 _TRIGGERED = text(
     "SELECT count(*) FROM pg_class c LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND NOT t.tgisinternal "
@@ -46,22 +62,44 @@ _ASSUME = text("SELECT current_setting('role'), set_config('role', :role, true)"
 class PostgresRowSecurity:
     """See :class:`lodger.engine.store.stores.features.RowSecurity`."""
 
-    role = ROLE
-    schema = SCHEMA
+    def __init__(self, user: str, home: str) -> None:
+        """Name the objects of a user in a database.
+
+        Args:
+            user: the user that Lodger connects as.
+            home: schema in which the user's tables are.
+        """
+        self._user, self._home = user, home
+        self.role = _bounded(ROLE, user)
+        self.schema = _DATA if home == "public" else _bounded(f"{_DATA}_", home)
+        self._quoted = {
+            "role": NAMES.quote(self.role), "schema": NAMES.quote(self.schema), "user": NAMES.quote(user),
+            "role_text": _literal(self.role), "schema_text": _literal(self.schema), "user_text": _literal(user),
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, connection: Connection) -> "PostgresRowSecurity":
+        """Return the objects of a connection's user and schema."""
+        user, home = connection.execute(_HERE).one()
+        return cls(user, home)
+
+    def for_user(self, user: str) -> "PostgresRowSecurity":
+        """Return the objects of another user."""
+        return PostgresRowSecurity(user, self._home)
 
     def is_member(self, connection: Connection) -> bool:
         """Query the catalog of roles."""
-        return bool(connection.scalar(_MEMBER, {"role": ROLE}))
+        return bool(connection.scalar(_MEMBER, {"role": self.role}))
 
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
         """Check all privileges in one query."""
         pairs = list(needed)
-        given = {"role": ROLE, "names": [name for name, _ in pairs], "privileges": [word for _, word in pairs]}
+        given = {"role": self.role, "names": [name for name, _ in pairs], "privileges": [word for _, word in pairs]}
         return bool(connection.scalar(_PRIVILEGES, given))
 
     def marks(self, connection: Connection) -> dict[str, str | None]:
         """Read the comments of the views."""
-        return {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": SCHEMA})}
+        return {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": self.schema})}
 
     def runs_code(self, connection: Connection, table: Table) -> bool:
         """Look for triggers with the rights of the writer, and for views, which may hide anything."""
@@ -82,29 +120,35 @@ class PostgresRowSecurity:
 
     def assume(self, connection: Connection) -> str:
         """Act as the role from now on; return the previous role."""
-        return str(connection.scalar(_ASSUME, {"role": ROLE}))
+        return str(connection.scalar(_ASSUME, {"role": self.role}))
+
+    def home_of(self, connection: Connection, table: Table) -> str:
+        """Look the name up as a statement would."""
+        return str(connection.scalar(_HOME, {"table": NAMES.format_table(table)}) or table.schema or self._home)
 
     def view(self, plan: ViewPlan) -> View:
         """Return the statements that recreate a view."""
-        table, made = NAMES.format_table(plan.table), f"{SCHEMA}.{NAMES.quote(plan.name)}"
+        table = f"{NAMES.quote(plan.home)}.{NAMES.quote(plan.table.name)}"
+        role, made = self._quoted["role"], f"{self._quoted['schema']}.{NAMES.quote(plan.name)}"
         listed = ", ".join(NAMES.quote(column.name) for column in plan.columns)
         condition = _condition(plan.tenant, self.setting(plan.name))
         body = f"SELECT {listed} FROM {table} WHERE {condition}"  # noqa: S608 - names are quoted
         check = " WITH CASCADED CHECK OPTION" if plan.checked else ""
-        grants = [f"GRANT SELECT ON {made} TO {ROLE}"]
+        grants = [f"GRANT SELECT ON {made} TO {role}"]
         if plan.inserted is not None:
-            grants.append(f"GRANT INSERT ({_names(plan, plan.inserted)}) ON {made} TO {ROLE}")
-            grants.append(_SEQUENCES.format(table=table.replace("'", "''")))
+            grants.append(f"GRANT INSERT ({_names(plan, plan.inserted)}) ON {made} TO {role}")
+            grants.append(_SEQUENCES.format(table=table.replace("'", "''"), role=role.replace("'", "''")))
         if plan.updated is not None:
-            grants.append(f"GRANT UPDATE ({_names(plan, plan.updated)}) ON {made} TO {ROLE}")
+            grants.append(f"GRANT UPDATE ({_names(plan, plan.updated)}) ON {made} TO {role}")
         if plan.deletable:
-            grants.append(f"GRANT DELETE ON {made} TO {ROLE}")
+            grants.append(f"GRANT DELETE ON {made} TO {role}")
         definition = f"CREATE VIEW {made} WITH (security_barrier = true) AS {body}{check}"
         mark = "lodger " + hashlib.sha256("\n".join([definition, *grants]).encode()).hexdigest()[:32]
         return View(
             (
                 f"DROP VIEW IF EXISTS {made}",
                 definition,
+                f"ALTER VIEW {made} OWNER TO {self._quoted['user']}",
                 f"REVOKE ALL ON {made} FROM PUBLIC",
                 *grants,
                 f"COMMENT ON VIEW {made} IS '{mark}'",
@@ -112,34 +156,48 @@ class PostgresRowSecurity:
             mark,
         )
 
-    def statements(self, *, ledger: bool, user: str | None) -> list[str]:
+    def search_path(self, connection: Connection) -> str:
+        """Return the existing schemas of the search path."""
+        return "SET search_path = " + ", ".join(NAMES.quote(each) for each in connection.scalar(_PATH) or ())
+
+    def statements(self, *, ledger: bool) -> list[str]:
         """Return the statements that create the role and the schema, and grant access to Lodger's own tables in the ledger."""
-        made = [_MAKE_ROLE, *_MAKE_SCHEMA, *(_OWN_TABLES if ledger else ())]
-        if user is not None:
-            named = NAMES.quote(user)
-            made += [f"GRANT {ROLE} TO {named}", f"GRANT USAGE ON SCHEMA {SCHEMA} TO {named}"]
-        return made
+        return [each.format(**self._quoted) for each in (*_MAKE, *(_OWN_TABLES if ledger else ()))]
 
-    def grant_view(self, name: str, user: str) -> str:
-        """Return the grant for a view."""
-        return f"GRANT SELECT, INSERT, UPDATE, DELETE ON {SCHEMA}.{NAMES.quote(name)} TO {NAMES.quote(user)}"
+    def own_table(self, name: str) -> str:
+        """Return the statement that gives one of Lodger's tables to the user."""
+        return _OWN_TABLE.format(table=name, **self._quoted)
 
-    def grant_table(self, name: str, user: str) -> str:
-        """Return the grant for one of Lodger's tables."""
-        return f"GRANT SELECT, INSERT, UPDATE, DELETE ON {name} TO {NAMES.quote(user)}"
+    def trigger_function(self) -> str:
+        """Return the statement that creates the function of the triggers for changes."""
+        return _TRIGGER_FUNCTION.format(function=f"{self._quoted['schema']}.{CHANGES}", **self._quoted)
 
     def feed_statements(self) -> list[str]:
-        """Return the statements that the ledger's database gets by migration: the role reads one tenant's changes."""
-        made = [f"GRANT SELECT ON lodger_changes, lodger_changes_forgotten TO {ROLE}"]
+        """Return the statements that the ledger's database gets with its tables: the role reads one tenant's changes."""
+        made = [f"GRANT SELECT ON lodger_changes, lodger_changes_forgotten TO {self._quoted['role']}"]
         for table in ("lodger_changes", "lodger_changes_forgotten"):
             made += [
                 f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
                 f"DROP POLICY IF EXISTS lodger_tenant ON {table}",
                 f"CREATE POLICY lodger_tenant ON {table} FOR SELECT USING (owner = current_setting('lodger.owner', true))",
                 f"DROP POLICY IF EXISTS lodger_engine ON {table}",
-                f"CREATE POLICY lodger_engine ON {table} USING (current_user <> '{ROLE}')",
+                f"CREATE POLICY lodger_engine ON {table} USING ({ENGINES})",
             ]
         return made
+
+
+#: The condition that the present user is no role of scripts.
+ENGINES = f"NOT starts_with(current_user::text, '{ROLE}')"
+
+
+def _bounded(start: str, name: str) -> str:
+    """Return a name of at most 63 bytes, as :data:`ROLE_OF_USER` does."""
+    whole = start + name
+    return whole if len(whole.encode()) <= 63 else start + hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _names(plan: ViewPlan, wanted: frozenset[Column[Any]]) -> str:
@@ -161,40 +219,99 @@ def _condition(tenant: Column[Any], setting: str) -> str:
 
 
 #: A sequence default is evaluated with the rights of the writer, whoever owns the sequence.
-_SEQUENCES = f"""
+_SEQUENCES = """
 DO $$ DECLARE found text; BEGIN
-    FOR found IN SELECT pg_get_serial_sequence('{{table}}', attname) FROM pg_attribute
-        WHERE attrelid = to_regclass('{{table}}') AND attnum > 0 AND NOT attisdropped
+    FOR found IN SELECT pg_get_serial_sequence('{table}', attname) FROM pg_attribute
+        WHERE attrelid = to_regclass('{table}') AND attnum > 0 AND NOT attisdropped
         UNION SELECT s.oid::regclass::text FROM pg_attrdef a
         JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_class'::regclass
-        JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' WHERE a.adrelid = to_regclass('{{table}}')
+        JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' WHERE a.adrelid = to_regclass('{table}')
     LOOP
-        IF found IS NOT NULL THEN EXECUTE 'GRANT USAGE ON SEQUENCE ' || found || ' TO {ROLE}'; END IF;
+        IF found IS NOT NULL THEN EXECUTE 'GRANT USAGE ON SEQUENCE ' || found || ' TO {role}'; END IF;
     END LOOP;
 END $$
-""".strip()  # noqa: S608 - the table's name is quoted
-#: Creates the role if it is missing, and lets this user act as it. Roles belong to the whole server.
-_MAKE_ROLE = f"""
+""".strip()
+#: The role, which belongs to the whole server, and the schema. Another Lodger's objects are neither used nor taken over.
+_MAKE = (
+    f"""
 DO $$ BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = {{role_text}}) THEN
         BEGIN
-            CREATE ROLE {ROLE} NOLOGIN NOINHERIT;
+            CREATE ROLE {{role}} NOLOGIN NOINHERIT;
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
         END;
     END IF;
-    IF NOT pg_has_role(current_user, '{ROLE}', 'MEMBER') THEN
-        GRANT {ROLE} TO CURRENT_USER;
+    IF NOT pg_has_role({{user_text}}, {{role_text}}, {ACT}) THEN
+        GRANT {{role}} TO {{user}};
+    END IF;
+END $$
+""".strip(),
+    """
+DO $$ DECLARE holder name := (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = {schema_text}); BEGIN
+    IF holder IS NULL THEN
+        CREATE SCHEMA {schema} AUTHORIZATION {user};
+    ELSIF holder = current_user THEN
+        ALTER SCHEMA {schema} OWNER TO {user};
+    ELSIF holder <> {user_text} THEN
+        RAISE EXCEPTION 'schema % belongs to user %, perhaps of another Lodger: connect with another search_path', {schema_text}, holder;
+    END IF;
+END $$
+""".strip(),
+    "REVOKE ALL ON SCHEMA {schema} FROM PUBLIC",
+    "GRANT USAGE ON SCHEMA {schema} TO {role}",
+)
+_OWN_TABLE = """
+DO $$ DECLARE holder name := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = '{table}'::regclass); BEGIN
+    IF holder = current_user THEN
+        ALTER TABLE {table} OWNER TO {user};
+    ELSIF holder <> {user_text} THEN
+        RAISE EXCEPTION 'table {table} belongs to user %, perhaps of another Lodger: connect with another search_path', holder;
     END IF;
 END $$
 """.strip()
-_MAKE_SCHEMA = (
-    f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
-    f"REVOKE ALL ON SCHEMA {SCHEMA} FROM PUBLIC",
-    f"GRANT USAGE ON SCHEMA {SCHEMA} TO {ROLE}",
-)
 #: Grants the role access to Lodger's own tables for scripts; row-level security restricts it to one tenant.
 _OWN_TABLES = (
-    f"DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO {ROLE}', current_schema()); END $$",
-    f"GRANT SELECT, INSERT, UPDATE, DELETE ON lodger_kv, lodger_documents, lodger_document_index TO {ROLE}",
-    "GRANT SELECT ON lodger_changes, lodger_changes_forgotten, lodger_cursors, lodger_collection_indexes TO " + ROLE,
+    "DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), {role_text}); END $$",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON lodger_kv, lodger_documents, lodger_document_index TO {role}",
+    "GRANT SELECT ON lodger_changes, lodger_changes_forgotten, lodger_cursors, lodger_collection_indexes TO {role}",
 )
+#: The function that the triggers call. It has its owner's rights, so it belongs to the user, whoever creates it, and only the user's own
+#: triggers call it. Lodger's table has its schema in its name, whatever the writer's search path is.
+_TRIGGER_FUNCTION = """
+DO $do$ BEGIN EXECUTE replace($f$
+CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    owner_type regtype := TG_ARGV[3];
+    key_type regtype := TG_ARGV[4];
+    maker text := NULLIF(current_setting('lodger.made_by', true), '');
+    command text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us, made_by) '
+                    'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2 FROM (%s) c';
+    side text;
+    owned text := format('%I IS NOT NULL', TG_ARGV[1]);
+    olds text;
+    news text;
+BEGIN
+    IF owner_type NOT IN ('text'::regtype, 'uuid'::regtype) OR key_type NOT IN ('text'::regtype, 'uuid'::regtype) THEN
+        RAISE EXCEPTION 'columns of type text or uuid are recorded, not % and %', owner_type, key_type;
+    END IF;
+    -- The tenant and the key as text, from either side of a change.
+    side := format('SELECT DISTINCT %I::%s::text AS owner, %I::%s::text AS key', TG_ARGV[1], owner_type, TG_ARGV[2], key_type);
+    olds := side || ' FROM old_rows WHERE ' || owned;
+    news := side || ' FROM new_rows WHERE ' || owned;
+    IF TG_OP = 'INSERT' THEN
+        EXECUTE format(command, 'insert', news) USING TG_ARGV[0], maker;
+    ELSIF TG_OP = 'DELETE' THEN
+        EXECUTE format(command, 'delete', olds) USING TG_ARGV[0], maker;
+    ELSE
+        EXECUTE format(command, 'delete', format('(%s) EXCEPT (%s)', olds, news)) USING TG_ARGV[0], maker;
+        EXECUTE format(command, 'insert', format('(%s) EXCEPT (%s)', news, olds)) USING TG_ARGV[0], maker;
+        EXECUTE format(command, 'update', format('(%s) INTERSECT (%s)', news, olds)) USING TG_ARGV[0], maker;
+    END IF;
+    RETURN NULL;
+END $body$
+$f$, '@CHANGES@', quote_ident(current_schema()) || '.lodger_changes');
+REVOKE ALL ON FUNCTION {function}() FROM PUBLIC;
+ALTER FUNCTION {function}() OWNER TO {user};
+END $do$
+""".strip()

@@ -32,7 +32,14 @@ from sqlalchemy.types import LargeBinary
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.stores import OPTION, Driver
-from lodger.engine.store.stores.features import Check, QueryRefusal, StatementTimeout, WatchedTable, weight_of
+from lodger.engine.store.stores.features import (
+    Check,
+    QueryRefusal,
+    RowSecurity,
+    StatementTimeout,
+    WatchedTable,
+    weight_of,
+)
 from lodger.engine.store.stores.sqlite import backup, connections, guards, triggers
 from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
 from lodger.engine.store.stores.sqlite.rows import EachRow, JsonList, Over
@@ -352,7 +359,7 @@ class SqliteDriver(Driver):
         """Store the consumer in the changes since."""
         connection.execute(_ATTRIBUTE, {"consumer": consumer, "last": since})
 
-    def trigger_statements(self, watched: WatchedTable, *, wanted: bool) -> list[str]:
+    def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:
         """Return a trigger for each kind of change."""
         return triggers.statements(self.identifiers, watched, wanted=wanted)
 
