@@ -16,6 +16,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailabl
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.core.version import VERSION
 from lodger.engine.features import TABLE
+from lodger.engine.recurrence.rrule import from_dateutil, is_dateutil
 from lodger.engine.service.operations.declaration import UNCHANGED
 from lodger.engine.service.operations.proxy import signature
 from lodger.engine.service.operations.route import ROOT, Route
@@ -177,6 +178,10 @@ def _json(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, set | frozenset):
         return sorted(value)
+    if is_dateutil(value):
+        return to_jsonable(from_dateutil(value))
+    if isinstance(value, list | tuple):
+        return [_json(each) for each in value]
     return to_jsonable(value)
 
 

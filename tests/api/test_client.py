@@ -9,11 +9,12 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from dateutil.rrule import DAILY, rrule, rruleset
 from tests.api.every_verb import answers, same
 from tests.api.house import ONE, House, house
 from tests.store.virtual_clock import VirtualClock
@@ -341,3 +342,11 @@ async def compared(folder: Path) -> bool:
 
 def test_the_async_engine_still_carries(tmp_path: Path) -> None:
     assert asyncio.run(compared(tmp_path))
+
+
+def test_objects_of_dateutil_travel_as_text(client: Client) -> None:
+    start = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    daily, first = rrule(DAILY, dtstart=start), rruleset()
+    first.rdate(start + timedelta(days=1))
+    shown = client.schedules.preview([daily, "0 12 * * *"], exclusions=first, after=start, n=3).slots
+    assert [slot - start for slot in shown] == [timedelta(hours=3), timedelta(hours=27), timedelta(days=2)]

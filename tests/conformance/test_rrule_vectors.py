@@ -116,17 +116,21 @@ def test_public_vectors(name: str, total: int, refused: int, disputed: int) -> N
 
 
 def test_dateutil_vectors_as_its_objects() -> None:
-    """The same vectors read by dateutil and given as its rrule: all 228, the disputed ones included."""
-    agreed = 0
+    """The same vectors read by dateutil and given as its objects, also those disputed as text; a first week in mid-week is refused."""
+    agreed = refused = 0
     for case in vectors("rfc5545-dateutil.json"):
         if "BYEASTER" in text_of(case):
             continue
-        rule = parse_rule(rrule.from_dateutil(rrulestr(text_of(case))))
+        try:
+            rule = parse_rule(rrule.from_dateutil(rrulestr(text_of(case))))
+        except RuleInvalid:
+            refused += 1  # WEEKLY with BYSETPOS, and DTSTART in the middle of a week
+            continue
         expected = [instant(each) for each in case["expect"]]
         assert walked(rule, len(expected) + 2) == expected, case
         assert walked_back(rule, len(expected) + 2) == expected, case
         agreed += 1
-    assert agreed == 228
+    assert (agreed, refused) == (227, 1)
 
 
 def test_public_sentences() -> None:

@@ -1,6 +1,10 @@
 """Edit, pause, resume, delete: at once, with what was owed accounted first."""
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import pytest
+from dateutil.rrule import DAILY, HOURLY, MO, MONTHLY, WEEKLY, rrule, rruleset, rrulestr
 from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us
@@ -161,3 +165,38 @@ def test_a_preview_stores_nothing(bench: Bench) -> None:
     assert preview.text == "Every 1 minute, counted from 1970-01-01T00:00:00Z"
     assert [(slot - from_us(bench.clock.us)).total_seconds() for slot in preview.slots] == [60, 120, 180]
     assert bench.engine.schedules.list() == []
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def test_objects_of_dateutil_are_rules_and_exclusions(bench: Bench) -> None:
+    bench.tenant()
+    schedules, start = bench.engine.schedules, datetime(2026, 3, 2, 9, tzinfo=BERLIN)
+    daily = rrule(DAILY, dtstart=start, until=datetime(2026, 4, 30, 9, tzinfo=BERLIN))
+    weekly = rruleset()
+    weekly.rrule(rrule(WEEKLY, byweekday=MO, dtstart=start, count=12))
+    weekly.exdate(datetime(2026, 3, 16, 9, tzinfo=BERLIN))
+    monthly = rrulestr("DTSTART;TZID=Europe/Berlin:20260302T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=-1")
+    after, mondays = start, [slot for slot in weekly if slot > start]
+    wanted = [slot for slot in daily if slot > start and slot not in mondays]
+    assert list(schedules.preview(daily, exclusions=weekly, after=after, n=20).slots) == wanted[:20]
+    bench.engine.scripts.put("acme", "job", "export default () => 1")
+    made = schedules.create("acme", "o", script="job", rules=[daily, monthly], exclusions=[weekly], first_after=after)
+    assert (made.next_at, made.rules.rules[0].kind, made.rules.exclusions[0].kind) == (wanted[0], "rrule", "rrule")
+    edited = schedules.edit("acme", "o", rules=rrule(MONTHLY, dtstart=start, bymonthday=15, count=3), exclusions=())
+    assert edited.text.startswith("Every month on the 15th at 09:00, 3 times")
+
+
+def test_objects_of_dateutil_without_a_zone_are_in_the_zone_of_the_schedule(bench: Bench) -> None:
+    hours = rrule(HOURLY, interval=6, dtstart=datetime(2026, 3, 28, 12))
+    shown = bench.engine.schedules.preview(hours, tz="Europe/Berlin", after=datetime(2026, 3, 28, tzinfo=BERLIN), n=5)
+    assert list(shown.slots) == [slot.replace(tzinfo=BERLIN) for slot in hours.xafter(datetime(2026, 3, 28), 5)]
+
+
+@pytest.mark.parametrize("rule", [rrule(WEEKLY, byweekday=MO, bysetpos=1, dtstart=datetime(2026, 1, 1)), 7, [7]])
+def test_what_is_no_rule_is_refused_with_what_to_write(bench: Bench, rule: object) -> None:
+    with pytest.raises(InputError) as refused:
+        bench.engine.schedules.preview(rule)  # type: ignore[arg-type]  # that is the point
+    assert refused.value.code == "dateutil_unreadable"
+    assert refused.value.fix

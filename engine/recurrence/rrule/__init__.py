@@ -5,13 +5,13 @@ from dataclasses import replace
 from lodger.engine.recurrence.calendar.civil import instant_of
 from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.once import Instants
-from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil
+from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil, is_dateutil
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet, parse_set
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rule import DstPolicy, Recurrence
 from lodger.engine.recurrence.union import Parts
 
-__all__ = ["from_dateutil", "of_set", "parse", "parse_set"]
+__all__ = ["from_dateutil", "is_dateutil", "of_set", "parse", "parse_set"]
 
 
 def parse(

@@ -1,11 +1,10 @@
-"""python-dateutil ``rrule`` and ``rruleset`` objects as input: read into the text that has the same slots.
+"""Objects of python-dateutil as rules: the text of an ``rrule`` or ``rruleset``, which is then read by RFC 5545.
 
-dateutil fills in what a rule lacks when the object is made, and those filled values are what is read. Where it means
-something else than the RFC, its faults included, the line says ``X-LODGER-READING=DATEUTIL`` and is read as dateutil
-reads it (:mod:`lodger.engine.recurrence.rrule.dateutil_reading`): an object keeps its own slots, because it has fired
-by them. dateutil itself is never imported.
+An object with a meaning that RFC 5545 does not have is refused. dateutil is imported by the code that makes such objects, not here.
 """
 
+import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -16,46 +15,54 @@ from lodger.engine.recurrence.rule import Kind, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 
-def from_dateutil(rule: object) -> RuleSpec:
-    """Read an ``rrule`` or ``rruleset`` object.
+def is_dateutil(value: object) -> bool:
+    """Whether a value is a rule or a set of python-dateutil; its class is known only if its module was imported."""
+    module = sys.modules.get("dateutil.rrule")
+    return module is not None and isinstance(value, module.rrulebase)
 
-    Local times are wall-clock times of the object's zone, as dateutil counts them; one that DST skips is read with the
-    offset before the gap.
+
+def from_dateutil(rule: Any) -> RuleSpec:
+    """Return the text of an ``rrule`` or ``rruleset`` object.
+
+    Local times are on the wall clock of the object's zone; those of an object without a zone are on that of the schedule.
 
     Raises:
-        RuleInvalid: ``dateutil_unreadable`` for what has no text: BYEASTER, a zone without IANA name, rules of one
-            set in different zones, a rule that never fires because no value of a part exists; ``TypeError`` is never
-            raised for foreign objects.
+        RuleInvalid: ``dateutil_unreadable`` if RFC 5545 has no text with the same meaning.
     """
-    if hasattr(rule, "_freq") and hasattr(rule, "_dtstart"):
-        return RuleSpec(_set_text(rule._dtstart, [rule], [], [], []), Kind.RRULE)
-    names = ("_rrule", "_rdate", "_exrule", "_exdate")
-    if not all(isinstance(getattr(rule, name, None), list) for name in names):
+    if not is_dateutil(rule):
         raise RuleInvalid("dateutil_unreadable.kind", type=type(rule).__name__)
-    rules, rdates, exrules, exdates = (getattr(rule, name) for name in names)
-    starts = [each._dtstart for each in [*rules, *exrules]]
+    if hasattr(rule, "_freq"):
+        return _spec(rule._dtstart, [rule], [], [], [])
+    rules, rdates, exrules, exdates = (_members(rule, f"_{name}") for name in ("rrule", "rdate", "exrule", "exdate"))
+    for each in (*rules, *exrules):
+        if not hasattr(each, "_freq"):
+            raise RuleInvalid("dateutil_unreadable.nested")
+    starts = [each._dtstart for each in (*rules, *exrules)]
     if len({_zone_of(start) for start in starts}) > 1:
         raise RuleInvalid("dateutil_unreadable.zones")
-    if not starts and not rdates:
+    if not rules and not rdates:
         raise RuleInvalid("dateutil_unreadable.empty")
-    start = starts[0] if starts else min(rdates)
-    return RuleSpec(_set_text(start, rules, rdates, exrules, exdates), Kind.RRULE)
+    return _spec(starts[0] if starts else min(rdates), rules, rdates, exrules, exdates)
 
 
-def _set_text(
-    start: datetime, rules: list[Any], rdates: list[datetime], exrules: list[Any], exdates: list[datetime]
-) -> str:
+def _members(rule: object, name: str) -> list[Any]:
+    return list(getattr(rule, name))
+
+
+def _spec(
+    start: datetime, rules: Iterable[Any], rdates: list[datetime], exrules: Iterable[Any], exdates: list[datetime]
+) -> RuleSpec:
     lines = [f"DTSTART{_moment(start)}"]
     lines += [f"RRULE{_line(each, start)}" for each in rules]
     lines += [f"RDATE{_moment(each)}" for each in rdates]
     lines += [f"EXRULE{_line(each, start)}" for each in exrules]
     lines += [f"EXDATE{_moment(each)}" for each in exdates]
-    if not rules and not rdates:  # EXRULE and EXDATE alone: the set has no slot, and DTSTART is none either
-        raise RuleInvalid("dateutil_unreadable.exceptions")
-    return "\n".join(lines)
+    return RuleSpec("\n".join(lines), Kind.RRULE)
 
 
 def _written(moment: datetime) -> str:
+    if moment.microsecond:
+        raise RuleInvalid("dateutil_unreadable.microseconds", moment=moment)
     return f"{moment.year:04}{moment:%m%dT%H%M%S}"
 
 
@@ -86,73 +93,27 @@ def _zone_name(zone: tzinfo, moment: datetime) -> str:
 
 
 def _line(rule: Any, start: datetime) -> str:
-    """Parameters and value of one rule."""
-    if rule._byeaster:
-        raise RuleInvalid("dateutil_unreadable.easter")
-    freq = Freq(rule._freq)
-    if not isinstance(rule._interval, int) or rule._interval < 1 or (rule._count is not None and rule._count < 1):
-        raise RuleInvalid("dateutil_unreadable.interval")
-    parts = [f"FREQ={freq.name}", f"INTERVAL={rule._interval}", f"WKST={WEEKDAYS[rule._wkst]}"]
-    if rule._count is not None:
-        parts.append(f"COUNT={rule._count}")
+    """Return the parameters and the value of one rule: dateutil's own text of it, with UNTIL in its zone."""
+    _, _, value = str(rule).rpartition("RRULE:")
+    parts = [part for part in value.split(";") if not part.startswith("UNTIL=")]
+    names = {part.partition("=")[0] for part in parts}
     if rule._until is not None:
+        if rule._count is not None:
+            raise RuleInvalid("dateutil_unreadable.count_and_until")
         parts.append(f"UNTIL={_until(rule._until, rule._dtstart)}")
-    days = _weekdays(rule)
-    lists: list[tuple[str, list[Any]]] = [
-        ("BYMONTH", _existing(rule, "_bymonth", 1, 12)),
-        ("BYWEEKNO", _existing(rule, "_byweekno", 1, 53, signed=True)),
-        ("BYYEARDAY", _existing(rule, "_byyearday", 1, 366, signed=True)),
-        ("BYMONTHDAY", _month_days(rule)),
-        ("BYDAY", days),
-        ("BYHOUR", _existing(rule, "_byhour", 0, 23)),
-        ("BYMINUTE", _existing(rule, "_byminute", 0, 59)),
-        ("BYSECOND", _existing(rule, "_bysecond", 0, 59)),
-        ("BYSETPOS", _existing(rule, "_bysetpos", 1, 366, signed=True)),
-    ]
-    chooses = any(values for name, values in lists if name in ("BYYEARDAY", "BYMONTHDAY", "BYDAY"))
-    parts += [f"{name}={','.join(str(each) for each in values)}" for name, values in lists if values]
-    zoned = _zone_of(rule._dtstart) not in (None, "UTC")
-    own = (
-        bool(rule._byweekno or rule._bysetpos)
-        or (rule._count is not None and rule._until is not None)
-        or (freq >= Freq.HOURLY and zoned)
-        or (freq < Freq.DAILY and not chooses)
-    )
-    parameters = ";X-LODGER-READING=DATEUTIL" if own else ""
-    if rule._dtstart.replace(microsecond=0) != start.replace(microsecond=0):
-        parameters += f";X-LODGER-START={_written(rule._dtstart)}"
-    return f"{parameters}:{';'.join(parts)}"
+    if rule._byweekday and rule._bynweekday:
+        raise RuleInvalid("dateutil_unreadable.weekdays")
+    if rule._freq == Freq.WEEKLY and "BYSETPOS" in names and rule._dtstart.weekday() != rule._wkst:
+        raise RuleInvalid("dateutil_unreadable.first_week")
+    if "BYWEEKNO" in names and rule._freq < Freq.DAILY and not names & {"BYDAY", "BYMONTHDAY", "BYYEARDAY"}:
+        # A whole week; RFC 5545 would take the weekday of DTSTART.
+        parts.append(f"BYDAY={','.join(WEEKDAYS)}")
+    same = rule._dtstart.replace(microsecond=0) == start.replace(microsecond=0)
+    parameter = "" if same else f";X-LODGER-START={_written(rule._dtstart)}"
+    return f"{parameter}:{';'.join(parts)}"
 
 
 def _until(until: datetime, start: datetime) -> str:
     if until.tzinfo is None or until.tzinfo is start.tzinfo:  # the wall clocks are compared
         return f"{_written(until)}{'Z' if _zone_of(until) == 'UTC' else ''}"
     return f"{_written(until.astimezone(UTC))}Z"
-
-
-def _existing(rule: Any, name: str, low: int, high: int, *, signed: bool = False) -> list[int]:
-    """Values of a part that can happen; dateutil keeps the others and never meets them."""
-    given = sorted(getattr(rule, name) or ())
-    found = [each for each in given if low <= (abs(each) if signed else each) <= high]
-    if given and not found:
-        raise RuleInvalid("dateutil_unreadable.part", part=name[1:].upper())
-    return found
-
-
-def _month_days(rule: Any) -> list[int]:
-    given = [*(rule._bymonthday or ()), *(rule._bynmonthday or ())]
-    found = [each for each in given if 1 <= abs(each) <= 31]
-    if given and not found:
-        raise RuleInvalid("dateutil_unreadable.monthday")
-    return found
-
-
-def _weekdays(rule: Any) -> list[str]:
-    plain, numbered = set(rule._byweekday or ()), sorted(rule._bynweekday or ())
-    if numbered:
-        # dateutil keeps the days that are in both lists, the RFC those in either.
-        kept = [(day, number) for day, number in numbered if (not plain or day in plain) and 1 <= abs(number) <= 53]
-        if not kept:
-            raise RuleInvalid("dateutil_unreadable.weekdays")
-        return [f"{number}{WEEKDAYS[day]}" for day, number in kept]
-    return [WEEKDAYS[day] for day in sorted(plain)]

@@ -14,8 +14,8 @@ from lodger.engine.recurrence.rule_errors import RuleInvalid
 #: The anchor of a rule without DTSTART: midnight of a Monday that begins a month and a year.
 UNANCHORED = civil.local_at(1900, 1, 1)
 
-#: Parameters of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own, and whose reading it has.
-START, READING = "X-LODGER-START", "X-LODGER-READING"
+#: Parameter of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own.
+START = "X-LODGER-START"
 
 _FOLD = re.compile(r"(?:\r\n|\n|\r)[ \t]")
 _CONTENT = re.compile(r"[^\r\n]+")
@@ -176,18 +176,16 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
 
 
 def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
-    """One rule; a line may say where it counts from and how it is read, as objects of python-dateutil need it."""
-    first, dateutil = start, False
+    """One rule; a line may say where it counts from, as sets of python-dateutil need it."""
+    first = start
     for name, value, at in line.parameters:
         if name == START and anchored:
             first = read_moment(value, at)
             if first.utc or first.date:
                 raise RuleInvalid("date_malformed.local", name=START, index=at)
-        elif name == READING and value.upper() == "DATEUTIL":
-            dateutil = True
         else:
             raise RuleInvalid("parameter_unknown", name=name[:40], property=line.name, index=at)
-    rule = parse_parts(line.value, line.value_at, dateutil=dateutil)
+    rule = parse_parts(line.value, line.value_at)
     if rule.count is not None and not anchored:
         raise RuleInvalid("count_without_start", index=line.value_at)
     if start.date and rule.freq < Freq.HOURLY:

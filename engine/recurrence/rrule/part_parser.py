@@ -35,8 +35,8 @@ _CHOOSING = (
 )
 
 
-def parse_parts(text: str, at: int = 0, *, dateutil: bool = False) -> Rule:
-    """Read a rule's value; positions in errors count from ``at``; ``dateutil``: it says what an object of its means.
+def parse_parts(text: str, at: int = 0) -> Rule:
+    """Read a rule's value; positions in errors count from ``at``.
 
     Raises:
         RuleInvalid: with code, reason, cure and position.
@@ -65,10 +65,10 @@ def parse_parts(text: str, at: int = 0, *, dateutil: bool = False) -> Rule:
         if name in seen:
             raise RuleInvalid("part_repeated", name=name, index=here)
         seen[name] = (value, here + len(piece) - len(value))
-    return _build(seen, at, dateutil=dateutil)
+    return _build(seen, at)
 
 
-def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule:
+def _build(seen: dict[str, tuple[str, int]], at: int) -> Rule:
     if "FREQ" not in seen:
         raise RuleInvalid("freq_missing", index=at)
     value, where = seen["FREQ"]
@@ -83,7 +83,7 @@ def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule
     if "bysecond" in fields:  # a clock without leap seconds reads second 60 as 59 (RFC 5545 §3.3.12)
         fields["bysecond"] = tuple(sorted({min(second, 59) for second in fields["bysecond"]}))
     if "BYDAY" in seen:
-        fields["byday"] = _weekdays(*seen["BYDAY"], freq, with_weeks="BYWEEKNO" in seen and not dateutil)
+        fields["byday"] = _weekdays(*seen["BYDAY"], freq, with_weeks="BYWEEKNO" in seen)
     for name in ("INTERVAL", "COUNT"):
         if name in seen:
             fields[name.lower()] = _number(name, *seen[name], 1, 999_999_999, negative=False)
@@ -93,14 +93,14 @@ def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule
             raise RuleInvalid("weekday_malformed", text=value[:40], index=where)
         fields["wkst"] = WEEKDAYS.index(value.upper())
     if "UNTIL" in seen:
-        if "COUNT" in seen and not dateutil:
+        if "COUNT" in seen:
             first, second = sorted(("COUNT", "UNTIL"), key=lambda name: seen[name][1])
             raise RuleInvalid("count_and_until", first=first, second=second, index=seen[second][1])
         moment = read_moment(*seen["UNTIL"])
         fields["until"] = Until(moment.second, moment.utc, moment.date)
-    if "bysetpos" in fields and not dateutil and not any(name in fields for name in _CHOOSING):
+    if "bysetpos" in fields and not any(name in fields for name in _CHOOSING):
         raise RuleInvalid("setpos_alone", index=seen["BYSETPOS"][1])
-    return Rule(freq=freq, dateutil=dateutil, **fields)
+    return Rule(freq=freq, **fields)
 
 
 def _number(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> int:

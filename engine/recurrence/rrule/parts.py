@@ -38,7 +38,6 @@ class Rule:
     Attributes:
         byday: (ordinal, weekday) pairs, ordinal 0 when there is none, weekday 0 for Monday.
         wkst: weekday that begins a week.
-        dateutil: read as python-dateutil reads its objects where it differs from the RFC.
     """
 
     freq: Freq
@@ -55,7 +54,6 @@ class Rule:
     byminute: tuple[int, ...] = ()
     bysecond: tuple[int, ...] = ()
     bysetpos: tuple[int, ...] = ()
-    dateutil: bool = False
 
     def filled(self, start: int) -> "Rule":
         """Add the parts that the rule derives from DTSTART (RFC 5545 §3.3.10).
@@ -67,8 +65,6 @@ class Rule:
         hour, minute, sec = civil.clock(second)
         rule = self
         chooses_days = bool(rule.byyearday or rule.bymonthday or rule.byday)
-        if self.dateutil:  # its objects are filled already
-            chooses_days = True
         if rule.freq is Freq.YEARLY and not chooses_days:
             if rule.byweekno:
                 rule = replace(rule, byday=((0, civil.weekday(day)),))

@@ -69,7 +69,7 @@ def selection_of(rule: Rule, start_day: int) -> Selection | None:
         return None
     year, month, _ = civil.civil(start_day)
     if rule.freq is Freq.YEARLY:
-        if rule.byweekno and not rule.dateutil:
+        if rule.byweekno:
             return WeekYears(n, week_year(start_day, rule.wkst), rule.wkst)
         return Years(n, year)
     if rule.freq is Freq.MONTHLY:

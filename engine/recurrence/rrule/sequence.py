@@ -1,6 +1,5 @@
 """One RRULE from one DTSTART as a sequence of local seconds: seek, bounds and COUNT."""
 
-from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from math import gcd
 
@@ -17,7 +16,6 @@ from lodger.engine.recurrence.calendar.dial import (
 from lodger.engine.recurrence.calendar.grid import Grid, Times
 from lodger.engine.recurrence.calendar.min_spacing import of_dial, of_times
 from lodger.engine.recurrence.calendar.yeardays import YearDays
-from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks, first_week
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import selection_of
 from lodger.engine.recurrence.rrule.set_positions import PeriodPicks, period_bounds, positions
@@ -47,44 +45,35 @@ class RuleSequence:
 
     def __init__(self, rule: Rule, start: int, until: int | None = None) -> None:
         self.rule = rule
-        self._start = self._origin = start
+        self._start = start
         self._until = civil.MAX_LOCAL if until is None else min(civil.MAX_LOCAL, until)
         self._bounded = rule.count is not None or self._until < civil.MAX_LOCAL
-        #: Members before ``start`` that the pattern does not have: a first week as python-dateutil reads it.
-        self._head: tuple[int, ...] = ()
         self._never: str | None = None
         filled = rule.filled(start)
         self._pace = LocalPace(None, 0, 0, civil.DAY_S)
         self._members = self._build(filled)
-        count = rule.count
-        if rule.dateutil and rule.freq is Freq.WEEKLY and (rule.bysetpos or rule.byweekno):
-            week = first_week(filled, start)
-            if week is not None:
-                members, self._start = week
-                self._head = tuple(each for each in members if each <= self._until)[:count]
-                count = None if count is None else count - len(self._head)
-        if count is not None and self._members is not None:
-            self._count(count)
+        if rule.count is not None and self._members is not None:
+            self._count(rule.count)
 
     def _count(self, count: int) -> None:
         """Let the ``count``-th member be the last."""
         assert self._members is not None
         try:
-            last = self._members.nth_from(self._start, count - 1, Steps(_COUNT_STEPS)) if count else self._start - 1
+            last = self._members.nth_from(self._start, count - 1, Steps(_COUNT_STEPS))
         except OutOfSteps:
             raise RuleInvalid("count_too_far", count=count) from None
         if last is not None:
             self._until = min(self._until, last)
 
     def _build(self, rule: Rule) -> Grid | UnitSteps | PeriodPicks | None:
-        masks = DateutilMasks(rule) if rule.dateutil and rule.byweekno else YearMasks(rule)
+        masks = YearMasks(rule)
         if rule.freq > Freq.DAILY:
             return self._sub_daily(rule, YearDays(masks.of_year))
         times = Dial(of_values(rule.byhour), of_values(rule.byminute), of_values(rule.bysecond))
         selection = selection_of(rule, self._start // civil.DAY_S)
         self._pace = of_dial(times)
         if rule.bysetpos and rule.freq < Freq.DAILY:
-            bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno) and not rule.dateutil)
+            bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno))
             return PeriodPicks(masks.of_year, selection, times, rule.bysetpos, bounds)
         days = YearDays(masks.of_year, selection=selection)
         if not rule.bysetpos:
@@ -131,10 +120,7 @@ class RuleSequence:
 
     def next_from(self, local: int, steps: Steps) -> int | None:
         """First member at or after the local second."""
-        if local < self._start:
-            if self._head and local <= self._head[-1]:
-                return self._head[bisect_left(self._head, local)]
-            local = self._start
+        local = max(local, self._start)
         if local > self._until or self._members is None:
             return None
         found = self._members.next_from(local, steps)
@@ -146,8 +132,7 @@ class RuleSequence:
             found = self._members.last_to(min(local, self._until), steps)
             if found is not None and found >= self._start:
                 return found
-        i = bisect_right(self._head, local)
-        return self._head[i - 1] if i else None
+        return None
 
     def contains(self, local: int) -> bool:
         """Whether a local second is a member."""
@@ -164,8 +149,6 @@ class RuleSequence:
         if days.is_empty():
             picks = isinstance(self._members, PeriodPicks) and not self._members.nothing_allowed
             return _NO_POSITION if picks else "no day of the 400-year calendar cycle fulfils its day parts"
-        if self._head:
-            return None
         try:
             first = self._members.next_from(self._start, Steps(_COUNT_STEPS))
         except OutOfSteps as out:
@@ -180,7 +163,7 @@ class RuleSequence:
 
     def default_dst(self) -> DstPolicy:
         """RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a fold."""
-        both = self.rule.freq >= Freq.HOURLY and not self.rule.dateutil
+        both = self.rule.freq >= Freq.HOURLY
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
     def pace(self) -> LocalPace:
@@ -190,7 +173,7 @@ class RuleSequence:
     def text(self) -> str:
         """One exact English sentence."""
         until = self._until if self.rule.until is not None else None
-        return rule_text(self.rule, self._origin, until)
+        return rule_text(self.rule, self._start, until)
 
 
 def _pace_of_steps(inside: Times, unit_s: int, interval: int, origin: int) -> LocalPace:

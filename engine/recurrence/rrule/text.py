@@ -152,8 +152,6 @@ def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | N
         text += f", only the {joined(['first' if word == '1st' else word for word in words])} of these in each {unit}"
     if rule.wkst and (rule.freq is Freq.WEEKLY or rule.byweekno):
         text += f", weeks beginning on {WEEKDAYS[rule.wkst]}"
-    if rule.dateutil:
-        text += ", as python-dateutil reads it"
     if rule.count is not None:
         text += f", {rule.count} time{'s' if rule.count > 1 else ''}"
     if last is not None:

@@ -1,10 +1,10 @@
 """Base of the nouns: the open ledger, transactions with audit rows, and the conversion of common arguments."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
@@ -12,6 +12,7 @@ from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext, current_audit_context
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.recurrence.rrule import from_dateutil, is_dateutil
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.service.operations.declaration import M, Operations
 from lodger.engine.store import audit
@@ -21,10 +22,15 @@ from lodger.engine.store.records import Json
 from lodger.engine.store.usage import storage_usage
 
 if TYPE_CHECKING:
+    from dateutil.rrule import rrule, rruleset
+
     from lodger.engine.service.engine import Engine
 
-#: Input form of rules: a text, a RuleSpec, or several of them.
-RulesArgument = str | RuleSpec | Sequence[str | RuleSpec]
+    #: Input form of rules: a text, a RuleSpec, an object of python-dateutil, or several of them.
+    RulesArgument: TypeAlias = str | RuleSpec | rrule | rruleset | Sequence[str | RuleSpec | rrule | rruleset]
+else:
+    # Of JSON: it has no objects of python-dateutil.
+    RulesArgument = str | RuleSpec | Sequence[str | RuleSpec]
 
 #: Input form of steps: a script's name, or steps in order: names, or objects with ``script``, ``version`` and
 #: ``limits``.
@@ -199,10 +205,21 @@ class Noun(Operations[M]):
 
 
 def specs(rules: RulesArgument) -> tuple[RuleSpec, ...]:
-    """Return rules as RuleSpecs."""
-    if isinstance(rules, str | RuleSpec):
+    """Return rules as RuleSpecs.
+
+    Raises:
+        RuleInvalid: dateutil_unreadable.
+    """
+    # An object of python-dateutil iterates over its slots.
+    if isinstance(rules, str | RuleSpec) or is_dateutil(rules) or not isinstance(rules, Iterable):
         rules = (rules,)
-    return tuple(RuleSpec(rule) if isinstance(rule, str) else rule for rule in rules)
+    return tuple(_spec(rule) for rule in rules)
+
+
+def _spec(rule: object) -> RuleSpec:
+    if isinstance(rule, str):
+        return RuleSpec(rule)
+    return rule if isinstance(rule, RuleSpec) else from_dateutil(rule)
 
 
 def aware(instant: datetime | None) -> datetime | None:

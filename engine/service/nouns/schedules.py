@@ -91,7 +91,8 @@ class Schedules(Previews[M]):
                 "limits"}``. The input of the first step is the params, of every other step the result of the previous
                 one.
             version: number of the script's version, or "latest" for the newest at each run. Default: "latest".
-            rules: rules, as text or RuleSpec; their slots are united, without those of ``exclusions``.
+            rules: rules, as text, RuleSpec, or ``rrule`` or ``rruleset`` of python-dateutil; their slots are united,
+                without those of ``exclusions``.
             first_after: the first slot comes after this instant. Default: now.
             missed: policy for missed slots: skip, latest, all, or within a duration, such as ``within:10m``.
             overlap: policy for slots while an earlier action is unfinished: skip, queue_one, queue_all, cancel_other,
