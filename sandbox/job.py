@@ -147,3 +147,11 @@ class Host(Protocol):
     def log(self, line: LogLine) -> None:
         """Receive a log line as it arrives; it is also in the report."""
         ...
+
+
+class Runs(Protocol):
+    """A pool of workers."""
+
+    async def run(self, job: Job, host: Host) -> Report:
+        """Run one job in a new worker and return its report."""
+        ...

@@ -8,7 +8,8 @@ from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended
 from lodger.engine.store.scripts.shadows import AGREES, DIFFERS, UNDECIDED, ShadowRun
 from lodger.engine.trials.claims import Source
 from lodger.engine.trials.recorded_host import STOPPED, MadeCall, RecordedHost
-from lodger.engine.trials.trial import Runs, run_again
+from lodger.engine.trials.trial import run_again
+from lodger.sandbox.job import Runs
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import EFFECTS
 

@@ -1,19 +1,11 @@
 """Data of a trial without a ledger: collections in memory, empty at first."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.capabilities.session import unchecked
-from lodger.engine.core.clock import SystemClock
-from lodger.engine.core.settings import Settings
-from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.egress.way_out import WayOut
-from lodger.engine.node.executors.attempt import no_addresses
-from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import TABLES
 
@@ -37,17 +29,3 @@ class MemoryStore:
     def close(self) -> None:
         """Close the database; safe to call twice."""
         self.engine.dispose()
-
-
-@asynccontextmanager
-async def memory_side(settings: Settings) -> AsyncIterator[HostSide]:
-    """Open a host side without a ledger: it has no secrets, no people and no other scripts; requests are sent."""
-    store = MemoryStore()
-    side = HostSide(
-        store.read, Datasets(), SystemClock(), people=no_addresses, way_out=WayOut(settings), check_script=unchecked
-    )
-    try:
-        yield side
-    finally:
-        await side.close()
-        store.close()

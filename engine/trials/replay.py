@@ -9,7 +9,8 @@ from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended
 from lodger.engine.core.version import VERSION
 from lodger.engine.trials.claims import Source
 from lodger.engine.trials.recorded_host import STOPPED, Departure, MadeCall, RecordedHost
-from lodger.engine.trials.trial import Runs, run_again
+from lodger.engine.trials.trial import run_again
+from lodger.sandbox.job import Runs
 from lodger.sandbox.outcome import Outcome
 
 SAME, DEPARTS, UNDECIDED = "same", "departs", "undecided"

@@ -4,33 +4,28 @@ A stage for tests (:class:`lodger.engine.testing.Stage`) is a whole ledger to th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import TypeVar
 
+from lodger.engine.capabilities.session import unchecked
 from lodger.engine.core.access.grants import DEFAULT, parse
 from lodger.engine.core.attempt_record import AttemptRecord, Ended, of_report
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings, load
-from lodger.engine.node.executors.attempt import sharpened
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.attempt import no_addresses, sharpened
 from lodger.engine.node.executors.by_kind import with_checked_params
-from lodger.engine.node.executors.host_side import HostSide
-from lodger.engine.node.executors.sandbox_executor import (
-    SandboxExecutor,
-    as_job,
-    demanded,
-    finished,
-    script_bundle,
-)
+from lodger.engine.node.executors.sandbox_executor import Ran, SandboxExecutor, demanded, script_bundle
 from lodger.engine.node.host import Host
 from lodger.engine.trials.claims import Source, claim, runnable_files
-from lodger.engine.trials.memory import memory_side
+from lodger.engine.trials.memory import MemoryStore
 from lodger.engine.trials.recorded_host import STOPPED, RecordedHost
-from lodger.sandbox.job import Bundle, Job, Report, ScriptError
-from lodger.sandbox.job import Host as JobHost
+from lodger.sandbox.job import Bundle, Job, Runs, ScriptError
 from lodger.sandbox.limits import LIMITS, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -40,63 +35,48 @@ from lodger.sandbox.wasm.pool import WasmPool
 
 #: Nothing is sent, so a script tried alone may show whom it would write to.
 GRANTED = (*DEFAULT.split(), "mail:*")
+S = TypeVar("S", SandboxExecutor, Pool | WasmPool)
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
-
-
-class Runs(Protocol):
-    """A pool of workers."""
-
-    async def run(self, job: Job, host: JobHost) -> Report:
-        """Run one job in a new worker and return its report."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """How a trial ended.
-
-    Attributes:
-        requested: the effects that the script asked for, also if it failed.
-        walls: maps each wall's name to whether it was active.
-    """
-
-    finished: Finished
-    requested: tuple[dict[str, Any], ...] = ()
-    walls: Mapping[str, bool] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """Workers, and the data that host calls of trials are answered from."""
-
-    pool: Runs
-    side: HostSide
-
-    async def run(self, claim: Claim) -> Tried:
-        """Run the claim of a trial."""
-        try:
-            claim = with_checked_params(claim)
-        except InputError as refused:
-            return Tried(Finished(Outcome.BAD_REQUEST, error=ScriptError("BadRequest", refused.what)))
-        attempt = await self.side.attempt(claim)
-        try:
-            report = await self.pool.run(as_job(claim, attempt), attempt)
-        finally:
-            attempt.close()
-        return Tried(finished(claim, attempt, report), attempt.effects(), report.walls)
 
 
 @asynccontextmanager
 async def on_memory(
     settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[str], None] = lambda _text: None
-) -> AsyncIterator[Trials]:
-    """Open trials on collections in memory, empty at first.
+) -> AsyncIterator[SandboxExecutor]:
+    """Open an executor of trials on collections in memory, empty at first: no secrets, people or other scripts; requests are sent.
 
     Raises:
         SandboxError: the host lacks a wall, or the runtime cannot be prepared.
     """
-    async with workers(settings, runtime, wasm=wasm, progress=progress) as pool, memory_side(settings) as side:
-        yield Trials(pool, side)
+    store = MemoryStore()
+    executor = SandboxExecutor(
+        _pool(settings, runtime, wasm=wasm, progress=progress), store.read, Datasets(), SystemClock(),
+        people=no_addresses, way_out=WayOut(settings), check_script=unchecked,
+    )  # fmt: skip
+    try:
+        async with _started(executor):
+            yield executor
+    finally:
+        store.close()
+
+
+@asynccontextmanager
+async def on_ledger(host: Host) -> AsyncIterator[SandboxExecutor]:
+    """Open an executor of trials on the present data of a ledger.
+
+    Raises:
+        SandboxError: the host cannot start the sandbox.
+    """
+    async with _started(SandboxExecutor.of(host, workers=1)) as executor:
+        yield executor
+
+
+async def run(executor: SandboxExecutor, claim: Claim) -> Ran:
+    """Run the claim of a trial, once its params satisfy what its version declares."""
+    try:
+        return await executor.run(with_checked_params(claim))
+    except InputError as refused:
+        return Ran(Finished(Outcome.BAD_REQUEST, error=ScriptError("BadRequest", refused.what)))
 
 
 def try_script(
@@ -107,7 +87,7 @@ def try_script(
     runtime: str = "quickjs",
     progress: Callable[[str], None] = lambda _text: None,
     grants: Sequence[str] = (),
-) -> Tried:
+) -> Ran:
     """Run a script once on empty collections in memory.
 
     Args:
@@ -124,39 +104,24 @@ def try_script(
     if isinstance(source, dict):
         prepared = runnable_files(source)
         if isinstance(prepared, ScriptError):
-            return Tried(Finished(Outcome.COMPILE_ERROR, error=prepared))
+            return Ran(Finished(Outcome.COMPILE_ERROR, error=prepared))
         source = prepared
     elif isinstance(source, str):
         source = {"main.js": source}
     one = claim(source, params, grants=parse([*GRANTED, *grants]), limits=limits, now_us=SystemClock().now_us())
 
-    async def once() -> Tried:
-        async with on_memory(load(), runtime, wasm=one.wasm is not None, progress=progress) as trials:
-            return await trials.run(one)
+    async def once() -> Ran:
+        async with on_memory(load(), runtime, wasm=one.wasm is not None, progress=progress) as executor:
+            return await run(executor, one)
 
     return asyncio.run(once())
-
-
-@asynccontextmanager
-async def on_ledger(host: Host) -> AsyncIterator[Trials]:
-    """Open trials on the present data of a ledger.
-
-    Raises:
-        SandboxError: the host cannot start the sandbox.
-    """
-    executor = SandboxExecutor.of(host, workers=1)
-    try:
-        await executor.start()
-        yield Trials(executor.pool, executor.side)
-    finally:
-        await executor.stop()
 
 
 @asynccontextmanager
 async def workers(
     settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[str], None] = lambda _text: None
 ) -> AsyncIterator[Pool | WasmPool]:
-    """Start a pool of one worker, and stop it at the end of the block.
+    """Start one worker for trials on records, and stop it at the end of the block.
 
     Args:
         progress: called if the runtime has to be compiled first.
@@ -164,20 +129,26 @@ async def workers(
     Raises:
         SandboxError: the host lacks a wall, or the runtime cannot be prepared.
     """
-    pool: Pool | WasmPool
+    async with _started(_pool(settings, runtime, wasm=wasm, progress=progress)) as pool:
+        yield pool
+
+
+@asynccontextmanager
+async def _started(startable: S) -> AsyncIterator[S]:
+    try:
+        await startable.start()
+        yield startable
+    finally:
+        await startable.stop()
+
+
+def _pool(settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[str], None]) -> Pool | WasmPool:
     if wasm:
-        pool = WasmPool(**demanded(settings))
-    elif runtime == "quickjs":
+        return WasmPool(**demanded(settings))
+    if runtime == "quickjs":
         native_libraries.require(settings.profile, runtime)  # baking loads it, before the pool starts
         ensure(settings.cache_dir, progress=progress)
-        pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
-    else:
-        pool = Pool(runtime=runtime, size=1, **demanded(settings))
-    try:
-        await pool.start()
-        yield pool
-    finally:
-        await pool.stop()
+    return Pool(runtime=runtime, size=1, cache=settings.cache_dir, **demanded(settings))
 
 
 async def run_again(

@@ -16,8 +16,9 @@ from lodger.engine.store.scripts.shadows import UNDECIDED, ShadowRun
 from lodger.engine.trials.agreement import agreement
 from lodger.engine.trials.claims import Source
 from lodger.engine.trials.replay import source_of
-from lodger.engine.trials.trial import Runs, workers
+from lodger.engine.trials.trial import workers
 from lodger.engine.workbench.replays import runtime_of, with_copies
+from lodger.sandbox.job import Runs
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine

@@ -45,6 +45,7 @@ class WasmPool:
         walls: maps each wall's name to whether it is active.
     """
 
+    runtime = "wasm"
     attempt_type = Attempt
     zygote_type = Zygote
     compilers_type: Callable[..., WarmPool] = WarmPool

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.trials.trial import Tried, try_script
+from lodger.engine.node.executors.sandbox_executor import Ran
+from lodger.engine.trials.trial import try_script
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs import limited_node
 
@@ -16,7 +17,7 @@ CHECKS = (Path(__file__).parent / "intl_checks.js").read_text()
 ROOMY = Limits(cpu_ms=20_000, wall_ms=120_000, host_calls=2000, result_bytes=1 << 20)
 
 
-def ran(source: str, runtime: str = "quickjs", limits: Limits = ROOMY) -> Tried:
+def ran(source: str, runtime: str = "quickjs", limits: Limits = ROOMY) -> Ran:
     """Run the body of a function as a script."""
     return try_script(f"export default async () => {{{source}}};", None, limits, runtime=runtime)
 

@@ -17,7 +17,7 @@ from lodger.engine.output.result_output import AsJson, say, write_json
 from lodger.engine.workbench import script_files
 
 if TYPE_CHECKING:
-    from lodger.engine.trials.trial import Tried
+    from lodger.engine.node.executors.sandbox_executor import Ran
 
 MIB = 1024 * 1024
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")
@@ -96,22 +96,22 @@ def execute(
     present(body, files.get(where, "") if files else source, shown, as_json=as_json)
 
 
-def as_dict(tried: "Tried") -> dict[str, Any]:
+def as_dict(ran: "Ran") -> dict[str, Any]:
     """Return the object that ``--json`` prints for a trial."""
-    ended = tried.finished
+    ended = ran.finished
     return {
         "outcome": ended.outcome.value,
         "result": None if ended.result is None else json.loads(ended.result),
         "error": None if ended.error is None else asdict(ended.error),
         "logs": [{"level": line.level, "text": line.text} for line in ended.logs],
-        "effects": list(tried.requested),
+        "effects": list(ran.requested),
         "usage": {
             "cpu_ms": round(ended.usage.cpu_ms, 3),
             "wall_ms": round(ended.usage.wall_ms, 3),
             "memory_peak_bytes": ended.usage.memory_peak_bytes,
             "host_calls": ended.usage.host_calls,
         },
-        "walls": dict(tried.walls),
+        "walls": dict(ran.walls),
     }
 
 

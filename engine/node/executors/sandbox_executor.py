@@ -1,7 +1,7 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from lodger.engine.capabilities.session import QueryRunner
@@ -20,10 +20,25 @@ from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.wasm.pool import WasmPool
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
 #: Processes of the zygotes, their launchers and idle workers, beside the attempts.
 _BESIDE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The end of a claim that was run.
+
+    Attributes:
+        requested: the effects that the script asked for, also if it failed.
+        walls: maps each wall's name to whether it was active.
+    """
+
+    finished: Finished
+    requested: tuple[dict[str, Any], ...] = ()
+    walls: Mapping[str, bool] = field(default_factory=dict)
 
 
 class SandboxExecutor:
@@ -34,7 +49,7 @@ class SandboxExecutor:
         read, datasets, clock, more: of its :class:`lodger.engine.node.executors.host_side.HostSide`.
     """
 
-    def __init__(self, pool: Pool, read: QueryRunner, datasets: Datasets, clock: Clock, **more: Any) -> None:
+    def __init__(self, pool: Pool | WasmPool, read: QueryRunner, datasets: Datasets, clock: Clock, **more: Any) -> None:
         self.pool = pool
         self.side = HostSide(read, datasets, clock, **more)
 
@@ -71,6 +86,10 @@ class SandboxExecutor:
 
     async def execute(self, claim: Claim) -> Finished:
         """Run one attempt to its end; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
+        return (await self.run(claim)).finished
+
+    async def run(self, claim: Claim) -> Ran:
+        """Run one attempt, or a trial, to its end; cancelled as :meth:`execute`."""
         attempt = await self.side.attempt(claim)
         job = as_job(claim, attempt)
         try:
@@ -81,12 +100,11 @@ class SandboxExecutor:
             attempt.close()
         recording = attempt.recording
         ended = finished(claim, attempt, report, recording)
-        if recording is None:
-            return ended
-        recording.close(claim, job, report, ended, attempt.redactor, "wasm" if claim.wasm else self.pool.runtime)
-        if recording.always or ended.outcome is not Outcome.OK:
-            await recording.pack()
-        return ended
+        if recording is not None:
+            recording.close(claim, job, report, ended, attempt.redactor, "wasm" if claim.wasm else self.pool.runtime)
+            if recording.always or ended.outcome is not Outcome.OK:
+                await recording.pack()
+        return Ran(ended, attempt.effects() if claim.dry_run else (), report.walls)
 
 
 def script_bundle(runnable: Mapping[str, str], context: str) -> Bundle:

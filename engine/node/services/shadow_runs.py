@@ -20,7 +20,7 @@ from lodger.engine.node.running_attempts import RunningAttempts, key_of
 from lodger.engine.node.service import Service, either
 from lodger.engine.store.scripts import shadows
 from lodger.engine.store.usage import trials
-from lodger.sandbox.pool import Pool
+from lodger.sandbox.job import Runs
 
 #: Most runs that wait for their comparison, of all tenants and of one, each with its record in memory.
 MAX_WAITING, MAX_OF_TENANT = 16, 4
@@ -51,7 +51,7 @@ class Compare(Protocol):
     """Runs a version on what a recorded attempt was told, and compares."""
 
     async def __call__(
-        self, pool: Pool, record: AttemptRecord, live: Source, new: Source, tenant: str, /
+        self, pool: Runs, record: AttemptRecord, live: Source, new: Source, tenant: str, /
     ) -> Comparison:
         """Compare a source with the one that was recorded."""
         ...
@@ -78,7 +78,7 @@ class ShadowRuns(Service):
 
     name: ClassVar[str] = "shadow-runs"
 
-    def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Pool, compare: Compare) -> None:
+    def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Runs, compare: Compare) -> None:
         super().__init__(context)
         self._attempts = attempts
         self._pool = pool

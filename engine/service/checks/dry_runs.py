@@ -101,11 +101,11 @@ class DryRuns:
         return Checked(ok=problem is None, problems=() if problem is None else (problem,))
 
     def _run(self, claim: "Claim") -> "Finished":
-        from lodger.engine.trials.trial import on_ledger
+        from lodger.engine.trials.trial import on_ledger, run
 
         async def once() -> "Finished":
-            async with on_ledger(self._engine.host) as trials:
-                return (await trials.run(claim)).finished
+            async with on_ledger(self._engine.host) as executor:
+                return (await run(executor, claim)).finished
 
         if not self._turn.acquire(timeout=PATIENCE_S):
             raise Unavailable("rehearsals_busy", at_once=AT_ONCE)
