@@ -24,7 +24,7 @@ from lodger.sandbox.outcome import Outcome
 MAX_CONCURRENT = 6
 #: Part of the attempt's remaining wall time that a request may take; the rest lets the script handle ``fetch_timeout``.
 SHARE_OF_WALL = 0.9
-#: Methods without effects: they are sent in dry runs too, and need no idempotency key.
+#: Methods without effects: they are sent in trials too, and need no idempotency key.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _log = logging.getLogger("lodger.egress")
 

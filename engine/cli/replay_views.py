@@ -11,7 +11,7 @@ from lodger.engine.output.views import compared_runs
 from lodger.engine.store.scripts.shadows import ShadowRun
 from lodger.engine.trials.recorded_host import MadeCall
 from lodger.engine.trials.replay import DEPARTS, SAME, Replayed
-from lodger.engine.workbench.rehearsal import summary
+from lodger.engine.workbench.replays import summary
 
 #: Maximum length of one value in the comparison, in characters.
 _MAX_SHOWN = 300

@@ -57,15 +57,15 @@ class Claim:
         attempt: number over all steps and tries of the action; part of the fence.
         grants: grants of the attempt.
         tries: number of this attempt among those of its step, from 1.
-        dry_run: whether the effects are shown and not applied.
-        fetches: whether a dry run sends every request, not only those with GET and HEAD.
-        offline: whether a dry run sends no request at all and gets no secret.
+        trial: whether the effects are shown and not applied.
+        fetches: whether a trial sends every request, not only those with GET and HEAD.
+        offline: whether a trial sends no request at all and gets no secret.
         kind: kind of its script: script, ping or host.
         fields: the typed params of its script, None for any JSON value.
         budgets: maximum of each budget of the attempt, by name; absent ones have their defaults.
         day: limit and use of each budget of the tenant's day that has a limit, as of the claim.
         storage: limit and use of the tenant's storage in bytes, as of the claim.
-        pretended_us: time that the script of a dry run sees as now; None for the clock's.
+        pretended_us: time that the script of a trial sees as now; None for the clock's.
     """
 
     action_id: str
@@ -88,7 +88,7 @@ class Claim:
     last_result: Any = None
     grants: Grants = _DEFAULT
     limits: Limits = field(default_factory=Limits)
-    dry_run: bool = False
+    trial: bool = False
     tries: int = 1
     last_start_us: int | None = None
     last_node: str | None = None

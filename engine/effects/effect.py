@@ -210,7 +210,7 @@ def add_numbers(held: float, amount: float) -> int | float:
 
 
 def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
-    """Describe an effect as JSON for ``lodger exec`` and dry runs.
+    """Describe an effect as JSON for ``lodger exec`` and trials.
 
     Args:
         effect: the effect.

@@ -164,7 +164,7 @@ def _apply_effects(
 ) -> Ending | SealedAttempt:
     """Write the effects of an attempt in a savepoint: a refused effect rolls back its own attempt only."""
     journal = finished.journal
-    if finished.outcome is not Outcome.OK or journal is None or claim.dry_run:
+    if finished.outcome is not Outcome.OK or journal is None or claim.trial:
         return _ending(row, finished)
     try:
         checks.check_budgets(claim, finished)

@@ -299,7 +299,7 @@ class Engine(Nouns[Sync]):
 
     @property
     def host(self) -> "Host":
-        """The host that nodes and dry runs of this engine run on."""
+        """The host that nodes and trials of this engine run on."""
         from lodger.engine.node.host import Host
         from lodger.engine.trials.agreement import agreement
 

@@ -81,7 +81,7 @@ def claim(
         grants=grants,
         limits=limits,
         budgets=budgets or {},
-        dry_run=True,
+        trial=True,
         fetches=fetches,
         offline=offline,
         pretended_us=pretended_us,

@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.pool import StaticPool
+
 from lodger.engine.capabilities.session import unchecked
 from lodger.engine.core.access.grants import DEFAULT, parse
 from lodger.engine.core.attempt_record import AttemptRecord, Ended, of_report
@@ -22,8 +25,9 @@ from lodger.engine.node.executors.attempt import no_addresses, sharpened
 from lodger.engine.node.executors.by_kind import with_checked_params
 from lodger.engine.node.executors.sandbox_executor import Ran, SandboxExecutor, demanded, script_bundle
 from lodger.engine.node.host import Host
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.trials.claims import Source, claim, runnable_files
-from lodger.engine.trials.memory import MemoryStore
 from lodger.engine.trials.recorded_host import STOPPED, RecordedHost
 from lodger.sandbox.job import Bundle, Job, Runs, ScriptError
 from lodger.sandbox.limits import LIMITS, Limits
@@ -35,8 +39,28 @@ from lodger.sandbox.wasm.pool import WasmPool
 
 #: Nothing is sent, so a script tried alone may show whom it would write to.
 GRANTED = (*DEFAULT.split(), "mail:*")
+T = TypeVar("T")
 S = TypeVar("S", SandboxExecutor, Pool | WasmPool)
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
+
+
+class MemoryStore:
+    """An in-memory database with Lodger's tables for scripts, initially empty."""
+
+    def __init__(self) -> None:
+        self.engine: Engine = create_engine(
+            "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+        )
+        metadata.create_all(self.engine, tables=list(TABLES))
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run a query at once: no disk is involved."""
+        with self.engine.connect() as connection:
+            return work(connection)
+
+    def close(self) -> None:
+        """Close the database; safe to call twice."""
+        self.engine.dispose()
 
 
 @asynccontextmanager

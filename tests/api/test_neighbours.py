@@ -14,7 +14,7 @@ import pytest
 from tests.api.house import House, house
 
 from lodger.engine.server import app
-from lodger.engine.service.checks.dry_runs import DryRuns
+from lodger.engine.service.checks.trial_runs import TrialRuns
 from lodger.engine.store.records import Checked
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.scripts import scripts
@@ -121,7 +121,7 @@ def test_runs_that_take_seconds_leave_threads_to_everybody(full: House, monkeypa
         barrier.through()
         return Checked(ok=True, problems=())
 
-    monkeypatch.setattr(DryRuns, "check", held)
+    monkeypatch.setattr(TrialRuns, "check", held)
     asks = [of(full, tenant_id, "POST", "/check-script", {"source": "1"}) for tenant_id in ("acme", "bolt")]
     with crowd(asks * 8, barrier) as said:
         barrier.wait_for(2)

@@ -199,7 +199,7 @@ def test_a_dry_run_sends_what_only_reads_and_shows_the_rest(peer: Peer) -> None:
         const sent = await fetch("@@/", { method: "POST", body: "x" });
         return [read, sent.ok, await sent.json().catch((e) => e.message)];
       }"""
-    ended = run(peer, source, dry_run=True)
+    ended = run(peer, source, trial=True)
     assert result(ended) == [
         "read",
         True,
@@ -210,7 +210,7 @@ def test_a_dry_run_sends_what_only_reads_and_shows_the_rest(peer: Peer) -> None:
         ("GET", True, None),
         ("POST", False, "x"),
     ]
-    run(peer, source.replace(".json()", ".text()"), dry_run=True, fetches=True)
+    run(peer, source.replace(".json()", ".text()"), trial=True, fetches=True)
     assert [asked.line.split()[0] for asked in peer.asked][1:] == ["GET", "POST"]
 
 

@@ -98,7 +98,7 @@ def test_a_failed_run_leaves_nothing(shop: Shop) -> None:
 
 
 def test_a_dry_run_shows_and_hands_on_nothing(shop: Shop) -> None:
-    finished = run(shop, CARTS, dry_run=True)
+    finished = run(shop, CARTS, trial=True)
     assert finished.journal is None
     assert len(finished.effects) == 2
 

@@ -104,15 +104,15 @@ def rehearse(
     from lodger.engine.cli import replay_views as output
     from lodger.engine.core.errors import Usage
     from lodger.engine.output.progress import bar, to_stderr
-    from lodger.engine.workbench import rehearsal, replays
+    from lodger.engine.workbench import replays
 
     if file is not None and version is not None:
         raise Usage("usage.exclusive")
     since = inputs.instant("--last", f"-{last}")
     new = version if file is None else replays.edited_source(Path(file))
     with opened(db) as engine, bar(f"rehearsing {name}", "runs", as_json=as_json) as done:
-        found = rehearsal.rehearse(engine, tenant, name, since, new, limit, done=done, progress=to_stderr)
-    counted = rehearsal.summary(found)
+        found = replays.rehearse(engine, tenant, name, since, new, limit, done=done, progress=to_stderr)
+    counted = replays.summary(found)
     if as_json:
         write_json({"summary": counted, "runs": found})
     else:

@@ -78,7 +78,7 @@ class Attempt:
         draws: reserves shares of the tenant's daily budgets; None if these are not counted.
         clock_us: time of log lines about budgets.
         new_id: returns the key of a new row.
-        numbers: reserves keys that a database generates; None, and in a dry run, tokens stand for them.
+        numbers: reserves keys that a database generates; None, and in a trial, tokens stand for them.
         span: records the span of a call by its name; None while tracing is off.
         recording: keeps its calls for a record; None to keep none.
         intl: answers calls of Intl; None: they are refused.
@@ -130,7 +130,7 @@ class Attempt:
         self._draws = draws
         self._clock_us = clock_us or (lambda: now_us)
         self._drawing = asyncio.Lock()
-        self.fetch_state = fetch_state or FetchState(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
+        self.fetch_state = fetch_state or FetchState(claim.tenant_id, claim.action_id, claim.step, dry=claim.trial)
         self.fetch_state.on_lost = partial(self.counters.note, "fetch_bytes")
         self.redactor = Redactor()
         self.refused: CallRefused | None = None
@@ -156,7 +156,7 @@ class Attempt:
             script=claim.script_name,
             check_script=check_script,
             consumer=consumer,
-            numbers=None if claim.dry_run else numbers,
+            numbers=None if claim.trial else numbers,
             limits=claim.limits,
             storage=claim.storage,
             intl=intl,
@@ -283,7 +283,7 @@ class Attempt:
 
     def effects(self) -> tuple[dict[str, Any], ...]:
         """Describe the journal, JSON-able, in call order; then the requests."""
-        return (*self.journal.describe(whole=self.claim.dry_run), *self.fetch_state.shown)
+        return (*self.journal.describe(whole=self.claim.trial), *self.fetch_state.shown)
 
 
 def sharpened(refused: CallRefused | None, outcome: Outcome, error: ScriptError | None) -> Outcome:

@@ -120,7 +120,7 @@ class HostSide:
         """Begin an attempt."""
         await inspect_databases(self._datasets, self._look)
         recording = None
-        if not claim.dry_run:
+        if not claim.trial:
             recording = Recording() if self._kept_records is None else await self._kept_records.recording(claim)
         return Attempt(
             claim,
@@ -131,7 +131,7 @@ class HostSide:
             people=self._people,
             on_log=self._on_log,
             fetch_state=self._fetching(claim),
-            draws=None if claim.dry_run else self._reservations,
+            draws=None if claim.trial else self._reservations,
             clock_us=self.clock.now_us,
             read_secrets=self._secrets(claim),
             check_script=self._script_check or partial(self._check_script, claim),
@@ -155,7 +155,7 @@ class HostSide:
             claim.action_id,
             claim.step,
             send,
-            dry=claim.dry_run and not claim.fetches,
+            dry=claim.trial and not claim.fetches,
             offline=claim.offline,
             frame_bytes=claim.limits.frame_bytes,
             end_s=asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000,
@@ -178,8 +178,8 @@ class HostSide:
             raise CallRefused("secret_unavailable", "this node cannot decrypt the secret") from error
 
     async def _check_script(self, claim: Claim, name: str, params: Any) -> None:
-        # The source of a dry run need not be stored.
-        unsaved = claim.dry_run and name == claim.script_name
+        # The source of a trial need not be stored.
+        unsaved = claim.trial and name == claim.script_name
         await self._read(
             partial(later_runs.check, tenant_id=claim.tenant_id, name=name, params=params, unsaved=unsaved)
         )

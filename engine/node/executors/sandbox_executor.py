@@ -104,7 +104,7 @@ class SandboxExecutor:
             recording.close(claim, job, report, ended, attempt.redactor, "wasm" if claim.wasm else self.pool.runtime)
             if recording.always or ended.outcome is not Outcome.OK:
                 await recording.pack()
-        return Ran(ended, attempt.effects() if claim.dry_run else (), report.walls)
+        return Ran(ended, attempt.effects() if claim.trial else (), report.walls)
 
 
 def script_bundle(runnable: Mapping[str, str], context: str) -> Bundle:
@@ -136,7 +136,7 @@ def whole_usage(attempt: Attempt, report: Report) -> Usage:
 
 
 def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recording | None = None) -> Finished:
-    """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it.
+    """Make the end of an attempt: only a run that is ok hands on a journal, and a trial only shows it.
 
     Args:
         recording: what the caller closes with this end.
@@ -161,7 +161,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recordin
         error=error,
         logs=merged(attempt, report),
         usage=whole_usage(attempt, report),
-        journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
+        journal=attempt.journal if good and attempt.journal and not claim.trial else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetch_state.fetched),
         spent=attempt.counters.spent(),

@@ -1,4 +1,4 @@
-"""CPU time budget of dry runs and of checks of sources and modules, charged to the tenant's UTC day."""
+"""CPU time budget of trials and of checks of sources and modules, charged to the tenant's UTC day."""
 
 from lodger.engine.core.errors import Conflict
 from lodger.engine.store.context import StoreContext

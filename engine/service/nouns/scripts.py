@@ -13,10 +13,10 @@ from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.reading import collections
-from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
+from lodger.engine.service.checks.trial_runs import TrialRuns
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
@@ -68,7 +68,7 @@ class Scripts(Noun[M]):
 
     module_check: ModuleCheck
     source_check: SourceCheck
-    dry_runs: DryRuns
+    trial_runs: TrialRuns
 
     @classmethod
     def of(cls, engine: "Engine") -> Self:
@@ -77,7 +77,7 @@ class Scripts(Noun[M]):
             engine.changed,
             ModuleCheck(engine.context.settings, TrialBudget(engine.context)),
             SourceCheck(engine.context.settings, TrialBudget(engine.context)),
-            DryRuns(engine),
+            TrialRuns(engine),
         )
 
     @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
@@ -207,7 +207,7 @@ class Scripts(Noun[M]):
             InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
             Unavailable: this host cannot set up the sandbox.
         """
-        return self.dry_runs.check(tenant_id, source)
+        return self.trial_runs.check(tenant_id, source)
 
     @operation("POST", "/tenants/{tenant_id}/scripts/{name}/dry-run", Role.EDITOR, reads=True, slow=True)
     def dry_run(
@@ -245,7 +245,7 @@ class Scripts(Noun[M]):
             raise InputError("instant_out_of_range")
         if fetches and offline:
             raise InputError("offline_fetches")
-        return self.dry_runs.dry_run(
+        return self.trial_runs.dry_run(
             tenant_id, name, params, version, source, fetches=fetches, offline=offline, pretended_us=pretended_us
         )
 
@@ -256,7 +256,7 @@ class Scripts(Noun[M]):
             tenant = tenants.get(connection, tenant_id)
             documents = collections.list_all(connection, tenant_id)
         granted = self.context.content_cache.grants(encode(tenant.grants), None)
-        tables = self.dry_runs.described()
+        tables = self.trial_runs.described()
         found = [
             ReadableSet(each, "table", about["key"], dict(about["columns"]))
             for each, about in tables.items()

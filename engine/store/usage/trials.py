@@ -1,4 +1,4 @@
-"""CPU time of work that is not an attempt of an action (dry runs, checks, shadow runs), in the tenant's UTC day."""
+"""CPU time of work that is not an attempt of an action (trials and checks), in the tenant's UTC day."""
 
 from collections import Counter
 

@@ -16,7 +16,7 @@ from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.schema.script_data import documents, kv, outbox
-from lodger.engine.trials.memory import MemoryStore
+from lodger.engine.trials.trial import MemoryStore
 
 
 class Cut(Exception):
@@ -212,7 +212,7 @@ def test_a_store_in_memory_serves_exec() -> None:
     store = MemoryStore()
     claim = Claim(
         action_id="a", tenant_id="t", schedule_id=None, script_name="t", script_version=1, modules={}, attempt=1, step=0,
-        lease_epoch=0, origin="run_now", slot_us=None, due_us=NOW_US, started_us=NOW_US, dry_run=True,
+        lease_epoch=0, origin="run_now", slot_us=None, due_us=NOW_US, started_us=NOW_US, trial=True,
     )  # fmt: skip
     attempt = Attempt(claim, store.read, Datasets(), now_us=NOW_US)
     made = ask(attempt, "db.insert", set="notes", values={"x": 1})

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from lodger.engine.core.execution import Claim, Finished
     from lodger.engine.service.engine import Engine
 
-#: Maximum number of concurrent dry runs in a process, and how long another one waits, seconds.
+#: Maximum number of concurrent trials in a process, and how long another one waits, seconds.
 AT_ONCE = 2
 PATIENCE_S = 60.0
 
 
-class DryRuns:
+class TrialRuns:
     """Dry runs and checks of one engine."""
 
     def __init__(self, engine: "Engine") -> None:
