@@ -12,7 +12,7 @@ import typer
 
 from lodger.engine.cli import place
 from lodger.engine.core.errors import Usage
-from lodger.engine.core.plain_text import visible
+from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.version import VERSION
 from lodger.engine.output.failure import TRACEBACK, tell
 from lodger.engine.output.result_output import say
@@ -212,4 +212,4 @@ def _quiet() -> None:
 
 class _Line(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return visible(record.getMessage())
+        return one_line(record.getMessage())

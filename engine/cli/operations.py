@@ -272,7 +272,7 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:
 def _missing(name: str) -> Usage:
     called = CALLED.get(name, name).replace("_", "-")
     what = WORDS.get(name, called).rstrip(".")
-    return Usage("option_missing", option=called, meaning=what, example=_EXAMPLES.get(name, "…"))
+    return Usage("option_missing", option=called, meaning=what, example=_EXAMPLES.get(name, called.upper()))
 
 
 def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.core.plain_text import visible
+from lodger.engine.core.plain_text import one_line
 from lodger.engine.output.keys import END, keys
-from lodger.engine.output.result_output import AsJson, Database, write_json
+from lodger.engine.output.result_output import AsJson, Database, console, write_json
 from lodger.engine.service.humanize import explain_wait, humanize_duration
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ def top(
         if as_json:
             write_json(look(engine, tenant))
         elif once or not sys.stdout.isatty():
-            from rich.console import Console
-
-            Console(highlight=False).print(frame(look(engine, tenant), MAX_ROWS))
+            console().print(frame(look(engine, tenant), MAX_ROWS))
         else:
             _follow(engine, tenant, interval)
 
@@ -171,7 +169,7 @@ def _text(text: str, style: str = "") -> "Text":
     """Return text of scripts and tenants: never markup, never a control character, one line."""
     from rich.text import Text
 
-    return Text(visible(text).replace("\n", " "), style, no_wrap=True, overflow="ellipsis")
+    return Text(one_line(text), style, no_wrap=True, overflow="ellipsis")
 
 
 def _walls(walls: dict[str, bool] | None) -> str:

@@ -222,10 +222,10 @@ class Serving:
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), self._settings.lease_s)
 
-    def say(self, text: str) -> None:
-        """Write a line for people."""
+    def say(self, *lines: str) -> None:
+        """Write lines for people."""
         if not self._as_json:
-            say(text)
+            say(*lines)
             sys.stdout.flush()
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
@@ -253,7 +253,7 @@ class Serving:
             write_json({"kind": "dashboard", "url": f"{url}/"})
             sys.stdout.flush()
         elif dashboard_link.shows_secrets() and (link := dashboard_link.link(engine, url)) is not None:
-            self.say(f"link to the dashboard, which signs in once and expires after 15 minutes:\n\n    {link}\n")
+            self.say("link to the dashboard, which signs in once and expires after 15 minutes:", "", f"    {link}", "")
         else:
             self.say(f"the dashboard is at {url}/; to print a link that signs in once, run: lodger token link")
 
@@ -318,7 +318,7 @@ class Serving:
             with audit_as(via="cli"):
                 made = engine.tokens.first("first administrator")
             if made is not None:
-                self.say(f"token of the first administrator (shown only once):\n\n    {made.text}\n")
+                self.say("token of the first administrator (shown only once):", "", f"    {made.text}", "")
 
 
 def raise_descriptor_limit() -> None:

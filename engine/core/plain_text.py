@@ -17,6 +17,16 @@ def visible(text: str) -> str:
     return re.sub(UNSEEN, _escaped, text)
 
 
+def one_line(text: str) -> str:
+    """Return text on one line: invisible characters are escaped as in JSON, and so are its line ends."""
+    return visible(text).replace("\n", "\\n")
+
+
+def marked(text: str) -> str:
+    """Return text of one event: each further line is marked, so that none looks like the line of another event."""
+    return visible(text).replace("\n", "\n  | ")
+
+
 def code_frame(source: str, line: int | None, column: int | None = None, *, before: int = 2) -> list[str]:
     """Return the code frame of a place in a source.
 

@@ -5,6 +5,7 @@ from typing import Any
 from lodger.engine.core.clock import from_us, zulu
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Finished
+from lodger.engine.core.plain_text import one_line
 from lodger.engine.output import views
 from lodger.engine.service.humanize import humanize_duration
 
@@ -31,7 +32,7 @@ def line(event: Event) -> str:
     head = f"{_instant(details.pop('at_us'))}  {details.pop('kind'):8}  {details.pop('tenant_id') or '-'}"
     parts = _attempt(details) if event.kind in {"finished", "lost"} else []
     parts += [f"{name}={text}" for name, text in map(_detail, details, details.values()) if text]
-    return "  ".join([head, *parts])
+    return one_line("  ".join([head, *parts]))
 
 
 def _attempt(details: dict[str, Any]) -> list[str]:

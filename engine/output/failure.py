@@ -6,7 +6,7 @@ import traceback
 from typing import Any, Protocol, runtime_checkable
 
 from lodger.engine.core.errors import Usage
-from lodger.engine.core.plain_text import code_frame, visible
+from lodger.engine.core.plain_text import code_frame, marked, visible
 from lodger.engine.output.result_output import write_json
 
 _MAX_CHARACTERS = 1000
@@ -83,7 +83,7 @@ def human(body: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    return visible(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}… ({len(text)} characters)")
+    return marked(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}… ({len(text)} characters)")
 
 
 def under(text: str, index: int) -> str:

@@ -1,17 +1,23 @@
 """Output of results: one JSON object for programs, or a table for people."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from lodger.engine.core.clock import zulu
-from lodger.engine.core.plain_text import visible
+from lodger.engine.core.plain_text import marked, one_line, visible
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Columns of output that no terminal shows; a column of a table is as wide as its longest cell.
+PIPED_WIDTH = 100_000
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 Database = Annotated[
     str | None,
@@ -22,15 +28,25 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="ID of the tenant.")]
 
 
-def say(text: str = "") -> None:
-    """Write a plain line for people; it may quote scripts, so invisible characters are escaped."""
-    sys.stdout.write(visible(text) + "\n")
+def say(*lines: str) -> None:
+    """Write lines for people, an empty one by default.
+
+    A line may quote scripts: invisible characters are escaped, and what follows a line end in it is marked.
+    """
+    sys.stdout.write("".join(f"{marked(line)}\n" for line in lines or ("",)))
+
+
+def console() -> "Console":
+    """Return the console of standard output. What is piped is as wide as it needs to be: nothing in it is folded or cut."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPED_WIDTH
+    return Console(highlight=False, width=width)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
     """Write a table for people; cells are plain text, never markup."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -40,9 +56,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
         grid.add_column(column, overflow="fold", no_wrap=column == "id")
     for row in rows:
         grid.add_row(
-            *(cell if isinstance(cell, Text) else Text(visible("" if cell is None else str(cell))) for cell in row)
+            *(cell if isinstance(cell, Text) else Text(one_line("" if cell is None else str(cell))) for cell in row)
         )
-    Console(highlight=False).print(grid)
+    console().print(grid)
 
 
 def write_json(body: Any, out: TextIO | None = None) -> None:

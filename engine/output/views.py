@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from lodger.engine.core.clock import zulu
-from lodger.engine.core.plain_text import visible
+from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.output.result_output import say, table
+from lodger.engine.output.result_output import console, say, table
 from lodger.engine.service.humanize import humanize_duration
 from lodger.engine.store.records import Action
 
@@ -81,17 +80,17 @@ def actions(found: Sequence[Any]) -> None:
         (short(each.id), first_slot(each), took(each), each.schedule or each.script or "", ended(each))
         for each in found
     ]
-    widths = [max(cell_len(visible(row[at])) for row in (columns, *rows)) for at in range(len(columns) - 1)]
-    width = get_terminal_size().columns
+    widths = [max(cell_len(one_line(row[at])) for row in (columns, *rows)) for at in range(len(columns) - 1)]
+    width = console().width
     for row, each in zip((columns, *rows), (None, *found), strict=True):
-        cells = [visible(cell).replace("\n", " ") for cell in row]
+        cells = [one_line(cell) for cell in row]
         say("  ".join([*(set_cell_size(cell, size) for cell, size in zip(cells, widths, strict=False)), cells[-1]]))
         if each is None:
             continue
         below = [f"to {zulu(each.slot_to)}"] if each.slot_to else []
         below += [error(each.error)] if each.error else []
         for text in below:
-            line = " " * (widths[0] + 2) + visible(text).replace("\n", " ")
+            line = " " * (widths[0] + 2) + one_line(text)
             say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + "…")
 
 
@@ -349,13 +348,11 @@ def schedule_diff(diff: Any) -> None:
 
 def coloured(lines: Iterable[str]) -> None:
     """Show lines of a diff, in colours on a terminal."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, soft_wrap=True)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in lines:
-        console.print(Text(visible(line), styles.get(line[:1], "")))
+        console().print(Text(one_line(line), styles.get(line[:1], "")), soft_wrap=True)
 
 
 def checked(found: Any) -> None:
@@ -376,7 +373,7 @@ def preview(shown: Any) -> None:
 
 def what_if(difference: Any) -> None:
     """Show the slots that an edit would change."""
-    say(f"now:  {difference.before}\nthen: {difference.after}")
+    say(f"now:  {difference.before}", f"then: {difference.after}")
     changes = [(slot, "dropped") for slot in difference.dropped] + [(slot, "added") for slot in difference.added]
     for slot, what in sorted(changes):
         say(f"  {'-' if what == 'dropped' else '+'} {zulu(slot)}")
@@ -386,7 +383,7 @@ def what_if(difference: Any) -> None:
 
 def token(made: Any) -> None:
     """Show a new token, the only time."""
-    say(f"token {made.token.name}, role {made.token.role} (shown only once):\n\n    {made.text}\n")
+    say(f"token {made.token.name}, role {made.token.role} (shown only once):", "", f"    {made.text}", "")
 
 
 def webhook(made: Any) -> None:

@@ -35,7 +35,8 @@ def settings_of(peer: Peer, tmp_path: Path, **more: object) -> Settings:
 
 def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: Path) -> None:
     peer, box = Peer(), Box()
-    turns = iter([Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", "out of stock", file="main.js", line=3))])
+    message = "out of stock\n<!channel> <https://evil.example|invoice>"
+    turns = iter([Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", message, file="main.js", line=3))])
 
     def answer(_claim: Claim) -> Finished:
         return next(turns, Finished(Outcome.OK, result="1"))
@@ -65,7 +66,7 @@ def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: P
         assert [str(each["Subject"]) for each in mails] == [
             "[Lodger] acme: schedule nightly failed", "[Lodger] acme: schedule nightly recovered",
         ]  # fmt: skip
-        assert "out of stock (main.js:3)" in mails[0].get_payload()
+        assert "out of stock" in mails[0].get_payload()
         by_path = {path: [each for each in peer.asked if path in each.line] for path in ("/crm", "/chat")}
         for asked in by_path["/crm"]:
             verify(made.secret, asked.headers, asked.body, float(asked.headers["webhook-timestamp"]))
@@ -74,6 +75,8 @@ def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: P
         chats = [json.loads(each.body) for each in by_path["/chat"]]
         assert [set(each) for each in chats] == [{"text"}, {"text"}]
         assert "schedule nightly failed" in chats[0]["text"]
+        # The script's words make no line, no link and no call in a chat.
+        assert r"out of stock\n&lt;!channel&gt; &lt;https://evil.example|invoice&gt;" in chats[0]["text"]
 
     with thread_of_peers(peer):
         asyncio.run(scenario())

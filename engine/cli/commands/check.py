@@ -30,7 +30,7 @@ def check(folder: Folder = Path(), as_json: AsJson = False) -> None:
         show(findings)
         for one in planned:
             slots = ", ".join(zulu(slot) for slot in one.next) or "no slot"
-            say(f"{one.name}: runs {one.script}: {one.text}\n  next: {slots}")
+            say(f"{one.name}: runs {one.script}: {one.text}", f"  next: {slots}")
         say(
             f"{_count(len(read.scripts), 'script')}, {_count(len(planned), 'schedule')}, {_count(len(findings), 'finding')}"
         )

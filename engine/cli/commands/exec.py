@@ -1,7 +1,6 @@
 """``lodger exec``: one attempt behind real walls, without server or database; effects are shown and never applied."""
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import typer
 
 from lodger.engine.cli import inputs
 from lodger.engine.core.errors import Usage
-from lodger.engine.core.plain_text import code_frame, visible
+from lodger.engine.core.plain_text import code_frame
 from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import to_stderr
 from lodger.engine.output.result_output import AsJson, say, write_json
@@ -201,7 +200,7 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:
     place = f"{name}:{error['line']}" if error["line"] else name
-    sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")
+    say(f"{place}: {error['name']}: {error['message']}")
     if error["name"] == "NotText":
         return
     for line in code_frame(source, error["line"], error["column"]):

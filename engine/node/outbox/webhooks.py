@@ -18,6 +18,7 @@ from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.node.outbox.sender import Sender, SenderOptions
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
+from lodger.engine.store.queue.webhook_events import ENGINE_PREFIX
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import Route
 from lodger.engine.vault.vault import Vault
@@ -118,4 +119,7 @@ def _content(payload: dict[str, Any], stamp: str, style: str) -> dict[str, Any]:
         return {"type": payload["type"], "timestamp": stamp, "data": payload["data"]}
     data = payload["data"]
     text = data.get("text") if isinstance(data, dict) else None
+    if payload["type"].startswith(ENGINE_PREFIX) and isinstance(text, str):
+        # The text of an alert quotes scripts: it makes no links and calls no channel.
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {"text": text if isinstance(text, str) else f"{payload['type']}: {strict_json.dump(data)}"}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.strict_json import instant_text
 from lodger.engine.store.alerts.rules import AlertRule
@@ -82,7 +83,7 @@ def rows(rule: AlertRule, subject: str, lines: Sequence[str], raised: list[Any],
 
 def _about(alert: Alert) -> str:
     of = f"schedule {alert.schedule}" if alert.schedule else str(alert.details.get("budget", "an action"))
-    return f"{of} {_WORDS[alert.kind]}"
+    return one_line(f"{of} {_WORDS[alert.kind]}")
 
 
 _WORDS = {
@@ -94,7 +95,7 @@ _WORDS = {
 def _line(alert: Alert) -> str:
     details = ", ".join(f"{name} {_plain(value)}" for name, value in alert.details.items())
     action = f", action {alert.action_id}" if alert.action_id else ""
-    return f"{instant_text(alert.opened_at)}  {_about(alert)}: {details}{action}"
+    return one_line(f"{instant_text(alert.opened_at)}  {_about(alert)}: {details}{action}")
 
 
 def _plain(value: Any) -> str:
