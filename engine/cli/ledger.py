@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from lodger.engine.cli.place import chosen
-from lodger.engine.core.errors import NotFound, Usage
+from lodger.engine.core.errors import NotFound, Unavailable, Usage
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
 
 
 @contextmanager
-def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
+def opened(db: str | None, *, local: str | None = None, creates: bool = False) -> Iterator["Engine"]:
     """Open the ledger at ``--db`` or of profile and settings, or the named server, for the block.
 
     Args:
         local: why the command needs a local ledger; None if it works with a server.
+        creates: whether a ledger is created where there is none; not by commands that only read.
 
     Raises:
         InputError, Unavailable: the place is no ledger, or the host refuses.
@@ -37,6 +38,8 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
     settings = load(database=place.database)
     file = _file(settings.database)
     new = file is not None and not file.exists()
+    if new and not creates:
+        raise Unavailable("not_a_ledger.absent", place=str(file))
     engine = Engine.open(settings.database, settings=settings)
     try:
         with audit_as(via="cli"):

@@ -124,7 +124,7 @@ def _function(operation: Operation) -> Callable[..., None]:
                 arguments[each.name] = read(each.name, hints[each.name], value)
             elif each.default is inspect.Parameter.empty:
                 raise _missing(each.name)
-        with opened(db) as engine:
+        with opened(db, creates=declared.changes) as engine:
             first = [arguments.pop(each.name) for each in parameters[:1] if many]
             result = getattr(getattr(engine, operation.noun), operation.verb)(*first, *many, **arguments)
         if as_json:

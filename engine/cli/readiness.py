@@ -23,6 +23,8 @@ DISK_WARN, DISK_FAIL = 2 * 1024**3, 200 * 1024**2
 TZDATA_YEARS = 1
 #: Open files that a service needs for a thousand clients.
 DESCRIPTORS = 4096
+#: Open files that a slot needs while it runs.
+DESCRIPTORS_OF_SLOT = 4
 
 _MIGRATION = {
     "absent": ("there is no ledger at this place", "lodger db upgrade"),
@@ -35,7 +37,7 @@ _MIGRATION = {
 def checks(settings: "Settings", walls: dict[str, Any], db: str | None, clock: Clock | None = None) -> list[Check]:
     """Return every check; an unreachable ledger is one that fails. ``clock`` is this host's."""
     clock = clock or SystemClock()
-    found = [_walls(walls), _tzdata(clock), _descriptors(), *_disks(settings)]
+    found = [_walls(walls), _tzdata(clock), _descriptors(settings.slots), *_disks(settings)]
     try:
         found += _ledger(db, clock)
     except Exception as error:
@@ -63,13 +65,17 @@ def _tzdata(clock: Clock) -> Check:
     return Check("tzdata", "warn", version, "recent changes of time zones are missing", "pip install --upgrade tzdata")
 
 
-def _descriptors() -> Check:
+def _descriptors(slots: int) -> Check:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     value = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
-    if hard == resource.RLIM_INFINITY or hard >= DESCRIPTORS:
+    if hard == resource.RLIM_INFINITY or hard >= max(DESCRIPTORS, DESCRIPTORS_OF_SLOT * slots):
         return Check("open files", "ok", value)
     return Check(
-        "open files", "warn", value, "many requests or workers at once fail", "raise the limit: ulimit -n, LimitNOFILE="
+        "open files",
+        "warn",
+        value,
+        f"a thousand clients and {slots} slots need more",
+        "raise the limit (ulimit -n, LimitNOFILE=), or lower LODGER_SLOTS",
     )
 
 

@@ -1,11 +1,12 @@
 """Rendering of errors: what happened, why, how to fix it; for people on stderr, for programs on stdout."""
 
+import errno
 import sqlite3
 import sys
 import traceback
 from typing import Any, Protocol, runtime_checkable
 
-from lodger.engine.core.errors import Usage
+from lodger.engine.core.errors import Unavailable, Usage
 from lodger.engine.core.plain_text import code_frame, marked, visible
 from lodger.engine.output.result_output import write_json
 
@@ -33,46 +34,33 @@ def described(error: BaseException) -> dict[str, Any]:
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(cause)
     if isinstance(error, OSError):
-        path = f" {error.filename!r}" if error.filename else ""
-        return {
-            "code": "system_error",
-            "message": f"the operating system refused an operation{path}: {error.strerror or error}",
-            "fix": "check that the path exists and is writable, and that the disk has free space",
-        }
+        row = _SYSTEM.get(error.errno or 0, "system_error")
+        return Unavailable(row, path=error.filename or "a file", reason=error.strerror or error).as_dict()
     last = traceback.extract_tb(error.__traceback__)[-1:]
-    return {
-        "code": "internal_error",
-        "message": f"unexpected error in Lodger: {type(error).__name__}: {error}",
-        "why": "".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in last),
-        "fix": f"this is a bug in Lodger: report it with the output of the same command under {TRACEBACK}=1",
-    }
+    place = "".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in last)
+    return Unavailable("internal_error.command", type=type(error).__name__, reason=error, place=place).as_dict()
 
 
-_SQLITE = (
-    ("file is not a database", "not_a_database", "the file is not a SQLite database", "give another file with --db"),
-    ("readonly", "read_only", "the database cannot be written", "allow this user to write to the file and its folder"),
-    (
-        "unable to open",
-        "cannot_open",
-        "the database file cannot be opened",
-        "check that its folder exists and is writable",
-    ),
-    ("full", "disk_full", "the disk is full", "free some space; nothing was changed"),
-    ("locked", "database_locked", "another process has locked the database", "try again, or stop the other process"),
-    ("no such table", "not_a_ledger", "the database has no ledger", "create it with: lodger db upgrade"),
-)
+#: Rows of the error table for errors of the operating system.
+_SYSTEM = {
+    errno.ENOENT: "system_error.absent",
+    errno.EACCES: "system_error.denied",
+    errno.EPERM: "system_error.denied",
+    errno.EROFS: "system_error.read_only",
+    errno.ENOSPC: "system_error.full",
+    errno.EDQUOT: "system_error.full",
+    errno.EMFILE: "system_error.descriptors",
+    errno.ENFILE: "system_error.descriptors",
+}
 
 
 def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
+    from lodger.engine.store.stores.sqlite.connections import explain  # SQLAlchemy, only for these errors
+
     text = str(error)
-    for sign, code, message, fix in _SQLITE:
-        if sign in text:
-            return {"code": code, "message": message, "why": f"SQLite reports: {text}", "fix": fix}
-    return {
-        "code": "database_error",
-        "message": f"the database reported an error: {text}",
-        "fix": "run lodger db check",
-    }
+    if "no such table" in text:
+        return Unavailable("not_a_ledger.empty", reason=text).as_dict()
+    return (explain(text, "the database") or Unavailable("database_error", reason=text)).as_dict()
 
 
 def human(body: dict[str, Any]) -> str:

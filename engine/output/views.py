@@ -114,6 +114,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     ),
     "Schedule": (
         ("schedule", "name"), ("description", "text"), ("state", "state"), ("next slot", when("next_at")),
+        ("note", "note"),
     ),
     "ScheduleRevision": (
         ("revision", "revision"), ("created", when("created_at")), ("by", "created_by"), ("description", "text"), ("reason", "why"),
@@ -257,6 +258,8 @@ def schedule(made: Any) -> None:
     """Show a schedule: its sentence and next slot."""
     say(f"{made.name}: {made.text}")
     say(f"  next slot {zulu(made.next_at)}" if made.next_at else f"  no next slot: {made.state}")
+    if made.note:
+        say(f"  note: {made.note}")
 
 
 def action(made: Any) -> None:

@@ -80,14 +80,7 @@ def problem(error: Exception) -> Response:
         return document(status, error.as_dict(), error.headers)
     if status == 500:
         _log.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
-        return document(
-            status,
-            {
-                "code": "internal_error",
-                "message": "unexpected error in Lodger",
-                "fix": "this is a bug in Lodger: report it with the lines of the server's log that have the request's id",
-            },
-        )
+        return document(status, Unavailable("internal_error").as_dict())
     body = error.as_dict()  # type: ignore[attr-defined]  # every error above explains itself
     return document(status, body, {"Retry-After": "1"} if status == 503 else {})
 

@@ -5,6 +5,7 @@ itself and what needs a reverse proxy.
 """
 
 import asyncio
+import errno
 import logging
 import socket
 from collections.abc import Generator
@@ -213,5 +214,9 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
+        if error.errno in {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}:
+            raise Unavailable("address_unknown", host=host, reason=error.strerror) from error
+        if error.errno == errno.EACCES:
+            raise Unavailable("address_taken.privileged", host=host, port=port) from error
         raise Unavailable("address_taken", host=host, port=port, reason=error.strerror or str(error)) from error
     return listening

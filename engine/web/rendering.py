@@ -1,6 +1,7 @@
 """HTML from templates: the environment, and filters for instants, durations, JSON and small charts."""
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -106,6 +107,13 @@ def frame(source: str | None, line: int | None) -> list[tuple[int, str, bool]]:
     return [(at, lines[at - 1][:FRAME_WIDTH], at == line) for at in range(first, min(len(lines), line + 2) + 1)]
 
 
+def _in_one_direction(value: Any) -> Any:
+    """Return a value of a template with characters that would turn the text around it shown by their code."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return re.sub("[\u202a-\u202e\u2066-\u2069]", lambda found: f"\\u{ord(found[0]):04x}", value)
+    return value
+
+
 @cache
 def environment() -> Environment:
     """Return the template environment: everything is escaped, an undefined name is an error."""
@@ -115,7 +123,12 @@ def environment() -> Environment:
         return found.read_text(encoding="utf-8")
 
     made = Environment(
-        loader=FunctionLoader(load), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(load),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_in_one_direction,
     )
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,

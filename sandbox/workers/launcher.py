@@ -8,6 +8,7 @@ import asyncio
 import fcntl
 import itertools
 import os
+import resource
 import signal
 import socket
 import struct
@@ -247,7 +248,7 @@ class Zygote:
                 "zygote_failed",
                 "the zygote did not start",
                 why=f"it did not report within {_START_S:g} s",
-                fix="run lodger doctor to see what this host lacks",
+                fix=_advice(),
             ) from None
         except BaseException:
             await self.stop()
@@ -360,7 +361,7 @@ class Zygote:
                         "zygote_failed",
                         "the zygote did not start",
                         why=message[1:].decode("utf-8", "replace"),
-                        fix="run lodger doctor to see what this host lacks",
+                        fix=_advice(),
                     )
                 )
             else:
@@ -369,7 +370,7 @@ class Zygote:
                         "zygote_failed",
                         "the zygote ended before it was ready",
                         why="its control socket closed",
-                        fix="run lodger doctor to see what this host lacks",
+                        fix=_advice(),
                     )
                 )
                 self._lose()
@@ -438,3 +439,13 @@ class Zygote:
             worker.record_end(None)
         self.requested = 0
         self._settle_drained()
+
+
+def _advice() -> str:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        return (
+            f"raise the limit of address space, which is {limit >> 20} MiB (ulimit -v unlimited, LimitAS=infinity of systemd): "
+            "workers reserve gigabytes that they do not use"
+        )
+    return "run lodger doctor to see what this host lacks"

@@ -42,12 +42,15 @@ def test_the_log_says_that_it_came_by_the_command_line(ledger: Ledger) -> None:
 
 
 def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path: Path) -> None:
-    """A command in the wrong folder creates a ledger there: the error about a missing tenant names that ledger."""
+    """A command in the wrong folder names the place where it looked."""
     known = ledger("schedule", "list", "nobody").json["error"]
     assert (known["code"], known["why"]) == ("tenant_unknown", f"this is the ledger {ledger.place}")
-    new = inside("schedule", "list", "acme", "--db", tmp_path / "elsewhere.db", "--json").json["error"]
-    assert new["why"] == f"this is the ledger {tmp_path / 'elsewhere.db'}; it was created just now and is empty"
-    assert new["fix"] == "create the tenant first, or choose another ledger with --db, LODGER_DATABASE or a profile"
+    place = tmp_path / "elsewhere.db"
+    absent = inside("schedule", "list", "acme", "--db", place, "--json").json["error"]
+    assert (absent["code"], absent["message"]) == ("not_a_ledger", f"there is no ledger at {place}")
+    new = inside("tenant", "suspend", "acme", "--db", place, "--json").json["error"]
+    assert new["why"] == f"this is the ledger {place}; it was created just now and is empty"
+    assert "or choose another ledger with --db, LODGER_DATABASE or a profile" in new["fix"]
 
 
 def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
@@ -119,7 +122,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     [("/nowhere/ledger.db", "database_unreadable"), ("mysql://x/y", "database_url"), (":memory:", "database_url")],
 )
 def test_a_place_that_can_hold_no_ledger(place: str, code: str) -> None:
-    said = lodger("tenant", "list", "--db", place, "--json")
+    said = lodger("tenant", "create", "acme", "--db", place, "--json")
     assert (said.code, said.json["error"]["code"]) == (1, code)
 
 

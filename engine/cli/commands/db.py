@@ -233,7 +233,7 @@ def prepare(
     from lodger.engine.data.changes.prepare import printed
 
     tell = named(expose)
-    with opened(db) as engine:
+    with opened(db, creates=not sql) as engine:
         tell(engine)
         if not sql:
             engine.prepare()

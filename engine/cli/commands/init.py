@@ -1,13 +1,20 @@
 """``lodger init``: a folder of scripts that an editor understands: types, an example with its test and schedule, README."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.workbench import script_files
 from lodger.stdlib import declarations
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
 
 TYPES = "lodger-types"
 JSCONFIG = """{
@@ -142,13 +149,29 @@ def _write(path: Path, text: str) -> bool:
     return True
 
 
-def _sets(expose: str, db: str | None) -> str:
+@contextmanager
+def _some_ledger(db: str | None) -> Iterator["Engine"]:
+    """Open the ledger, or where there is none an empty one for the block: the types of sets need no more."""
     from lodger.engine.cli.ledger import opened
+    from lodger.engine.sync import Engine
+
+    with ExitStack() as stack:
+        try:
+            engine = stack.enter_context(opened(db))
+        except Unavailable as absent:
+            if absent.code != "not_a_ledger":
+                raise
+            folder = stack.enter_context(TemporaryDirectory())
+            engine = stack.enter_context(Engine.open(f"{folder}/ledger.db"))
+        yield engine
+
+
+def _sets(expose: str, db: str | None) -> str:
     from lodger.engine.cli.up import named
     from lodger.engine.data.sets.typescript import declarations as of_sets
 
     tell = named(expose)
-    with opened(db) as engine:
+    with _some_ledger(db) as engine:
         tell(engine)
         links = {name: about["links"] for name, about in engine.datasets.described().items()}
         return of_sets(engine.datasets, links)

@@ -30,7 +30,7 @@ def put(
     as_json: AsJson = False,
 ) -> None:
     """Store a secret or its new value, read from stdin (prompted on a terminal), never from the command line."""
-    with opened(db) as engine:
+    with opened(db, creates=True) as engine:
         made = engine.secrets.put(tenant, name, _value(name), hosts=host or (), grant=grant)
     if as_json:
         write_json(made)

@@ -16,7 +16,7 @@ app = typer.Typer(name="token", help="Manage access tokens of the HTTP API.", no
 @app.command()
 def first(db: Database = None, as_json: AsJson = False) -> None:
     """Create the first administrator's token, as `lodger up` does too; nothing if there ever was a token."""
-    with opened(db, local="a server needs a token, and this command creates the first one") as engine:
+    with opened(db, local="a server needs a token, and this command creates the first one", creates=True) as engine:
         made = engine.tokens.first("first administrator")
     if as_json:
         write_json(made)

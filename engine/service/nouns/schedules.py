@@ -289,11 +289,12 @@ class Schedules(Previews[M]):
         """Pause a schedule at once, until it is resumed or until an instant; its slots become one gap row with reason paused.
 
         Args:
-            note: reason of the pause, which is shown with the schedule.
+            note: reason of the pause, which is shown with the schedule and in the audit log.
             until: instant at which the schedule is resumed; None for no end.
         """
         wake = aware(until)
         with self._changing("schedules.pause", tenant_id, schedule) as change:
+            change.with_reason(note)
             before = self._at(change, tenant_id, schedule)
             wake_us = None if wake is None else to_us(wake)
             return change.made(

@@ -129,6 +129,15 @@ class Declared:
     confirm: str | None = None
     may_fail: bool = False
 
+    @property
+    def changes(self) -> bool:
+        """Whether the verb changes the ledger."""
+        return not self.reads and any(each.method not in {"GET", "HEAD"} for each in self.endpoints or [_LOCAL])
+
+
+#: Stands for the endpoint of a verb that only a local engine has.
+_LOCAL = Endpoint("POST", "", Role.ADMIN)
+
 
 def operation(
     method: str,

@@ -38,9 +38,9 @@ def test_wrong_usage_ends_with_two() -> None:
     ("words", "code"),
     [
         ("file is not a database", "not_a_database"),
-        ("attempt to write a readonly database", "read_only"),
+        ("attempt to write a readonly database", "database_read_only"),
         ("database or disk is full", "disk_full"),
-        ("database is locked", "database_locked"),
+        ("database is locked", "database_busy"),
         ("something new", "database_error"),
     ],
 )

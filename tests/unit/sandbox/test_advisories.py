@@ -14,7 +14,11 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_the_list_is_of_the_pinned_versions() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = [*project["dependencies"], *project["optional-dependencies"]["native"]]
+    needed = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["native"],
+        *project["optional-dependencies"]["node"],
+    ]
     pinned = dict(each.split("==") for each in needed if "==" in each)
     assert {each.package: each.installed for each in advisories.examine()} == pinned
     wheels = {wheel.rsplit(" ", 2)[0] for wheels in DIGESTS.values() for wheel in wheels.values()}

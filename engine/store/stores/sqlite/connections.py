@@ -2,9 +2,11 @@
 
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
@@ -12,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.stores import prepared
+from lodger.engine.store.stores.features import Check
 
 BUSY_TIMEOUT_MS = 10_000
 #: Execution options of a read-only transaction.
@@ -60,8 +63,36 @@ class LedgerFile:
         self._opened = self._opened or _identity(self._path)
 
     def _require_same(self, *_of_event: object) -> None:
-        if self._opened is not None and _identity(self._path) != self._opened:
+        if self._opened is None:
+            create_private(self._path)
+        elif _identity(self._path) != self._opened:
             raise Unavailable("ledger_replaced", path=self._path)
+
+
+def create_private(path: str) -> None:
+    """Create the file of a ledger for its owner alone; SQLite gives the WAL and its index the mode of the file."""
+    if not path.startswith("file:"):
+        with suppress(OSError):  # it exists, or SQLite says what is wrong
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def check_modes(path: str) -> Check:
+    """Check that no other user can read the files of a ledger, or put others into their place."""
+    file = Path(path).absolute()
+    try:
+        folder = file.parent.stat()
+        modes = {
+            each: each.stat().st_mode for each in (file, Path(f"{file}-wal"), Path(f"{file}-shm")) if each.exists()
+        }
+    except OSError as error:
+        return Check("ledger's files", "warn", "unknown", str(error), f"let this user read the folder {file.parent}")
+    if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
+        why = f"every user can replace the files in {file.parent}"
+        return Check("ledger's files", "fail", "open folder", why, f"chmod o-w {file.parent}")
+    if open_to_others := [str(each) for each, mode in modes.items() if mode & 0o007]:
+        why = f"every user can read {', '.join(open_to_others)}"
+        return Check("ledger's files", "warn", "open files", why, f"chmod o-rwx {' '.join(open_to_others)}")
+    return Check("ledger's files", "ok", "closed to others")
 
 
 def require_same_file(connection: Connection) -> None:
@@ -176,8 +207,17 @@ def explain(message: str, place: str) -> Unavailable | None:
     text = message.lower()
     for sign, code in _SIGNS.items():
         if sign in text:
+            if code in {"database_read_only", "database_unreadable"} and _is_on_read_only_disk(place):
+                return Unavailable("database_read_only.disk", place=place)
             return Unavailable(code, place=place, reason=message)
     return None
+
+
+def _is_on_read_only_disk(path: str) -> bool:
+    try:
+        return bool(os.statvfs(Path(path).absolute().parent).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 _SIGNS = {

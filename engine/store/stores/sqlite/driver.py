@@ -175,7 +175,7 @@ class SqliteDriver(Driver):
             why = "a power failure can undo the last commits, and their runs are repeated"
             state = "warn" if level == _FULL - 1 else "fail"
             synchronous = Check("synchronous", state, name, why, "set LODGER_SQLITE_SYNCHRONOUS=FULL")
-        return [wal, synchronous]
+        return [wal, synchronous, connections.check_modes(str(connection.engine.url.database))]
 
     # Backup
 
