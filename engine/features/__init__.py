@@ -14,6 +14,7 @@ import lodger.engine.features.backfills as backfills
 import lodger.engine.features.locks as locks
 import lodger.engine.features.pings as pings
 import lodger.engine.features.script_urls as script_urls
+import lodger.engine.features.tracing as tracing
 from lodger.engine.service.nouns import actions, scripts, tenants
 from lodger.engine.service.operations import table
 from lodger.engine.service.operations.declaration import M

@@ -13,7 +13,7 @@ from lodger.engine.vault.vault import Vault
 
 if TYPE_CHECKING:
     from lodger.engine.node.services.shadow_runs import Compare
-    from lodger.engine.node.tracing.tracer import Tracer
+    from lodger.engine.node.tracing import Tracer
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from lodger.engine.node.services.recovery import Recovery
 from lodger.engine.node.services.retention import Retention
 from lodger.engine.node.services.sealed_commits import SealedCommits
 from lodger.engine.node.services.shadow_runs import ShadowRuns
-from lodger.engine.node.tracing.enabled import open_tracer
+from lodger.engine.node.tracing import open_tracer
 from lodger.engine.store.lifecycle import leases, retiming
 from lodger.engine.store.lifecycle.claims import Lease
 
@@ -81,9 +81,7 @@ class Node:
             "host": HostExecutor(host.handlers, self.clock, self.identity.name),
         })  # fmt: skip
         if self.tracer is not None:
-            from lodger.engine.node.tracing.tracer import TracedExecutor
-
-            self._executor = TracedExecutor(self.tracer, self._executor)
+            self._executor = self.tracer.traced(self._executor)
         self._deliver = deliver
         self._started = False
 

@@ -25,7 +25,7 @@ from lodger.engine.store.queue import placements
 from lodger.engine.store.usage.usage import DAY_US
 
 if TYPE_CHECKING:
-    from lodger.engine.node.tracing.tracer import Tracer
+    from lodger.engine.node.tracing import Tracer
 
 _log = logging.getLogger("lodger.node")
 

@@ -37,7 +37,7 @@ from lodger.sandbox.job import LogLine
 from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 if TYPE_CHECKING:
-    from lodger.engine.node.tracing.tracer import Tracer
+    from lodger.engine.node.tracing import Tracer
 
 _log = logging.getLogger("lodger.node")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lodger.engine.node.tracing.tracer import Tracer
+    from lodger.engine.features.tracing.tracer import Tracer
 
 _log = logging.getLogger("lodger.node")
 #: Endpoints that switch the exporter ``otlp`` on by themselves.
@@ -31,7 +31,7 @@ def open_tracer(node: str) -> "Tracer | None":
     if name is None:
         return None
     try:
-        from lodger.engine.node.tracing.tracer import Tracer
+        from lodger.engine.features.tracing.tracer import Tracer
 
         return Tracer.open(name, node)
     except ImportError as missing:

@@ -63,6 +63,10 @@ class Tracer:
         """Export what is left, and end the thread."""
         await asyncio.to_thread(self._provider.shutdown)
 
+    def traced(self, executor: Executor) -> "TracedExecutor":
+        """Return an executor with a span around each attempt."""
+        return TracedExecutor(self, executor)
+
     def subscribe(self, bus: EventBus) -> None:
         """Export a slot's span when its action is over."""
         bus.subscribe(BatchCommitted, self._committed)

@@ -21,7 +21,7 @@ from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.metrics import serve
 from lodger.engine.core.telemetry.json_logs import JsonFormatter
-from lodger.engine.node.tracing.enabled import exporter_name
+from lodger.engine.features.tracing.enabled import exporter_name
 
 SCRIPT = """
 export default async ({ kv }) => {

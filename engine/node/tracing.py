@@ -1,0 +1,40 @@
+"""What a node asks of the spans of its attempts; a wing makes them."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from lodger.engine.capabilities.fetch_state import Send
+from lodger.engine.core.events import EventBus
+from lodger.engine.core.execution import Claim, Executor
+
+
+class Tracer(Protocol):
+    """The spans of one node."""
+
+    def traced(self, executor: Executor) -> Executor:
+        """Return an executor with a span around each attempt."""
+
+    def calls(self) -> Callable[[str], AbstractContextManager[object]]:
+        """Return what records the span of a host call, by the call's name, below the present span."""
+
+    def sending(self, send: Send) -> Send:
+        """Return a way out that records the span of each request."""
+
+    def exemplar(self, claim: Claim) -> dict[str, str] | None:
+        """Return the labels of an exemplar that leads to a claim's trace, None if the trace is not sampled."""
+
+    def subscribe(self, bus: EventBus) -> None:
+        """Record the span of a slot when its action has ended."""
+
+    async def close(self) -> None:
+        """Export the remaining spans."""
+
+
+#: Open a tracer for a node, by the node's name; None if spans are not exported.
+TRACERS: list[Callable[[str], Tracer | None]] = []
+
+
+def open_tracer(node: str) -> Tracer | None:
+    """Return the first tracer that exports spans; None if there is none."""
+    return next((tracer for each in TRACERS if (tracer := each(node)) is not None), None)
