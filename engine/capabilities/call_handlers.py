@@ -25,7 +25,7 @@ from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects.effect import Emit
 from lodger.engine.policy.budget_table import STORAGE
 from lodger.engine.recurrence.calendar.zone_tables import zone_table
-from lodger.engine.store.queue.webhook_events import ENGINE_PREFIX, EVENT_NAME
+from lodger.engine.store.queue.events import ENGINE_PREFIX, EVENT_NAME
 
 #: Maximum size of the data of an event, bytes of JSON.
 MAX_EVENT_DATA = 64 * 1024

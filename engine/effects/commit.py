@@ -57,7 +57,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, WriteSet
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.store.queue import outbox, webhook_events
+from lodger.engine.store.queue import events, outbox
 from lodger.engine.store.stores import driver_of
 
 
@@ -257,7 +257,7 @@ class _Commit:
             cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
         elif isinstance(effect, Emit):
             place = (self.write_set.action_id, self.write_set.step, index)
-            webhook_events.enqueue(
+            events.enqueue(
                 self.connection,
                 self.write_set.tenant_id,
                 effect.name,

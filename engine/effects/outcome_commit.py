@@ -43,7 +43,7 @@ class Committed:
         sealed: attempts that must be finished in a platform's database.
         waiting: claims that could not be committed yet, because rows are locked; they still run.
         warned: tenants that reached the warning level of a budget of the day.
-        is_plain: nothing was written but the ends of runs without effects, and no webhook hears of them.
+        is_plain: nothing was written but the ends of runs without effects, and no receiver of events hears of them.
     """
 
     settled: tuple[Settled, ...]
@@ -56,12 +56,16 @@ class Committed:
 
 #: Of the tenants that are locked alone: who locks others' actions may wait for who has locked those tenants.
 _mine = Prepared(
-    lambda driver: unended.where(
-        actions.c.node_id == bindparam("node"),
-        actions.c.lease_epoch == bindparam("lease"),
-        is_running,
-        driver.among(actions.c.tenant_id, "tenants"),
-    ).with_for_update()
+    lambda driver: (
+        unended()
+        .where(
+            actions.c.node_id == bindparam("node"),
+            actions.c.lease_epoch == bindparam("lease"),
+            is_running,
+            driver.among(actions.c.tenant_id, "tenants"),
+        )
+        .with_for_update()
+    )
 )
 
 
@@ -130,7 +134,7 @@ def commit(
 
 
 def _is_plain(ending: Ending, settled: Settled) -> bool:
-    return settled.state == "done" and not (ending.effects or ending.row.has_webhooks)
+    return settled.state == "done" and not (ending.effects or ending.row.has_receivers)
 
 
 def _follow_up(

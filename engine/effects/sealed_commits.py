@@ -165,7 +165,7 @@ def settle_sealed(
     ready_queue.lock(connection, [one.tenant_id])
     mine = (_a.tenant_id == one.tenant_id, _a.id == one.action_id)
     fence = (_a.state == "sealed", _a.step == one.step, _a.attempt == one.attempt)
-    row = connection.execute(unended.where(*mine, *fence).with_for_update()).first()
+    row = connection.execute(unended().where(*mine, *fence).with_for_update()).first()
     kept = connection.execute(
         select(_s.own, _s.ended).where(
             _s.tenant_id == one.tenant_id, _s.action_id == one.action_id, _s.attempt == one.attempt

@@ -15,6 +15,7 @@ import lodger.engine.features.locks as locks
 import lodger.engine.features.pings as pings
 import lodger.engine.features.script_urls as script_urls
 import lodger.engine.features.tracing as tracing
+import lodger.engine.features.webhooks as webhooks
 from lodger.engine.service.nouns import actions, scripts, tenants
 from lodger.engine.service.operations import table
 from lodger.engine.service.operations.declaration import M
@@ -50,6 +51,7 @@ class Tenants(
 class Nouns(
     locks.LockNouns[M],
     script_urls.UrlNouns[M],
+    webhooks.WebhookNouns[M],
     table.Nouns[M],
 ):
     """The nouns of every engine and client, with those of the wings."""

@@ -157,7 +157,6 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Secret": (
         ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", when("updated_at")),
     ),
-    "Webhook": (("webhook", "name"), ("url", "url"), ("events", words("events")), ("state", "state")),
     "AlertRule": (
         ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", words("kinds")),
         ("receivers", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
@@ -389,14 +388,6 @@ def token(made: Any) -> None:
     say(f"token {made.token.name}, role {made.token.role} (shown only once):", "", f"    {made.text}", "")
 
 
-def webhook(made: Any) -> None:
-    """Show a webhook's URL, and a new secret, the only time."""
-    hook = getattr(made, "webhook", made)
-    say(f"webhook {hook.name}: {hook.url}, events {' '.join(hook.events)}")
-    if hook is not made:
-        say(f"secret (shown only once): {made.secret}")
-
-
 def rotated(done: Any) -> None:
     """Show the result of a rotation of keys."""
     say(f"{done.renewed} secrets encrypted with key {done.key_id}")
@@ -453,7 +444,6 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
     "Tenant": tenant, "ScriptVersion": version, "Shadow": shadow, "Schedule": schedule, "Action": action, "NewToken": token,
-    "NewWebhook": webhook,
-    "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
+    "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

@@ -26,7 +26,6 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.platform import idempotency
 from lodger.engine.store.platform.idempotency import Repeated, StoredResponse
 from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
-from lodger.engine.store.tenants.webhooks import Webhook
 
 T = TypeVar("T")
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
@@ -220,20 +219,19 @@ def respond(route: Route, record: object) -> Response:
     return Response(text_of(route, record), route.status, {"ETag": tag} if tag else {}, "application/json")
 
 
-#: The fields of each record that a change moves; its clock moves none of them.
-_TAGGED: dict[type, tuple[str, ...]] = {
+#: The fields of each record that a change moves; its clock moves none of them. Wings add their records.
+TAGGED: dict[type, tuple[str, ...]] = {
     Tenant: ("id", "generation", "name", "state", "limits", "grants", "people"),
     Script: ("id", "version", "state"),
     ScriptVersion: ("script_id", "version", "state"),
     Schedule: ("id", "revision", "state", "note", "wake_at"),
     Token: ("id", "revoked_at"),
-    Webhook: ("name", "created_at", "updated_at", "state"),
 }
 
 
 def etag(record: object) -> str | None:
     """Return the entity tag of a record, or None if its type has none."""
-    names = _TAGGED.get(type(record))
+    names = TAGGED.get(type(record))
     if names is None:
         return None
     text = json.dumps([getattr(record, name) for name in names], sort_keys=True, default=str)

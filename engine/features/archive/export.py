@@ -36,7 +36,7 @@ _MAIN_LINE = (
         scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, attempt_records.attempt_records,
         scheduling.usage_days,
         script_data.documents, script_data.collection_indexes, script_data.document_index, script_data.kv,
-        script_data.outbox, script_data.fetches, script_data.secrets, script_data.webhooks, feeds.followers, access.audit,
+        script_data.outbox, script_data.fetches, script_data.secrets, feeds.followers, access.audit,
         alerts.alert_rules,
 )  # fmt: skip
 

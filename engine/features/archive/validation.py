@@ -30,7 +30,6 @@ from lodger.engine.store.alerts import rules as alert_rules
 from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.scripts.content import check_file_name
 from lodger.engine.store.stored_modules import authored, used
-from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.grants import encode
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import LIMITS
@@ -272,10 +271,6 @@ def _check_message(row: Row, cells: Row) -> None:
         raise TypeError("fields of a message must be text")
 
 
-def _check_webhook(row: Row, cells: Row) -> None:
-    webhooks.check(row["name"], row["url"], cells["events"], row["style"])
-
-
 def _check_alert_rule(row: Row, cells: Row) -> None:
     alert_rules.check(row["name"], row | cells)
 
@@ -318,7 +313,6 @@ _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {
     "lodger_attempt_logs": _check_log_lines,
     "lodger_attempt_records": _check_record,
     "lodger_outbox": _check_message,
-    "lodger_webhooks": _check_webhook,
     "lodger_alert_rules": _check_alert_rule,
     "lodger_secrets": _check_secret,
     "lodger_documents": _check_document,

@@ -64,6 +64,7 @@ class Mailer(Sender):
     """
 
     kind: ClassVar[str] = "mail"
+    effect: ClassVar[str] = "mail"
     lanes: ClassVar[int] = 4
     each: ClassVar[int] = 10
 

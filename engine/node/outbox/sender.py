@@ -51,6 +51,8 @@ class Sender:
 
     #: Of the rows; receivers served at once; rows taken of one receiver at once.
     kind: ClassVar[str]
+    #: Name of the effect that asks for its messages.
+    effect: ClassVar[str]
     lanes: ClassVar[int]
     each: ClassVar[int]
     patience: RetryPolicy = RetryPolicy()

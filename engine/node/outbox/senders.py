@@ -1,12 +1,14 @@
-"""The senders of a node: mails when there is a server for them, webhooks always."""
+"""The senders of a node: mails when there is a server for them, and those of wings."""
 
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Unpack
 
 from sqlalchemy import Row
 
+from lodger.engine.capabilities.fetch_state import Send
+from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event, Fault
 from lodger.engine.core.settings import Settings
@@ -15,12 +17,23 @@ from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.node.outbox.sender import Sender, SenderOptions
-from lodger.engine.node.outbox.webhooks import WebhookSender
+from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure
 from lodger.engine.vault.vault import Vault
 
-_EFFECTS = {"mail": "mail", "event": "webhook"}
+
+class MakeSender(Protocol):
+    """Makes the sender of a wing."""
+
+    def __call__(
+        self, database: Transactions, vault: Vault, send: Send, clock: Clock, **rounds: Unpack[SenderOptions]
+    ) -> Sender:
+        """Return a sender that sends by this way out."""
+
+
+#: Senders beside the mailer; appended to by wings.
+SENDERS: list[MakeSender] = []
 
 
 class Senders:
@@ -32,7 +45,7 @@ class Senders:
         self._way_out = WayOut(settings)
         hooks: SenderOptions = {"on_mark": self._marked, "on_fault": self._failed, "next_due": self._next_due}
         rounds: SenderOptions = {**hooks, "poll_s": 1.0}
-        self._all: list[Sender] = [WebhookSender(store.database, vault, self._way_out.send, store.clock, **rounds)]
+        self._all = [make(store.database, vault, self._way_out.send, store.clock, **rounds) for make in SENDERS]
         if settings.mail_host:
             self._all.append(Mailer(store.database, server_of(settings), store.clock, **hooks))
         context.bus.subscribe(BatchCommitted, self._committed)
@@ -52,13 +65,13 @@ class Senders:
     def _committed(self, event: BatchCommitted) -> None:
         """Look at once when an attempt that was just committed asked for something to be sent."""
         wanted = {
-            _EFFECTS.get(str(effect.get("effect")))
+            str(effect.get("effect"))
             for _claim, finished in event.batch
             if finished.journal is not None
             for effect in finished.effects
         }
         for sender in self._all:
-            if sender.kind in wanted:
+            if sender.effect in wanted:
                 sender.wake()
 
     def _raised(self, event: Event) -> None:

@@ -18,7 +18,6 @@ from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
-from lodger.engine.service.nouns.webhooks import Webhooks
 from lodger.engine.service.operations.declaration import Async, Declared, M, P, R, Sync, declared
 from lodger.engine.service.operations.route import Route
 
@@ -63,7 +62,6 @@ class Nouns(Generic[M]):
     grants: Grants[M]
     collections: Collections[M]
     secrets: Secrets[M]
-    webhooks: Webhooks[M]
     alerts: Alerts[M]
     scripts: Scripts[M]
     schedules: Schedules[M]

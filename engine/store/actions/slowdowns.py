@@ -10,11 +10,11 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.policy.slowdown import Baseline, Slowdown, review
 from lodger.engine.store.actions.monitoring import timings
 from lodger.engine.store.alerts import evaluation
-from lodger.engine.store.queue import webhook_events
+from lodger.engine.store.queue import events
 from lodger.engine.store.schema.scheduling import schedules
 
 #: The webhook event of a slow-down.
-EVENT = webhook_events.ENGINE_PREFIX + "schedule.slowed"
+EVENT = events.ENGINE_PREFIX + "schedule.slowed"
 #: Effect number of its message, below those of attempts, which are negative attempt numbers.
 PLACE = -(1 << 30)
 _c = schedules.c
@@ -65,7 +65,7 @@ def store_baselines(connection: Connection, reviews: Iterable[Review], now_us: i
             begun.append(each)
             place = (claim.action_id, claim.step, PLACE)
             data = _event_data(each, each.slowdown)
-            webhook_events.enqueue(connection, claim.tenant_id, EVENT, data, place, now_us)
+            events.enqueue(connection, claim.tenant_id, EVENT, data, place, now_us)
             evaluation.note_slow(
                 connection, claim.tenant_id, claim.action_id, {"step": claim.step, **asdict(each.slowdown)}
             )

@@ -10,10 +10,10 @@ from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.strict_json import instant_text
 from lodger.engine.store.alerts.rules import AlertRule
-from lodger.engine.store.queue import webhook_events
+from lodger.engine.store.queue import events
 
 #: The webhook event of alerts.
-EVENT = webhook_events.ENGINE_PREFIX + "alert"
+EVENT = events.ENGINE_PREFIX + "alert"
 #: Alerts that one message describes; it says how many more there are.
 MAX_LINES = 50
 

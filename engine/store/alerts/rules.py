@@ -13,14 +13,14 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.policy.alerts import AlertKind, parse_window
 from lodger.engine.recurrence.calendar.zones import zone as known_zone
-from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schedules import schedule_rows
 from lodger.engine.store.schema.alerts import alert_queue, alert_rules, alerts
 from lodger.engine.store.schema.scheduling import schedules
 from lodger.engine.store.schema.scheduling import tenants as tenant_rows
 from lodger.engine.store.stores.prepared import Prepared
-from lodger.engine.store.tenants import tenants, webhooks
+from lodger.engine.store.tenants import tenants
 
 MAX_RULES = 50
 MAX_RECEIVERS = 20
@@ -73,7 +73,8 @@ def put(connection: Connection, tenant_id: str, name: str, wanted: dict[str, Any
     tenants.get(connection, tenant_id)
     values = check(name, wanted)
     for each in wanted["webhooks"]:
-        webhooks.get(connection, tenant_id, each)
+        if not events.has_receiver(connection, tenant_id, each):
+            raise NotFound("webhook_unknown", tenant=tenant_id, name=each)
     schedule = wanted["schedule"]
     found = None if schedule is None else schedule_rows.get(connection, tenant_id, schedule)
     values |= {"schedule_id": None if found is None else found.id, "updated_us": now_us}

@@ -4,9 +4,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, exists, literal_column, select, update
+from sqlalchemy import Connection, Select, bindparam, exists, literal_column, select, update
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.policy import budget_table
@@ -14,34 +15,39 @@ from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s
 from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.queue import ready_queue, schedule_concurrency, webhook_events
+from lodger.engine.store.queue import events, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
-from lodger.engine.store.schema.script_data import webhooks as webhook_rows
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
 
 _FINISHED = {"done", "failed", "cancelled"}
+#: Beginning of the names of the events of ends.
+_ENDED = f"{events.ENGINE_PREFIX}action."
 
 _c, _behind = actions.c, actions.alias("behind")
-#: Actions with what their end needs: limits and webhooks of their tenants, actions held behind them. Tenants are locked before.
-unended = select(
-    _c.tenant_id, _c.id, _c.schedule_id, _c.revision, _c.step, _c.attempt, _c.node_id, _c.lease_epoch, _c.started_us, _c.due_at,
-    _c.reason, _c.tenant_faults, _c.engine_faults, _c.conflicts, _c.steps, _c.node_key,
-    select(tenants.c.limits).where(tenants.c.id == _c.tenant_id).scalar_subquery().label("tenant_limits"),
-    exists().where(webhook_rows.c.tenant_id == _c.tenant_id, webhook_rows.c.state == "on").label("has_webhooks"),
-    # Literals, see ready_queue.
-    exists().where(
-        _behind.c.schedule_id == _c.schedule_id,
-        _behind.c.node_key == _c.node_key,
-        _behind.c.state == literal_column("'ready'"),
-        _behind.c.held == literal_column("1"),
-    ).label("has_held"),
-)  # fmt: skip
+
+
+@cache
+def unended() -> Select[Any]:
+    """Select actions with what their end needs: limits of their tenants, actions held behind them. Tenants are locked before."""
+    return select(
+        _c.tenant_id, _c.id, _c.schedule_id, _c.revision, _c.step, _c.attempt, _c.node_id, _c.lease_epoch, _c.started_us, _c.due_at,
+        _c.reason, _c.tenant_faults, _c.engine_faults, _c.conflicts, _c.steps, _c.node_key,
+        select(tenants.c.limits).where(tenants.c.id == _c.tenant_id).scalar_subquery().label("tenant_limits"),
+        events.have_receivers(_c.tenant_id).label("has_receivers"),
+        # Literals, see ready_queue.
+        exists().where(
+            _behind.c.schedule_id == _c.schedule_id,
+            _behind.c.node_key == _c.node_key,
+            _behind.c.state == literal_column("'ready'"),
+            _behind.c.held == literal_column("1"),
+        ).label("has_held"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class Ending:
     """A finished attempt.
 
     Attributes:
-        row: the running action, a row of :data:`unended`.
+        row: the running action, a row of :func:`unended`.
         reason: reason for the action row, if the outcome does not imply it (suspended, superseded).
         spent: used amounts of its budgets, by name.
         has_reservation: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
@@ -143,7 +149,7 @@ def settle(
     failed = schedule_concurrency.count_failures(connection, changes.counted)
     halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
-    heard = [(each, end.error) for each, end in zip(settled, endings, strict=True) if end.row.has_webhooks]
+    heard = [(each, end.error) for each, end in zip(settled, endings, strict=True) if end.row.has_receivers]
     _publish_ends(connection, heard, now_us)
     return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
 
@@ -300,23 +306,18 @@ def _charge(used: usage.Charges, ending: Ending, now_us: int) -> None:
 
 
 def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptError | None]], now_us: int) -> None:
-    """Enqueue the end of these actions for the webhooks that subscribe to it."""
+    """Enqueue the end of these actions for the receivers that subscribe to it."""
     finished = [(settled, error) for settled, error in ends if settled.state in _FINISHED]
     if not finished:
         return
     tenant_ids = sorted({settled.tenant_id for settled, _ in finished})
-    wanted = select(webhook_rows.c.tenant_id, webhook_rows.c.events).where(
-        webhook_rows.c.tenant_id.in_(tenant_ids), webhook_rows.c.state == "on"
-    )
-    events: dict[str, list[list[str]]] = {}
-    for row in connection.execute(wanted):
-        events.setdefault(row.tenant_id, []).append(json.loads(row.events))
+    wanted = set(events.subscribers(connection, tenant_ids, [f"{_ENDED}{state}" for state in sorted(_FINISHED)]))
     for settled, error in finished:
-        event = f"{webhook_events.ENGINE_PREFIX}action.{settled.state}"
-        if any(webhook_events.matches(patterns, event) for patterns in events.get(settled.tenant_id, ())):
+        event = f"{_ENDED}{settled.state}"
+        if (settled.tenant_id, event) in wanted:
             # Negative numbers are those of attempts: no effect of a script has one.
             place = (settled.action_id, settled.step, -settled.attempt)
-            webhook_events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)
+            events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)
 
 
 def _event_data(settled: Settled, error: ScriptError | None) -> dict[str, Any]:

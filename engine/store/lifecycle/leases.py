@@ -168,7 +168,7 @@ def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescue
     _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(lost_ids), actions.c.deadline_us < now_us))
     settled = _take_back(context, connection, lost_ids, now_us)
     _cancel_superseded(connection, now_us)
-    overdue = connection.execute(unended.where(is_running, actions.c.deadline_us < now_us)).all()
+    overdue = connection.execute(unended().where(is_running, actions.c.deadline_us < now_us)).all()
     message = "the attempt was silent long after its wall limit"
     settled += settle(context, connection, [_worker_lost(row, message) for row in overdue], now_us)
     return Rescued(tuple(row.name for row in lost), tuple(settled))
@@ -178,7 +178,7 @@ def _take_back(context: StoreContext, connection: Connection, node_ids: list[str
     if not node_ids:
         return []
     _lock_tenants(connection, is_running, actions.c.node_id.in_(node_ids))
-    rows = connection.execute(unended.where(is_running, actions.c.node_id.in_(node_ids))).all()
+    rows = connection.execute(unended().where(is_running, actions.c.node_id.in_(node_ids))).all()
     budget_reservations.release_unreported(connection, node_ids)
     message = "the node that ran this attempt stopped renewing its lease"
     return settle(context, connection, [_worker_lost(row, message) for row in rows], now_us)

@@ -1,4 +1,4 @@
-"""Tables of script data in Lodger's own database: keyed values, documents, outbox, sealed commits, secrets, webhooks, indexes."""
+"""Tables of script data in Lodger's own database: keyed values, documents, outbox, sealed commits, secrets, indexes."""
 
 from sqlalchemy import (
     BigInteger,
@@ -133,28 +133,6 @@ secrets = Table(
     Index("ix_lodger_secrets_key", "key_id"),
 )
 
-#: Receivers of events; secrets are encrypted like those of :data:`secrets`, ``before`` is the previous one while it is
-#: still valid.
-webhooks = Table(
-    "lodger_webhooks",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
-    Column("name", String(63), primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("events", Text, nullable=False),
-    Column("state", String(8), nullable=False),
-    Column("key_id", String(32), nullable=False),
-    Column("sealed", Text, nullable=False),
-    Column("before", Text),
-    Column("before_until_us", BigInteger),
-    Column("created_us", BigInteger, nullable=False),
-    Column("updated_us", BigInteger, nullable=False),
-    # Of the bodies: standard, or slack.
-    Column("style", String(16), nullable=False, server_default="standard"),
-    CheckConstraint("state IN ('on', 'off')", name="state"),
-    Index("ix_lodger_webhooks_key", "key_id"),
-)
-
 #: Indexed paths of collections, by tenant. ``upto`` is the position of the build over existing documents; queries use
 #: an index only when it is complete.
 collection_indexes = Table(
@@ -209,7 +187,7 @@ storage = Table(
     info=guards(churn=Churn.HOT),
 )
 
-#: All tables that scripts need in a database without a ledger.
-TABLES = (
-    kv, documents, webhooks, collection_indexes, document_index, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors,
-)  # fmt: skip
+#: All tables that scripts need in a database without a ledger; wings append theirs.
+TABLES = [
+    kv, documents, collection_indexes, document_index, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors,
+]  # fmt: skip

@@ -15,7 +15,7 @@ from lodger.engine.core.params import read_fields
 from lodger.engine.store import audit
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.queue import ready_queue, webhook_events
+from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow, ScriptVersion
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
 from lodger.engine.store.schema.script_shadows import script_shadows
@@ -33,7 +33,7 @@ RUNNING, FINISHED, PROMOTED = "running", "finished", "promoted"
 #: State of a shadow after another version became live; derived, not stored.
 OUTDATED = "outdated"
 #: The webhook event of its end, and the effect number of the message, below those of slow-downs.
-EVENT, PLACE = webhook_events.ENGINE_PREFIX + "script.shadow", -(1 << 30) - 1
+EVENT, PLACE = events.ENGINE_PREFIX + "script.shadow", -(1 << 30) - 1
 _t = script_shadows.c
 
 
@@ -275,7 +275,7 @@ def add(
     found = get(connection, scripts.get(connection, tenant_id, row.name, row.live_version))
     if found.state != RUNNING:
         place = (run.action_id, run.step, PLACE)
-        webhook_events.enqueue(
+        events.enqueue(
             connection, tenant_id, EVENT, {"tenant": tenant_id, **found.summary()}, place, context.clock.now_us()
         )
     return found

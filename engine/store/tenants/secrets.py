@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from lodger.engine.egress.headers import is_value
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.script_data import secrets
-from lodger.engine.store.tenants import tenants, webhooks
+from lodger.engine.store.tenants import tenants
 from lodger.engine.vault.redaction import SHORTEST
 from lodger.engine.vault.vault import Sealed, Vault
 
@@ -123,6 +123,23 @@ def open_secrets(vault: Vault, connection: Connection, tenant_id: str, names: It
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """Values of a wing that are encrypted with the same keys.
+
+    Attributes:
+        reencrypt: encrypt up to a number of values under older keys with the newest; return their number.
+        keys_in_use: the ids of the keys in use.
+    """
+
+    reencrypt: Callable[[Vault, Connection, str, int], int]
+    keys_in_use: Callable[[Connection], set[str]]
+
+
+#: Appended to by wings.
+SEALED_ELSEWHERE: list[Sealing] = []
+
+
 def reencrypt(vault: Vault, connection: Connection) -> int:
     """Encrypt a batch of values under older keys with the newest; return their number, 0 if none are left.
 
@@ -136,12 +153,16 @@ def reencrypt(vault: Vault, connection: Connection) -> int:
         sealed = vault.again(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
         mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
         connection.execute(update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
-    return len(rows) or webhooks.reencrypt(vault, connection, newest, BATCH)
+    if rows:
+        return len(rows)
+    counts = (each.reencrypt(vault, connection, newest, BATCH) for each in SEALED_ELSEWHERE)
+    return next((count for count in counts if count), 0)
 
 
 def keys_in_use(connection: Connection) -> set[str]:
     """Return the ids of the keys in use."""
-    return {*connection.scalars(select(_c.key_id).distinct()), *webhooks.keys_in_use(connection)}
+    found = set(connection.scalars(select(_c.key_id).distinct()))
+    return found.union(*(each.keys_in_use(connection) for each in SEALED_ELSEWHERE))
 
 
 def _secret(row: AnyRow) -> Secret:

@@ -41,7 +41,7 @@ async def nodes(reader: Reader) -> tuple[str, Values]:
 
 
 async def settings(reader: Reader) -> tuple[str, Values]:
-    """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, webhooks, changes, and the sections of wings."""
+    """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, changes, and the sections of wings."""
     mine = reader.tenant
     tenant = await reader.ask("tenants.get", **mine)
     account = await reader.ask("tenants.usage", **mine)
@@ -52,7 +52,6 @@ async def settings(reader: Reader) -> tuple[str, Values]:
         "budgets": account.budgets,
         "grants": await reader.ask("grants.list", **mine),
         "secrets": await reader.ask("secrets.list", **mine),
-        "webhooks": await reader.ask("webhooks.list", **mine),
         "sections": [
             {"template": template, "entries": await reader.ask(operation, **mine)} for operation, template in SECTIONS
         ],

@@ -18,11 +18,11 @@ from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.node.outbox.webhooks import WebhookSender
+from lodger.engine.features.webhooks.sender import WebhookSender
+from lodger.engine.features.webhooks.webhooks import NewWebhook
 from lodger.engine.store.queue import outbox as outboxes
-from lodger.engine.store.queue.webhook_events import matches
+from lodger.engine.store.queue.events import matches
 from lodger.engine.store.schema.script_data import outbox
-from lodger.engine.store.tenants.webhooks import NewWebhook
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 
@@ -303,7 +303,7 @@ def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
     """The secret is bound to its webhook: swapped rows in the database make messages that cannot be signed."""
 
     async def work(post: Post) -> None:
-        from lodger.engine.store.schema.script_data import webhooks
+        from lodger.engine.features.webhooks.webhooks import webhooks
 
         post.made("one")
         post.made("two")

@@ -15,12 +15,12 @@ from lodger.engine.core.execution import Answer
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.egress.request_errors import NoAnswer
+from lodger.engine.features.webhooks import webhooks
+from lodger.engine.features.webhooks.webhooks import Route
 from lodger.engine.node.outbox.sender import Sender, SenderOptions
 from lodger.engine.store.connection.transactions import Transactions
+from lodger.engine.store.queue.events import ENGINE_PREFIX
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
-from lodger.engine.store.queue.webhook_events import ENGINE_PREFIX
-from lodger.engine.store.tenants import webhooks
-from lodger.engine.store.tenants.webhooks import Route
 from lodger.engine.vault.vault import Vault
 
 #: Bytes of a receiver's answer that are read; they are not used.
@@ -37,6 +37,7 @@ class WebhookSender(Sender):
     """
 
     kind: ClassVar[str] = "webhook"
+    effect: ClassVar[str] = "event"
     lanes: ClassVar[int] = 16
     each: ClassVar[int] = 10
     patience = RetryPolicy(tries=12, pause_s=10, longest_pause_s=6 * 3600)

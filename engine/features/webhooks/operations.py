@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self
 
 from lodger.engine.core.access.roles import Role
+from lodger.engine.features.webhooks import webhooks
+from lodger.engine.features.webhooks.webhooks import NewWebhook, Webhook
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
-from lodger.engine.store.tenants import webhooks
-from lodger.engine.store.tenants.webhooks import NewWebhook, Webhook
 from lodger.engine.vault.vault import Vault
 
 if TYPE_CHECKING:
@@ -103,3 +103,9 @@ class Webhooks(Noun[M]):
         with self._changing("webhooks.delete", tenant_id, name, name) as change:
             change.before(webhooks.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
+
+
+class WebhookNouns(Generic[M]):
+    """Webhooks on an engine or a client."""
+
+    webhooks: Webhooks[M]

@@ -1,21 +1,40 @@
 """Webhooks: the receivers of a tenant's events, by name, each with its own encrypted secret."""
 
+import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ColumnElement,
+    Connection,
+    Index,
+    String,
+    Table,
+    Text,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.request_errors import Refused
-from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.webhook_events import EVENT_NAME
-from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.script_data import webhooks
+from lodger.engine.store.queue import outbox, ready_queue
+from lodger.engine.store.queue.events import EVENT_NAME, matches
+from lodger.engine.store.records import AnyRow, Json
+from lodger.engine.store.schema.metadata import ARCHIVED, metadata
+from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.tenants import tenants
 from lodger.engine.vault.vault import Sealed, Vault
 
@@ -26,6 +45,35 @@ STYLES = ("standard", "slack")
 #: How long the previous secret stays valid after a new one was created, microseconds.
 OVERLAP_US = 86_400_000_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+
+
+def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
+    check(row["name"], row["url"], cells["events"], row["style"])
+
+
+#: Receivers of events; secrets are encrypted like tenants' own, ``before`` is the previous one while it is
+#: still valid.
+webhooks = Table(
+    "lodger_webhooks",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("key_id", String(32), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("before", Text),
+    Column("before_until_us", BigInteger),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+    # Of the bodies: standard, or slack.
+    Column("style", String(16), nullable=False, server_default="standard"),
+    CheckConstraint("state IN ('on', 'off')", name="state"),
+    Index("ix_lodger_webhooks_key", "key_id"),
+    info={ARCHIVED: _check_row},
+)
+TABLES.append(webhooks)
 _c = webhooks.c
 
 
@@ -238,3 +286,40 @@ def _webhook(row: AnyRow) -> Webhook:
         from_us(row.updated_us),
         row.style,
     )
+
+
+def enqueue(
+    connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
+) -> int:
+    """Enqueue an event for every webhook that subscribes to it; see :func:`lodger.engine.store.queue.events.enqueue`."""
+    rows = connection.execute(select(_c.name, _c.events).where(_c.tenant_id == tenant_id, _c.state == "on")).all()
+    wanted = [row.name for row in rows if matches(json.loads(row.events), event)]
+    action_id, step, number = place
+    body = json.dumps({"type": event, "data": data}, ensure_ascii=False, separators=(",", ":"))
+    made: list[dict[str, Any]] = []
+    for name in wanted:
+        text = json.dumps([tenant_id, action_id, step, number, name])
+        identity = "msg_" + hashlib.sha256(text.encode()).hexdigest()[:32]
+        made.append({"tenant_id": tenant_id, "id": identity, "action_id": action_id, "step": step, "n": number, "kind": "webhook",
+                     "target": name, "message_id": identity, "payload": body})  # fmt: skip
+    outbox.enqueue(connection, made, now_us)
+    return len(made)
+
+
+def subscriptions(connection: Connection, tenant_ids: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Return the patterns of events of each webhook that is on, by tenant."""
+    wanted = select(_c.tenant_id, _c.events).where(_c.tenant_id.in_(tenant_ids), _c.state == "on")
+    found: dict[str, list[list[str]]] = {}
+    for row in connection.execute(wanted):
+        found.setdefault(row.tenant_id, []).append(json.loads(row.events))
+    return found
+
+
+def exist(tenant: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a webhook of the tenant of a column is on."""
+    return exists().where(_c.tenant_id == tenant, _c.state == "on")
+
+
+def has(connection: Connection, tenant_id: str, name: str) -> bool:
+    """Whether a tenant has this webhook."""
+    return bool(connection.scalar(select(exists().where(_c.tenant_id == tenant_id, _c.name == name))))

@@ -1,0 +1,14 @@
+"""Wing: webhooks, URLs that receive a tenant's events."""
+
+from lodger.engine.features.webhooks import webhooks
+from lodger.engine.features.webhooks.operations import WebhookNouns
+from lodger.engine.features.webhooks.sender import WebhookSender
+from lodger.engine.node.outbox import senders
+from lodger.engine.store.queue import events
+from lodger.engine.store.tenants import secrets
+
+events.RECEIVERS.append(events.Receivers(webhooks.enqueue, webhooks.subscriptions, webhooks.exist, webhooks.has))
+secrets.SEALED_ELSEWHERE.append(secrets.Sealing(webhooks.reencrypt, webhooks.keys_in_use))
+senders.SENDERS.append(WebhookSender)
+
+__all__ = ["WebhookNouns"]
