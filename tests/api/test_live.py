@@ -173,17 +173,6 @@ def test_a_stream_of_an_action_continues_after_each_of_its_events(lodge: House) 
         )
 
 
-def test_a_stream_of_a_tenant_continues_where_it_broke_off(lodge: House) -> None:
-    path = "/tenants/acme/live"
-    (begin,) = identified(lodge, path, until=0)
-    made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
-    first = identified(lodge, path, begin[0], until=2)
-    assert [body["id"] for _id, _kind, body in first] == made[:2], "what happened while nobody listened"
-    lodge.engine.actions.cancel(None, made[0])
-    rest = identified(lodge, path, first[-1][0], until=2)
-    assert [(body["id"], body["state"]) for _id, _kind, body in rest] == [(made[2], "ready"), (made[0], "cancelled")]
-
-
 def test_a_stream_of_a_tenant_continues_in_a_server_that_was_started_meanwhile(tmp_path: Path) -> None:
     """The other process does not know what was sent: each action that is open or has changed since is sent as it is."""
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
@@ -231,16 +220,6 @@ def opened(lodge: House) -> None:
                 assert next(events(answer))[0] == "comment"
                 return
     raise AssertionError("they were never counted out")
-
-
-def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "COMMENT_S", 0.2)
-    made = lodge.engine.tokens.create("short", "viewer", tenant_id="acme")
-    with listening(lodge, "/tenants/acme/live", made.text) as reported:
-        next(reported)
-        assert next(reported) == ("comment", ": still here")
-        lodge.engine.tokens.revoke(made.token.id)
-        assert [kind for kind, _body in reported if kind != "comment"] == []
 
 
 @pytest.mark.parametrize("what", ["tenant", "action"])
@@ -308,18 +287,6 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
             assert moved.wait_for(lambda: asked[-1] == {("acme", made[0])}, 60), "who is gone is not asked for"
 
 
-def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "COMMENT_S", 0.2)
-    with httpx2.Client(base_url=f"{lodge.url}/api/v1", trust_env=False, timeout=120) as browser:
-        begun = browser.post("/session", json={"token": lodge.token("viewer", "acme")}).json()
-        with browser.stream("GET", "/tenants/acme/live") as answer:
-            reported = events(answer)
-            next(reported)
-            assert next(reported) == ("comment", ": still here")
-            assert browser.delete("/session", headers={"x-csrf-token": begun["csrf"]}).status_code == 204
-            assert [kind for kind, _body in reported if kind != "comment"] == []
-
-
 def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_changes, "MAX_WAITING", 3)
     with listening(lodge, "/tenants/acme/live") as reported:
@@ -335,23 +302,6 @@ def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.
 def store(lodge: House, connection: Connection, number: int) -> None:
     request = actions.Request("job", lodge.clock.us + 1_000_000, number, None)
     actions.once(lodge.engine.context, connection, "acme", request, lodge.clock.us)
-
-
-def test_a_tenant_that_goes_ends_its_streams(lodge: House) -> None:
-    with listening(lodge, "/tenants/acme/live") as reported:
-        next(reported)
-        lodge.engine.tenants.delete("acme")
-        assert [kind for kind, _body in reported if kind != "comment"] == []
-
-
-def test_many_streams_of_a_tenant_share_one_look(lodge: House) -> None:
-    begun = threading.active_count()
-    with listening(lodge, "/tenants/acme/live") as one, listening(lodge, "/tenants/acme/live") as two:
-        next(one), next(two)
-        made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(30)]
-        assert [next(one)[1]["id"] for _ in made] == made
-        assert [next(two)[1]["id"] for _ in made] == made
-        assert threading.active_count() - begun < 20
 
 
 def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,12 +82,6 @@ def test_no_letter_is_too_strange_for_a_stream(encoding: str, tmp_path: Path) ->
     assert json.loads(said.stdout)["result"] == "\U0001f600 \ud800 é"
 
 
-def test_a_number_that_is_none_is_wrong_usage(tmp_path: Path) -> None:
-    (tmp_path / "s.js").write_text("export default ({ action }) => action.input")
-    said = lodger("exec", tmp_path / "s.js", "--input", "[1e400]", "--json")
-    assert (said.code, said.json["error"]["code"]) == (2, "not_json")
-
-
 def test_errors_neither_repaint_nor_fill_the_terminal(tmp_path: Path) -> None:
     said = lodger("next", "0 9 * * *\x1b[31m")
     assert "\x1b" not in said.err
@@ -120,13 +114,6 @@ def test_a_narrow_terminal_shows_every_column(tmp_path: Path) -> None:
     cells = "".join(shown.split()).replace("│", "")
     assert made.json["next_at"] in cells
     assert "Once,at9999-12-31T23:59:59Z" in cells
-
-
-def test_a_path_with_the_letters_of_a_url_is_a_path(tmp_path: Path) -> None:
-    place = tmp_path / "what?mode=ro#1%41"
-    said = lodger("tenant", "list", "--db", place, "--json")
-    assert (said.code, said.err) == (0, "")
-    assert place.exists()
 
 
 def test_a_service_continues_when_its_output_is_closed(tmp_path: Path) -> None:

@@ -35,7 +35,11 @@ def section(title: str) -> str:
 
 def test_the_engines_on_the_page_are_the_pinned_and_the_installed_ones() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pinned = dict(re.findall(r"([a-z-]+)==([0-9.]+)", " ".join(project["dependencies"])))
+    pinned = dict(
+        re.findall(
+            r"([a-z-]+)==([0-9.]+)", " ".join([*project["dependencies"], *project["optional-dependencies"]["native"]])
+        )
+    )
     engines = section("Engine versions")
     for name in ("wasmtime", "quickjs-rs", "quickjs-ng"):
         assert version(name) == pinned[name], "what stands in the wall is pinned exactly"
@@ -73,4 +77,5 @@ def test_a_promise_names_classes_that_are_attacked_and_tests_that_exist() -> Non
 
 def test_what_is_not_promised_and_how_to_report_are_said() -> None:
     assert len(re.findall(r"^\* \*\*", section("What is not promised"), re.MULTILINE)) >= 8
-    assert "lodger doctor --json" in section("Reporting a vulnerability")
+    assert "SECURITY.md" in section("Reporting a vulnerability")
+    assert "lodger doctor --json" in (ROOT / "SECURITY.md").read_text()

@@ -1,10 +1,9 @@
 """Limits of a WebAssembly command: just below, at and just above each, with its outcome."""
 
-import json
 from collections.abc import Iterator
 
 import pytest
-from tests.escape.commands import HELLO, LOOP, MIB, Commands, command, data
+from tests.escape.commands import HELLO, LOOP, MIB, Commands, command
 
 from lodger.sandbox import Outcome
 
@@ -29,21 +28,6 @@ def test_size_of_the_module(wasm: Commands) -> None:
     assert wasm.pool.compiler.compiled == 1, "what is too large reaches no compiler"
 
 
-def test_input(wasm: Commands) -> None:
-    given = json.dumps("x" * 998)
-    assert outcomes(wasm, HELLO, "input_bytes", 1000, given) == [Outcome.BAD_REQUEST, Outcome.OK, Outcome.OK]
-
-
-def test_result(wasm: Commands) -> None:
-    given = json.dumps("x" * 998)
-    assert outcomes(wasm, HELLO, "result_bytes", 1000, given) == [Outcome.OUTPUT_LIMIT, Outcome.OK, Outcome.OK]
-
-
-def test_depth_of_the_result(wasm: Commands) -> None:
-    nested = command("(call $out (i32.const 1) (i32.const 1024) (i32.const 20))", extra=data(1024, "[" * 10 + "]" * 10))
-    assert outcomes(wasm, nested, "json_depth", 10) == [Outcome.BAD_REQUEST, Outcome.OK, Outcome.OK]
-
-
 def test_endless_output_is_stopped_at_the_limit(wasm: Commands) -> None:
     flood = command("(loop $l (call $out (i32.const 1) (i32.const 0) (i32.const 60000)) (br $l))")
     report = wasm(flood)
@@ -51,62 +35,11 @@ def test_endless_output_is_stopped_at_the_limit(wasm: Commands) -> None:
     assert report.usage.memory_peak_bytes < 16 * MIB
 
 
-LINES = command(
-    """(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 10))
-        (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20))))""",
-    locals_="(local $i i32)",
-    extra=data(1024, "123456789\\n"),
-)
-
-
-@pytest.mark.parametrize(("maximum", "dropped"), [(19, 1), (20, 0), (21, 0)])
-def test_log_lines(wasm: Commands, maximum: int, dropped: int) -> None:
-    report = wasm(LINES, log_lines=maximum)
-    assert (report.outcome, report.dropped_logs, len(report.logs)) == (
-        Outcome.OK,
-        dropped,
-        min(maximum, 20) + bool(dropped),
-    )
-
-
-@pytest.mark.parametrize(("maximum", "kept", "dropped"), [(171, 19, 1), (180, 20, 0), (181, 20, 0)])
-def test_log_bytes(wasm: Commands, maximum: int, kept: int, dropped: int) -> None:
-    report = wasm(LINES, log_bytes=maximum)
-    assert (report.outcome, report.dropped_logs, len(report.logs)) == (Outcome.OK, dropped, kept + bool(dropped))
-
-
-@pytest.mark.parametrize(("maximum", "whole"), [(19, False), (20, True), (21, True)])
-def test_log_line_bytes(wasm: Commands, maximum: int, whole: bool) -> None:
-    line = command("(call $out (i32.const 2) (i32.const 1024) (i32.const 20))", extra=data(1024, "x" * 20))
-    (only,) = wasm(line, log_line_bytes=maximum).logs
-    assert (only.text == "x" * 20) is whole
-    assert len(only.text.encode()) <= maximum
-
-
 def test_a_line_without_end_takes_no_memory(wasm: Commands) -> None:
     flood = command("(loop $l (call $out (i32.const 2) (i32.const 30000) (i32.const 30000)) (br $l))")
     report = wasm(flood, cpu_ms=100)
     assert report.outcome is Outcome.CPU_LIMIT
     assert report.usage.memory_peak_bytes < 8 * MIB
-
-
-def test_a_flood_of_lines_keeps_the_first(wasm: Commands) -> None:
-    flood = command(
-        "(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 2)) (br $l))", extra=data(1024, "x\\n")
-    )
-    report = wasm(flood, cpu_ms=300, log_lines=10)
-    assert report.outcome is Outcome.CPU_LIMIT
-    *kept, mark = [line.text for line in report.logs]
-    assert kept == ["x"] * 10
-    assert "limit is 10 lines" in mark
-
-
-def test_logs_before_a_limit_are_kept(wasm: Commands) -> None:
-    chatty = command(
-        "(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n")
-    )
-    report = wasm(chatty, cpu_ms=50)
-    assert (report.outcome, [line.text for line in report.logs]) == (Outcome.CPU_LIMIT, ["hi"])
 
 
 @pytest.mark.parametrize(
@@ -147,16 +80,6 @@ def test_segments_do_not_escape_the_memorys_bound(wasm: Commands) -> None:
     assert beyond.outcome is Outcome.SCRIPT_ERROR
     assert beyond.error is not None
     assert "out of bounds memory access" in beyond.error.message
-
-
-def test_wall_time_of_a_sleeper(wasm: Commands) -> None:
-    sleep = (
-        "(i32.store (i32.const 116) (i32.const 1)) (i64.store (i32.const 124) (i64.const -1))"
-        "(drop (call $poll_oneoff (i32.const 100) (i32.const 200) (i32.const 1) (i32.const 300)))"
-    )
-    report = wasm(command(sleep), wall_ms=100)
-    assert report.outcome is Outcome.WALL_LIMIT
-    assert 100 <= report.usage.wall_ms < 20_000
 
 
 def grown(pages: int) -> bytes:

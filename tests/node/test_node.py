@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 from tests.node.harness import OK, SETTINGS, Script, working
-from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Unavailable
@@ -155,22 +154,6 @@ def test_stopping_hands_back_what_does_not_end_and_flushes_what_has(tmp_path: Pa
     asyncio.run(scenario())
 
 
-def test_a_refused_effect_is_the_scripts_outcome(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        script = Script()
-        async with working(tmp_path, script) as (engine, _node, signals):
-            with engine.context.database.write() as connection:
-                TABLE.create(connection)
-            traces = Traces(engine.datasets)
-            script.answer = lambda claim: Finished(Outcome.OK, result="1", journal=traces.journal(claim, refused=True))
-            asked = await engine.run_in("acme", "job", 0)
-            (event,) = await signals.wait("finished")
-            assert (event.details["state"], event.details["outcome"]) == ("failed", Outcome.EFFECT_REFUSED)
-            assert (await engine.actions.get(None, asked.id)).result is None
-
-    asyncio.run(scenario())
-
-
 def test_every_service_survives_starting_and_stopping_in_any_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
@@ -241,27 +224,6 @@ def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
             while engine.actions.get(None, asked.id).state != "done":
                 pass
         assert "finished" in ended
-
-
-def test_long_runs_hold_half_of_the_slots_and_short_ones_the_rest(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        script = Script(hang=True)
-        async with working(tmp_path, script) as (engine, node, signals):
-            await engine.tenants.create("long", limits={"wall_ms": 60_000, "concurrent_runs": 100})
-            await engine.scripts.put("long", "job", "export default () => 1")
-            for _ in range(20):
-                await engine.run_in("long", "job", 0)
-            await signals.wait("started", 4)
-            for _ in range(4):
-                await engine.run_in("acme", "job", 0)
-            await signals.wait("started", 8)
-            assert [claim.tenant_id for claim in script.seen].count("long") == 4
-            assert node.attempts.room().slots == 0
-            assert node.attempts.room().long == 0
-            waiting = await engine.actions.list("long", state="ready")
-            assert {action.reason for action in waiting} == {"node_long"}
-
-    asyncio.run(scenario())
 
 
 def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) -> None:

@@ -1,14 +1,10 @@
 """Claiming and committing: fair, within caps, fenced by the lease, all or nothing."""
 
-from typing import Any
-
 import pytest
-from sqlalchemy import event
 from tests.store.bench import OK, THROWN, Bench
 from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -125,26 +121,6 @@ def journalled(traces: Traces, claim: Claim, *, refused: bool = False, stale: bo
     return Finished(Outcome.OK, result="1", journal=traces.journal(claim, refused=refused, stale=stale))
 
 
-def test_effects_are_applied_with_the_outcome_in_one_transaction(bench: Bench, traces: Traces) -> None:
-    bench.tenant()
-    ask(bench, 1)
-    (claim,) = bench.claim()
-
-    def break_after(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith("INSERT INTO effects_seen"):
-            raise Unavailable("disk_full", place="ledger", reason="the disk went away")
-
-    event.listen(bench.engine.context.database.engine, "after_cursor_execute", break_after)
-    with pytest.raises(Unavailable):
-        bench.commit(claim, finished=journalled(traces, claim))
-    event.remove(bench.engine.context.database.engine, "after_cursor_execute", break_after)
-    assert bench.scalar("SELECT count(*) FROM effects_seen") == 0
-    assert bench.states() == ["running"]
-    bench.commit(claim, finished=journalled(traces, claim))
-    assert bench.scalar("SELECT count(*) FROM effects_seen") == 1
-    assert bench.states() == ["done"]
-
-
 def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Bench, traces: Traces) -> None:
     bench.tenant()
     ask(bench, 3)
@@ -168,43 +144,6 @@ def test_a_conflict_runs_again_at_once_three_times_and_then_fails(bench: Bench, 
         states.append(bench.commit(claim, finished=journalled(traces, claim, stale=True)).settled[0].state)
     assert states == ["waiting_retry"] * 3 + ["failed"]
     assert bench.actions()[0].outcome is Outcome.CONFLICT
-
-
-@pytest.mark.parametrize("taken_by", ["cancel", "rescue", "suspend", "delete_tenant", "second_commit"])
-def test_a_commit_whose_lease_is_gone_changes_nothing(bench: Bench, traces: Traces, taken_by: str) -> None:
-    bench.tenant()
-    ask(bench, 1)
-    (claim,) = bench.claim()
-    if taken_by == "cancel":
-        bench.engine.actions.cancel(None, claim.action_id)
-    elif taken_by == "rescue":
-        bench.clock.advance(7)
-        assert [each.state for each in bench.rescue().actions] == ["waiting_retry"]
-    elif taken_by == "suspend":
-        bench.engine.tenants.suspend("acme")
-    elif taken_by == "delete_tenant":
-        bench.engine.tenants.delete("acme")
-        bench.tenant()
-    else:
-        bench.commit(claim)
-    before = bench.states()
-    committed = bench.commit(claim, finished=journalled(traces, claim))
-    assert committed.settled == ()
-    assert committed.lost == (claim,)
-    assert bench.scalar("SELECT count(*) FROM effects_seen") == 0
-    assert bench.states() == before
-
-
-def test_an_attempt_that_was_rescued_and_claimed_again_by_the_same_node_is_another_attempt(bench: Bench) -> None:
-    bench.tenant()
-    ask(bench, 1)
-    (old,) = bench.claim()
-    bench.engine.tenants.suspend("acme")
-    bench.engine.tenants.resume("acme")
-    (new,) = bench.claim()
-    assert new.attempt == old.attempt + 1
-    assert bench.commit(old).lost == (old,)
-    assert len(bench.commit(new).settled) == 1
 
 
 def test_one_offs_at_any_distance_are_due_to_the_microsecond(bench: Bench) -> None:

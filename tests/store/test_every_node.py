@@ -37,20 +37,6 @@ def test_each_living_node_runs_it_once(bench: Bench) -> None:
     assert _keys(bench.actions(schedule)) == [("a", "done"), ("b", "done"), ("c", "done")]
 
 
-def test_two_ticks_of_one_slot_make_each_node_one_action(bench: Bench) -> None:
-    schedule = _everywhere(bench)
-    bench.lease("a")
-    bench.clock.advance(60)
-    bench.renew("a")
-    bench.tick()
-    with bench.engine.context.database.write() as connection:
-        connection.exec_driver_sql(
-            "UPDATE lodger_schedule_clock SET next_at = accounted_us, accounted_us = accounted_us - 1"
-        )
-    bench.tick()
-    assert len(bench.actions(schedule)) == 1
-
-
 def test_a_node_that_is_gone_at_the_slot_gets_none_and_no_node_at_all_says_so(bench: Bench) -> None:
     schedule = _everywhere(bench)
     bench.lease("a")

@@ -1,6 +1,5 @@
 """Later runs that scripts request: committed with the run or not at all, one a key, bounded in number, distance and size."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from tests.store.spending import Spender, say
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.output import views
 from lodger.engine.store.actions import later_runs
-from lodger.engine.store.connection import laws
 from lodger.engine.store.records import Action
 from lodger.sandbox.outcome import Outcome
 
@@ -110,48 +108,6 @@ def test_a_key_names_the_newest_run_and_cancels_by_it(spender: Spender) -> None:
     spender.through(*spender.asked(), cancels)
     assert {spender.bench.engine.actions.get("acme", each.id).state for each in others} == {"ready"}
     assert waiting(spender) == []
-
-
-def test_two_nodes_cancel_one_run_at_once_and_deletion_leaves_a_sound_ledger(spender: Spender) -> None:
-    bench, ids = spender.bench, list[Any]()
-
-    async def requests(attempt: Attempt) -> None:
-        for key in ("one", "two"):
-            ids.append(await say(attempt, "schedule.runAt", delay=DAY_MS, key=key))
-            await say(attempt, "schedule.runAt", delay=DAY_MS, script="other")
-
-    async def cancels(attempt: Attempt) -> None:
-        for run in (ids[0], "two"):
-            await say(attempt, "schedule.cancel", run=run)
-
-    spender.through(*spender.asked(), requests)
-    ends = []
-    for node in ("n1", "n2"):
-        bench.engine.run_in("acme", "job", 0)
-        (claim,) = bench.claim(1, node)
-        ends.append((claim, spender.run(claim, cancels)))
-    both = [
-        threading.Thread(target=spender.end, args=(end,), kwargs={"node": node})
-        for end, node in zip(ends, ("n1", "n2"), strict=True)
-    ]
-    for each in both:
-        each.start()
-    for each in both:
-        each.join()
-    assert [bench.engine.actions.get("acme", claim.action_id).state for claim, _ended in ends] == ["done", "done"]
-    assert [bench.engine.actions.get("acme", each).reason for each in ids] == ["requested", "requested"]
-    assert [each.script for each in waiting(spender)] == ["other", "other"]
-
-    def broken() -> list[dict[str, object]]:
-        with bench.engine.context.database.read() as connection:
-            return laws.broken(connection)
-
-    assert broken() == []
-    bench.engine.tenants.delete("acme")
-    assert broken() == []
-    assert bench.scalar("SELECT count(*) FROM lodger_actions") == 0
-    bench.clock.advance(2 * DAY_MS / 1000)
-    assert bench.claim() == []
 
 
 HOSTILE: list[tuple[dict[str, Any], str]] = [

@@ -8,28 +8,6 @@ from lodger.engine.store.lifecycle import leases
 from lodger.sandbox.outcome import Outcome
 
 
-def test_a_lost_nodes_actions_run_again_and_its_commit_changes_nothing(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule()
-    bench.clock.advance(60)
-    bench.tick()
-    (claim,) = bench.claim(node="dies")
-    bench.clock.advance(5.9)
-    assert bench.rescue().actions == ()
-    bench.clock.advance(0.2)
-    rescued = bench.rescue()
-    assert rescued.nodes == ("dies",)
-    assert not bench.renew("dies")
-    (again,) = bench.claim(node="lives")
-    assert (again.action_id, again.attempt) == (claim.action_id, 2)
-    assert bench.commit(claim, node="dies").lost == (claim,)
-    bench.commit(again, node="lives")
-    assert [attempt.outcome for attempt in bench.engine.actions.attempts(None, claim.action_id)] == [
-        Outcome.WORKER_LOST,
-        Outcome.OK,
-    ]
-
-
 def test_a_renewed_lease_is_never_rescued(bench: Bench) -> None:
     bench.tenant()
     bench.engine.run_in("acme", "job", 0)

@@ -94,19 +94,6 @@ def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(ben
     assert applied == [(0, 2), (1, 2), (2, 2)], "the effects of each step exactly once"
 
 
-def test_a_rescued_step_runs_again_and_a_late_commit_of_it_changes_nothing(bench: Bench) -> None:
-    steps(bench)
-    bench.commit(*bench.claim(), finished=said(1))
-    (late,) = bench.claim()
-    bench.clock.advance(60)
-    bench.rescue()
-    bench.renew()
-    assert bench.commit(late, finished=said(2)).lost == (late,)
-    bench.nodes.clear()
-    (again,) = bench.claim(node="n2")
-    assert (again.step, again.params) == (1, 1)
-
-
 def test_a_queued_action_keeps_the_versions_of_all_its_steps(bench: Bench) -> None:
     steps(bench)
     bench.engine.scripts.put("acme", "send", "export default () => 'newer'")

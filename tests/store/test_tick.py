@@ -119,27 +119,6 @@ def test_the_first_run_does_not_end(bench: Bench, overlap: str, states: list[str
     assert len(bench.claim()) == (3 if overlap == "allow" else overlap == "cancel_running")
 
 
-def test_queued_actions_start_in_slot_order_when_their_predecessor_ends(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(overlap="queue_all")
-    bench.clock.advance(60)
-    bench.tick()
-    (running,) = bench.claim()
-    for _ in range(2):
-        bench.clock.advance(60)
-        bench.tick()
-    assert bench.claim() == []
-    slots = []
-    while True:
-        bench.commit(running)
-        following = bench.claim()
-        if not following:
-            break
-        (running,) = following
-        slots.append(running.slot_us)
-    assert slots == [bench.clock.us - 60_000_000, bench.clock.us]
-
-
 def test_a_due_slot_supersedes_a_waiting_retry(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule(retry={"attempts": 5, "backoff_s": 500})
@@ -154,20 +133,6 @@ def test_a_due_slot_supersedes_a_waiting_retry(bench: Bench) -> None:
         ("ready", None),
     ]
     assert len(bench.claim()) == 1
-
-
-def test_the_next_slot_is_armed_whatever_the_script_did(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule()
-    bench.clock.advance(60)
-    bench.tick()
-    bench.run(THROWN)
-    (action,) = bench.actions(schedule)
-    assert action.state == "failed"
-    assert action.error is not None
-    assert action.error.line == 3
-    after = bench.engine.schedules.get("acme", "s")
-    assert (after.state, after.next_at) == ("armed", from_us(bench.clock.us + 60_000_000))
 
 
 def test_a_schedule_that_ends_is_ended_and_a_schedule_that_never_fires_is_refused(bench: Bench) -> None:
@@ -194,20 +159,6 @@ def test_slots_are_owed_from_an_instant_in_the_past(bench: Bench) -> None:
     assert actions[0].slot == from_us(begin)
 
 
-def test_a_clock_that_steps_back_accounts_nothing_twice(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule()
-    bench.clock.advance(60)
-    bench.tick()
-    bench.clock.us -= 600_000_000
-    bench.engine.schedules.pause("acme", "s")
-    bench.engine.schedules.resume("acme", "s")
-    bench.clock.us += 660_000_000
-    bench.tick()
-    slots = [bench.seconds(action)[0] for action in bench.actions(schedule)]
-    assert slots == [60.0, 120.0]
-
-
 @pytest.mark.parametrize(
     "nonsense",
     [
@@ -225,19 +176,6 @@ def test_states_that_would_need_a_healing_sweep_cannot_be_stored(bench: Bench, n
     bench.tick()
     with pytest.raises(IntegrityError), bench.engine.context.database.write() as connection:
         connection.exec_driver_sql(nonsense)
-
-
-def test_two_ticks_of_one_slot_make_one_action(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule()
-    bench.clock.advance(60)
-    bench.tick()
-    with bench.engine.context.database.write() as connection:
-        connection.exec_driver_sql(
-            f"UPDATE lodger_schedule_clock SET next_at = {bench.clock.us}, accounted_us = {bench.clock.us - 1}"
-        )
-    bench.tick()
-    assert len(bench.actions(schedule)) == 1
 
 
 def test_new_zone_data_moves_what_is_to_come_and_tells_it(bench: Bench) -> None:
