@@ -57,7 +57,8 @@ def test_a_process_that_was_suspended_beyond_its_lease_commits_nothing(engine: E
         held = frozen.stdout.readline()
     assert held.split() == ["holding", asked.id]
     frozen.send_signal(signal.SIGSTOP)
-    start("rescues")
+    # A lease that outlives a stall of the machine: three lost leases would fail the action.
+    start("rescues", "mortal")
     until(lambda: states(engine) == {"done": 1}, 60)
     # It is resumed when its run succeeds.
     frozen.send_signal(signal.SIGUSR1)
