@@ -47,11 +47,11 @@ async def emit(session: Session, given: dict[str, Any]) -> None:
 
 async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
     """Handle limits.get: return the budgets of the attempt, with used and remaining amounts."""
-    tables: dict[str, Any] = dict(session.budgets.rows())
+    tenant = {}
     if session.storage is not None:
         maximum, used = session.storage
-        tables["tenant"] = {STORAGE: {"limit": maximum, "used": used, "left": max(0, maximum - used)}}
-    return tables | {"process": asdict(session.limits)}
+        tenant[STORAGE] = {"limit": maximum, "used": used, "left": max(0, maximum - used)}
+    return session.budgets.rows() | {"tenant": tenant, "process": asdict(session.limits)}
 
 
 async def time_zone(session: Session, given: dict[str, Any]) -> dict[str, Any] | None:

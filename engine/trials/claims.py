@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,7 +16,9 @@ from lodger.engine.store.records import ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts, source_maps
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.stored_modules import MAP, runnable
+from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
+from lodger.engine.store.usage import storage_usage, usage
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs import type_stripping
@@ -49,6 +52,8 @@ def claim(
     name: str = "main",
     version: int = 1,
     budgets: Mapping[str, int] | None = None,
+    day: Mapping[str, tuple[int, int]] | None = None,
+    storage: tuple[int, int] | None = None,
     fields: tuple[Field, ...] | None = None,
     fetches: bool = False,
     offline: bool = False,
@@ -81,6 +86,8 @@ def claim(
         grants=grants,
         limits=limits,
         budgets=budgets or {},
+        day=day or {},
+        storage=storage,
         trial=True,
         fetches=fetches,
         offline=offline,
@@ -88,9 +95,36 @@ def claim(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the trials of a tenant are held to, beside the grants of a version.
+
+    Attributes:
+        day: limit and use of each budget of the day that has a limit.
+        storage: limit and use of the storage in bytes.
+    """
+
+    tenant: Tenant
+    day: Mapping[str, tuple[int, int]]
+    storage: tuple[int, int]
+
+
+def read_terms(store: StoreContext, connection: Connection, tenant_id: str) -> Terms:
+    """Read the present terms of a tenant.
+
+    Raises:
+        NotFound: tenant_unknown.
+    """
+    tenant = tenants.get(connection, tenant_id)
+    today = usage.usages_of_day(store, connection, [tenant_id], store.clock.now_us() // usage.DAY_US)[tenant_id]
+    return Terms(
+        tenant, today.limited, (today.allowed.storage_bytes, storage_usage.of_tenant(connection, tenant_id).total)
+    )
+
+
 def claim_in_ledger(
     store: StoreContext,
-    tenant: Tenant,
+    terms: Terms,
     name: str,
     version: ScriptVersion | None,
     content: Content,
@@ -101,12 +135,13 @@ def claim_in_ledger(
     pretended_us: int | None,
     edited: bool = False,
 ) -> Claim:
-    """Return the claim of a trial under a tenant's grants, limits and budgets.
+    """Return the claim of a trial under the terms of a tenant.
 
     Args:
         version: the stored version; None for a script that is not stored.
         edited: whether the content is an edit of that version, which has its grants and is not stored.
     """
+    tenant = terms.tenant
     limits = json.dumps(tenant.limits, sort_keys=True)
     stored = None if edited else version
     return claim(
@@ -115,6 +150,8 @@ def claim_in_ledger(
         grants=store.content_cache.grants(encode(tenant.grants), encode(None if version is None else version.grants)),
         limits=store.content_cache.limits(limits, None),
         budgets=store.content_cache.budgets(limits, None),
+        day=terms.day,
+        storage=terms.storage,
         fields=None if stored is None else read_fields(stored.fields),
         now_us=store.clock.now_us(),
         tenant_id=tenant.id,

@@ -185,3 +185,22 @@ def test_a_dry_run_is_held_to_what_a_run_is_held_to(engine: Engine) -> None:
     assert engine.scripts.dry_run("acme", "mails").outcome is Outcome.DENIED
     assert engine.scripts.dry_run("acme", "mails", source=mails + " // edited").outcome is Outcome.DENIED
     assert engine.scripts.dry_run("acme", "new", source="export default () => 1").result == 1
+
+
+def test_a_dry_run_sees_the_limits_of_its_tenant_and_is_held_to_the_rest_of_the_day(engine: Engine) -> None:
+    engine.scripts.put(
+        "acme",
+        "asks",
+        "export default async ({ limits }) => { const { tenant, day } = await limits(); return [tenant, day] }",
+    )
+    tenant, day = engine.scripts.dry_run("acme", "asks").result
+    assert tenant["storage_bytes"]["limit"] > tenant["storage_bytes"]["used"] > 0
+    assert (day["events"]["limit"], day["events"]["used"]) == (10_000, 0)
+
+    emits = "export default async ({ events }) => { await events.emit('a.b', 1); await events.emit('a.c', 2) }"
+    engine.scripts.put("acme", "emits", emits)
+    assert engine.scripts.dry_run("acme", "emits").outcome is Outcome.OK
+    engine.tenants.edit("acme", limits={"events_per_day": 1})
+    assert engine.scripts.dry_run("acme", "emits").outcome is Outcome.CALL_LIMIT
+    asked = engine.scripts.dry_run("acme", "asks").result
+    assert asked[1]["events"] == {"limit": 1, "used": 0, "left": 1}, "a dry run uses nothing of the day"

@@ -113,11 +113,12 @@ class Attempt:
         self.seed = os.urandom(frames.SEED.size)
         consumer = claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name))
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets, consumer)
-        rooms = {} if draws is None else claim.day
+        # A trial draws nothing of the day, and is held to the rest of it.
+        rooms = claim.day if draws is not None or claim.trial else {}
         self.counters = Counters(
             {**claim.budgets, **(budgets or {})},
             {
-                name: DayRoom(limit, used, limit - used if BY_NAME[name].effect else 0)
+                name: DayRoom(limit, used, limit - used if BY_NAME[name].effect or draws is None else 0)
                 for name, (limit, used) in rooms.items()
             },
             self._nearly,

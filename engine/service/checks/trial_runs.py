@@ -12,7 +12,6 @@ from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import ScriptInput, read
 from lodger.engine.store.scripts.linking import link
-from lodger.engine.store.tenants import tenants
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
 
@@ -46,12 +45,12 @@ class TrialRuns:
         pretended_us: int | None = None,
     ) -> DryRun:
         """Run a script once in the sandbox; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
-        from lodger.engine.trials.claims import claim_in_ledger, read_version
+        from lodger.engine.trials.claims import claim_in_ledger, read_terms, read_version
 
         context = self._engine.context
         found: ScriptVersion | None
         with context.database.read() as connection:
-            tenant = tenants.get(connection, tenant_id)
+            terms = read_terms(context, connection, tenant_id)
             if source is None:
                 found, content = read_version(connection, tenant_id, name, version)
             else:
@@ -63,7 +62,7 @@ class TrialRuns:
             content = self._engine.scripts.source_check.require_stripped(tenant_id, name, content)
         ended = self._run(
             claim_in_ledger(
-                context, tenant, name, found, content, params,
+                context, terms, name, found, content, params,
                 fetches=fetches, offline=offline, pretended_us=pretended_us, edited=source is not None,
             )
         )  # fmt: skip

@@ -26,7 +26,7 @@ LANGUAGE = set(
 )
 #: Members that need no declaration: every object has them, or they only serve the library itself.
 UNSAID = {"constructor", "toString", "valueOf", "toJSON", "length", "name", "prototype", "message", "stack"}
-INTERNAL = {("Instant", "ofMicroseconds"), ("Limits", "tenant")}  # the latter exists in runs of the ledger only
+INTERNAL = {("Instant", "ofMicroseconds")}
 #: Values whose members come from a call: the expression that makes one, by declared type.
 MADE = {
     "Rows": "db.things", "Page": "await db.things.find()", "Changes": "await changes('things')", "Budget": "(await limits()).attempt.mails",
