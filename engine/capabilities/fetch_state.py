@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from lodger.engine.core.execution import Answer, Fetched
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.egress import target
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.request_errors import NoAnswer, Refused
 from lodger.sandbox.outcome import Outcome
@@ -107,9 +107,12 @@ class FetchState:
             except NoAnswer as none:
                 self.moved_bytes += none.moved_bytes
                 self.on_lost(none.moved_bytes)
-                host = _host(request.url)
-                _log.info("%s %r of tenant %s: %s: %s", request.method, host, self.tenant_id, none.code, none.reason)
-                denied = Outcome.DENIED if isinstance(none, Refused) else None
+                host, refused = target.host_of(request.url), isinstance(none, Refused)
+                level = logging.WARNING if refused else logging.INFO
+                _log.log(
+                    level, "%s %r of tenant %s: %s: %s", request.method, host, self.tenant_id, none.code, none.reason
+                )
+                denied = Outcome.DENIED if refused else None
                 raise CallRefused(none.code, none.message, outcome=denied) from none
             except asyncio.CancelledError:
                 if any(each is request for each in self._in_flight):
@@ -126,14 +129,6 @@ class FetchState:
         for request in self._in_flight:
             self.on_lost(request.moved.so_far)
         self._in_flight = []
-
-
-def _host(url: str) -> str | None:
-    """Return the host of a URL for the log: its path or user name may be confidential."""
-    try:
-        return urlsplit(url[:300]).hostname
-    except ValueError:
-        return None
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ Scripts' own URL class (URL standard) produces this spelling. Lenient parsing wi
 import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import urlsplit
 
 from lodger.engine.core.access.origins import PORTS, Origin, is_name
 from lodger.engine.egress.request_errors import Refused
@@ -62,4 +63,12 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
     except ValueError:
         if host.startswith("["):
             raise Refused("the host is not a valid address") from None
+        return None
+
+
+def host_of(url: str) -> str | None:
+    """Return the host of a URL for the log: its path or user name may be confidential."""
+    try:
+        return urlsplit(url[:300]).hostname
+    except ValueError:
         return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Unpack
 
@@ -26,6 +27,9 @@ from lodger.engine.vault.vault import Vault
 #: Bytes of a receiver's answer that are read; they are not used.
 MAX_ANSWER_BYTES = 64 * 1024
 GONE = 410
+#: The one text for receivers that cannot be reached, are not allowed, or have names that do not resolve.
+UNREACHABLE = "the receiver is not allowed, has no known name, or gave no answer"
+_log = logging.getLogger("lodger.egress")
 
 
 class WebhookSender(Sender):
@@ -74,8 +78,10 @@ class WebhookSender(Sender):
         try:
             answer = await self._send(self.request(row, route))
         except NoAnswer as none:
-            # The operator configured it, so she may know why; no tenant's script reads this.
-            return Failure(f"{none.code}: {none.reason}"[:500], final=False)
+            # A tenant reads the failure: a reason would tell which names and addresses exist inside. The URL's path may be a secret.
+            _log.warning("webhook %s of tenant %s to %r: %s: %s", row.target, row.tenant_id, target.host_of(route.url), none.code,
+                         none.reason)  # fmt: skip
+            return Failure(f"{none.code}: {UNREACHABLE}", final=False)
         except Unavailable as error:
             return Failure(f"this node cannot send messages: {error.code}", final=False)
         if answer.status == GONE:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.egress.name_server import NameServer
 from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
 from tests.node.harness import Script, Signals
 
@@ -90,6 +91,22 @@ def test_what_was_answered_is_the_result(tmp_path: Path, peer: Peer, path: str, 
             url = peer.url("/json" if path == "/moved" else path)
             assert (done.state, done.result) == ("done", result | {"url": url})
             assert script.seen == [], "no worker has anything to do with it"
+
+    asyncio.run(scenario())
+
+
+def test_what_is_inside_and_what_does_not_exist_look_the_same(tmp_path: Path, peer: Peer) -> None:
+    async def scenario() -> None:
+        zone = {"internal.corp.example": [["10.9.8.7"]]}
+        async with NameServer(zone) as names, pinging(tmp_path, peer, egress_dns=names.place) as (engine, signals, _):
+            await engine.grants.give("acme", "fetch:http://*.corp.example", f"fetch:http://10.9.8.7:{peer.port}")
+            found = set()
+            for number, host in enumerate(("internal.corp.example", "absent.corp.example", "10.9.8.7")):
+                await engine.scripts.put_ping("acme", f"knock{number}", f"http://{host}:{peer.port}/")
+                failed = await once(engine, signals, f"knock{number}")
+                assert failed.error is not None
+                found.add((failed.outcome, failed.error.name, failed.error.message))
+            assert len(found) == 1, found
 
     asyncio.run(scenario())
 

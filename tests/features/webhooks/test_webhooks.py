@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, update
+from tests.egress.name_server import NameServer
 from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 from tests.store.test_mailer import START_US, Hands
 
@@ -18,7 +19,7 @@ from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.features.webhooks.sender import WebhookSender
+from lodger.engine.features.webhooks.sender import UNREACHABLE, WebhookSender
 from lodger.engine.features.webhooks.webhooks import NewWebhook
 from lodger.engine.store.queue import outbox as outboxes
 from lodger.engine.store.queue.events import matches
@@ -185,11 +186,45 @@ def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
         post.engine.webhooks.put("acme", "name", "http://localhost.evil.example/")
         post.emit()
         assert await post.sender.round() == 3
-        assert {row.last_error.split(":")[0] for row in post.rows()} == {"fetch_refused"}
+        assert {row.last_error for row in post.rows()} == {f"fetch_refused: {UNREACHABLE}"}
         assert peer.connections == 0
         way_out.stop()
 
     posted(tmp_path, peer, work)
+
+
+def test_deliveries_and_tests_of_alerts_do_not_tell_what_is_inside(
+    tmp_path: Path, peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A name of the internal network, one that does not exist, and an address look the same to a tenant."""
+    zone = {
+        "internal.corp.example": [["10.9.8.7"]],
+        "half.corp.example": [["10.9.8.7", "192.0.2.1"]],
+        "none.corp.example": [[]],
+    }
+    places = [*zone, "absent.corp.example", "10.9.8.7", "127.0.0.1"]
+
+    async def work(post: Post) -> None:
+        async with NameServer(zone) as names:
+            way_out = WayOut(opened(peer, egress_networks="", egress_ports="80", egress_dns=names.place))
+            post.sender = WebhookSender(
+                post.engine.context.database, post.engine.vault, way_out.send, post.engine.context.clock
+            )
+            for number, place in enumerate(places):
+                post.engine.webhooks.put("acme", f"to{number}", f"http://{place}/secret-path")
+                post.engine.webhooks.put("acme", f"page{number}", f"http://{place}/secret-path", events=["none"])
+                post.engine.alerts.put("acme", f"page{number}", kinds=["failed"], webhooks=[f"page{number}"])
+                post.engine.alerts.test("acme", f"page{number}")
+            post.emit()
+            while await post.sender.round():
+                pass
+            assert len(post.rows()) == 2 * len(places)
+            assert {row.last_error for row in post.rows()} == {f"fetch_refused: {UNREACHABLE}"}
+        way_out.stop()
+
+    posted(tmp_path, peer, work)
+    assert "internal.corp.example is 10.9.8.7" in caplog.text, "the operator reads why"
+    assert "secret-path" not in caplog.text
 
 
 def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
