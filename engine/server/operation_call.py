@@ -25,7 +25,7 @@ from lodger.engine.store.connection.database import reads_from_replica
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.platform import idempotency
 from lodger.engine.store.platform.idempotency import Repeated, StoredResponse
-from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
+from lodger.engine.store.records import Page
 
 T = TypeVar("T")
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
@@ -219,19 +219,9 @@ def respond(route: Route, record: object) -> Response:
     return Response(text_of(route, record), route.status, {"ETag": tag} if tag else {}, "application/json")
 
 
-#: The fields of each record that a change moves; its clock moves none of them. Wings add their records.
-TAGGED: dict[type, tuple[str, ...]] = {
-    Tenant: ("id", "generation", "name", "state", "limits", "grants", "people"),
-    Script: ("id", "version", "state"),
-    ScriptVersion: ("script_id", "version", "state"),
-    Schedule: ("id", "revision", "state", "note", "wake_at"),
-    Token: ("id", "revoked_at"),
-}
-
-
 def etag(record: object) -> str | None:
     """Return the entity tag of a record, or None if its type has none."""
-    names = TAGGED.get(type(record))
+    names = getattr(type(record), "ETAG", None)  # the fields that a change moves; its clock moves none of them
     if names is None:
         return None
     text = json.dumps([getattr(record, name) for name in names], sort_keys=True, default=str)

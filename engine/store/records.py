@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -39,6 +39,8 @@ class Tenant:
         labels: labels that a node must carry to run its scripts.
     """
 
+    ETAG: ClassVar = ("id", "generation", "name", "state", "limits", "grants", "people")
+
     id: str
     name: str
     state: str
@@ -60,6 +62,8 @@ class Script:
         offered: whether every tenant may bind it by its name with @ before it; platform scripts only.
         state: active, or suspended: none of its actions starts.
     """
+
+    ETAG: ClassVar = ("id", "version", "state")
 
     tenant_id: str
     id: str
@@ -86,6 +90,8 @@ class ScriptVersion:
         uses: versions of other scripts that it imports, by the start of the import: lib:NAME@VERSION or ../SCRIPT.
         unchecked: why the source was stored without a syntax check; set in the answer of the storing call only.
     """
+
+    ETAG: ClassVar = ("script_id", "version", "state")
 
     tenant_id: str
     script_id: str
@@ -121,6 +127,8 @@ class Schedule:
         failures: number of consecutive failed actions.
         grants: the grants that its scripts may use; None for all of theirs.
     """
+
+    ETAG: ClassVar = ("id", "revision", "state", "note", "wake_at")
 
     id: str
     tenant_id: str
@@ -290,6 +298,8 @@ class Token:
         prefix: the public first characters of its text.
         used_at: time of the last use, to the minute.
     """
+
+    ETAG: ClassVar = ("id", "revoked_at")
 
     id: str
     name: str

@@ -42,6 +42,6 @@ class TenantVerbs(Noun[M]):
                 grant_unknown.
             Conflict: tenant_exists, script_not_offered.
         """
-        with self._changing("tenants.restore", None, tenant_id) as change:
+        with self._changing(TenantVerbs.restore, None, tenant_id) as change:
             made = bring_in(self.context, change.connection, tenant_id, bytes(archive), self._now_us)
             return change.made(made)

@@ -30,7 +30,7 @@ class ActionVerbs(Noun[M]):
             InputError: backfill_range, backfill_forgotten, backfill_too_large.
         """
         begin, until = to_us(instant(start)), to_us(instant(end))
-        with self._changing("actions.backfill", tenant_id, schedule) as change:
+        with self._changing(ActionVerbs.backfill, tenant_id, schedule) as change:
             made = backfills.backfill(self.context, change.connection, tenant_id, schedule, begin, until, self._now_us)
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)

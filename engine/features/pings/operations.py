@@ -47,7 +47,7 @@ class ScriptVerbs(Noun[M]):
             InputError: ping_invalid, source_too_large, script_name_invalid, kind_fixed, why_invalid.
             Conflict: scripts_full, versions_full.
         """
-        with self._changing("scripts.put_ping", tenant_id, name, name) as change:
+        with self._changing(ScriptVerbs.put_ping, tenant_id, name, name) as change:
             content = ping.read(
                 url, method, headers, body, expect, scripts.limits_of(self.context, change.connection, tenant_id)
             )

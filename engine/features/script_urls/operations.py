@@ -52,7 +52,7 @@ class Urls(Noun[M]):
         wanted = Wanted(
             name, script, get, script_urls.normal_headers(headers), signature, secret, None if expires is None else to_us(expires)
         )  # fmt: skip
-        with self._changing("urls.create", tenant_id, name, name) as change:
+        with self._changing(Urls.create, tenant_id, name, name) as change:
             by = change.audit_context.actor
             made = script_urls.create(self.context, change.connection, tenant_id, wanted, by, self._now_us)
             return change.made(made, after=made.url)
@@ -76,7 +76,7 @@ class Urls(Noun[M]):
         Raises:
             NotFound: url_unknown.
         """
-        with self._changing("urls.revoke", tenant_id, name, name) as change:
+        with self._changing(Urls.revoke, tenant_id, name, name) as change:
             change.before(script_urls.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
 

@@ -28,7 +28,7 @@ class Webhooks(Noun[M]):
     def of(cls, engine: "Engine") -> Self:
         return cls(engine.context, engine.changed, engine.vault)
 
-    @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True)
+    @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True, stores=True)
     def put(
         self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",), style: str = "standard"
     ) -> NewWebhook | Webhook:
@@ -47,7 +47,7 @@ class Webhooks(Noun[M]):
             NotFound: tenant_unknown.
             Unavailable: keys_unset and other errors of the keys.
         """
-        with self._changing("webhooks.put", tenant_id, name, name) as change:
+        with self._changing(Webhooks.put, tenant_id, name, name) as change:
             before = [each for each in webhooks.list_all(change.connection, tenant_id) if each.name == name]
             change.before(before[0] if before else None)
             made = webhooks.put(self.vault, change.connection, tenant_id, name, url, events, self._now_us, style=style)
@@ -61,7 +61,7 @@ class Webhooks(Noun[M]):
             NotFound: webhook_unknown.
             Unavailable: keys_unset and other errors of the keys.
         """
-        with self._changing("webhooks.renew", tenant_id, name, name) as change:
+        with self._changing(Webhooks.renew, tenant_id, name, name) as change:
             change.before(webhooks.get(change.connection, tenant_id, name))
             made = webhooks.renew_secret(self.vault, change.connection, tenant_id, name, self._now_us)
             return change.made(made, after={"name": name, "secret": "new"})
@@ -100,7 +100,7 @@ class Webhooks(Noun[M]):
         Raises:
             NotFound: webhook_unknown.
         """
-        with self._changing("webhooks.delete", tenant_id, name, name) as change:
+        with self._changing(Webhooks.delete, tenant_id, name, name) as change:
             change.before(webhooks.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
 

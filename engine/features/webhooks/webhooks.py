@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     BigInteger,
@@ -86,6 +86,8 @@ class Webhook:
         state: on, or off after the receiver has answered 410 (gone).
         style: of the bodies, one of :data:`STYLES`.
     """
+
+    ETAG: ClassVar = ("name", "created_at", "updated_at", "state")
 
     tenant_id: str
     name: str

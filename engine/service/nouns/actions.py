@@ -1,7 +1,9 @@
 """The verbs on actions: past, running and coming runs."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -156,7 +158,7 @@ class Actions(Noun[M]):
             found = _found(connection, tenant_id, action_id)
             return outbox.deliveries(connection, found.tenant_id, found.id)
 
-    @operation("POST", "/tenants/{tenant_id}/run-at", Role.EDITOR, status=201)
+    @operation("POST", "/tenants/{tenant_id}/run-at", Role.EDITOR, status=201, requests=True)
     def run_at(
         self,
         tenant_id: str,
@@ -169,9 +171,9 @@ class Actions(Noun[M]):
 
         ``request_key``: a second request with the same key (per tenant) returns the action of the first one.
         """
-        return self._once("actions.run_at", tenant_id, Request(script, to_us(instant(at)), params, request_key))
+        return self._once(Actions.run_at, tenant_id, Request(script, to_us(instant(at)), params, request_key))
 
-    @operation("POST", "/tenants/{tenant_id}/run-in", Role.EDITOR, status=201)
+    @operation("POST", "/tenants/{tenant_id}/run-in", Role.EDITOR, status=201, requests=True)
     def run_in(
         self,
         tenant_id: str,
@@ -189,15 +191,15 @@ class Actions(Noun[M]):
             InputError: instant_out_of_range, delay_negative, or an error of the text.
         """
         at_us = self._now_us + _delay_us(delay)
-        return self._once("actions.run_in", tenant_id, Request(script, at_us, params, request_key))
+        return self._once(Actions.run_in, tenant_id, Request(script, at_us, params, request_key))
 
-    def _once(self, verb: str, tenant_id: str, request: Request) -> Action:
+    def _once(self, verb: Callable[..., Any], tenant_id: str, request: Request) -> Action:
         with self._changing(verb, tenant_id, request.script) as change:
             before = actions.find_request(change.connection, tenant_id, request.request_key)
             made = before or actions.once(self.context, change.connection, tenant_id, request, self._now_us)
             return change.made(made, changed=before is None)
 
-    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.EDITOR, status=201)
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.EDITOR, status=201, requests=True)
     def run_now(
         self,
         tenant_id: str,
@@ -213,14 +215,21 @@ class Actions(Noun[M]):
             schedule: name or id of the schedule.
             node: name of the node to run it. Default: any node, also for a schedule placed on every node.
         """
-        with self._changing("actions.run_now", tenant_id, schedule) as change:
+        with self._changing(Actions.run_now, tenant_id, schedule) as change:
             before = actions.find_request(change.connection, tenant_id, request_key)
             made = before or actions.run_now(
                 self.context, change.connection, tenant_id, schedule, params, request_key, self._now_us, node
             )
             return change.made(made, changed=before is None)
 
-    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/replay", Role.EDITOR, status=201, everywhere=True)
+    @operation(
+        "POST",
+        "/tenants/{tenant_id}/actions/{action_id}/replay",
+        Role.EDITOR,
+        status=201,
+        everywhere=True,
+        requests=True,
+    )
     def replay(
         self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
     ) -> Action:
@@ -234,7 +243,7 @@ class Actions(Noun[M]):
             InputError: replay_gap, if the row covers many slots.
         """
         found = self._get(tenant_id, action_id)
-        with self._changing("actions.replay", found.tenant_id, found.id) as change:
+        with self._changing(Actions.replay, found.tenant_id, found.id) as change:
             before = actions.find_request(change.connection, found.tenant_id, request_key)
             made = before or repeats.replay(
                 self.context,
@@ -254,7 +263,7 @@ class Actions(Noun[M]):
         Its retries are counted anew. Effects of earlier steps are not repeated.
         """
         found = self._get(tenant_id, action_id)
-        with self._changing("actions.retry", found.tenant_id, found.id) as change:
+        with self._changing(Actions.retry, found.tenant_id, found.id) as change:
             change.before(actions.get(change.connection, found.id, found.tenant_id))
             return change.made(actions.retry(self.context, change.connection, found.tenant_id, found.id, self._now_us))
 
@@ -319,7 +328,7 @@ class Actions(Noun[M]):
             Conflict: action_over.
         """
         found = self._get(tenant_id, action_id)
-        with self._changing("actions.cancel", found.tenant_id, found.id) as change:
+        with self._changing(Actions.cancel, found.tenant_id, found.id) as change:
             change.before(actions.get(change.connection, found.id, found.tenant_id))
             return change.made(actions.cancel(change.connection, found.id, found.tenant_id, self._now_us))
 

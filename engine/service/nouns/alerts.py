@@ -30,7 +30,7 @@ class Alerts(Noun[M]):
 
     __slots__ = ()
 
-    @operation("PUT", "/tenants/{tenant_id}/alerts/{name}", Role.EDITOR, tagged=True)
+    @operation("PUT", "/tenants/{tenant_id}/alerts/{name}", Role.EDITOR, tagged=True, stores=True)
     def put(
         self,
         tenant_id: str,
@@ -69,7 +69,7 @@ class Alerts(Noun[M]):
             "kinds": tuple(kinds), "schedule": schedule, "mail": addresses, "webhooks": tuple(webhooks), "quiet": tuple(quiet),
             "zone": tz, "late_s": late_s, "overran_s": overran_s, "silent_s": silent_s,
         }  # fmt: skip
-        with self._changing("alerts.put", tenant_id, name, name) as change:
+        with self._changing(Alerts.put, tenant_id, name, name) as change:
             before = [each for each in rules.list_of(change.connection, tenant_id) if each.name == name]
             change.before(before[0] if before else None)
             self._check_addresses(change.connection, tenant_id, addresses)
@@ -122,7 +122,7 @@ class Alerts(Noun[M]):
         Raises:
             NotFound: alert_unknown.
         """
-        with self._changing("alerts.delete", tenant_id, name, name) as change:
+        with self._changing(Alerts.delete, tenant_id, name, name) as change:
             change.before(rules.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
 
@@ -133,7 +133,7 @@ class Alerts(Noun[M]):
         Raises:
             NotFound: alert_unknown.
         """
-        with self._changing("alerts.test", tenant_id, name, name) as change:
+        with self._changing(Alerts.test, tenant_id, name, name) as change:
             rule = rules.get(change.connection, tenant_id, name)
             rows = messages.test(rule, self.context.ids.new())
             outbox.enqueue(change.connection, rows, self._now_us)

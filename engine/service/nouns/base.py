@@ -14,7 +14,7 @@ from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.recurrence.rrule import from_dateutil, is_dateutil
 from lodger.engine.recurrence.rule import RuleSpec
-from lodger.engine.service.operations.declaration import M, Operations
+from lodger.engine.service.operations.declaration import Declared, M, Operations, declared
 from lodger.engine.store import audit
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
@@ -40,32 +40,24 @@ R = TypeVar("R")
 
 
 _UNSET: Any = object()
-#: Changes that store data of a tenant: refused if its storage is full. Others (pause, cancel, delete, …) always work.
-_STORING = {
-    "scripts.put",
-    "scripts.rollback",
-    "scripts.promote",
-    "schedules.create",
-    "schedules.edit",
-    "schedules.rollback",
-    "secrets.put",
-    "webhooks.put",
-    "alerts.put",
-}
-#: Requests with params, which count as history: refused if its storage is full.
-_REQUESTING = {"actions.run_at", "actions.run_in", "actions.run_now", "actions.replay"}
 
 
 class Change:
     """A change in progress."""
 
     def __init__(
-        self, context: StoreContext, connection: Connection, audit_context: AuditContext, doing: audit.AuditSubject
+        self,
+        context: StoreContext,
+        connection: Connection,
+        audit_context: AuditContext,
+        doing: audit.AuditSubject,
+        declaration: Declared,
     ) -> None:
         self.connection = connection
         self._context = context
         self.audit_context = audit_context
         self._doing = doing
+        self._declared = declaration
         self._before: Json = None
         self._after: Json = _UNSET
         self._answer: Any = None
@@ -130,9 +122,7 @@ class Change:
                 over = storage_usage.excess(self._context, self.connection, tenant)
                 brief = over.kept or over.audit
                 params = getattr(self._answer, "params", None) is not None
-                if (over.kept and self._doing.verb in _STORING) or (
-                    params and over.total and self._doing.verb in _REQUESTING
-                ):
+                if (over.kept and self._declared.stores) or (params and over.total and self._declared.requests):
                     raise _storage_full(tenant, over.limit)
             audit.write(
                 self._context,
@@ -182,12 +172,12 @@ class Noun(Operations[M]):
 
     @contextmanager
     def _changing(
-        self, verb: str, tenant_id: str | None, target: str = "", named: str | None = None
+        self, verb: Callable[..., Any], tenant_id: str | None, target: str = "", named: str | None = None
     ) -> Iterator[Change]:
         """Open a transaction for one change; it is stored with its row in the audit log, or not at all.
 
         Args:
-            verb: noun and verb, such as ``schedules.pause``.
+            verb: the declared verb, such as ``Schedules.pause``.
             tenant_id: its tenant; None for the platform's own.
             target: id or name of the changed object; :meth:`Change.before` and :meth:`Change.made` find the id.
         """
@@ -195,9 +185,8 @@ class Noun(Operations[M]):
             if tenant_id is not None:
                 # The state before is read under the lock under which it is changed.
                 ready_queue.lock(connection, [tenant_id])
-            change = Change(
-                self.context, connection, current_audit_context(), audit.AuditSubject(verb, tenant_id, target, named)
-            )
+            of = audit.AuditSubject(f"{type(self).__name__.lower()}.{verb.__name__}", tenant_id, target, named)
+            change = Change(self.context, connection, current_audit_context(), of, declared(verb) or Declared())
             yield change
             change.settle(self._now_us)
             self.context.database.hints.send(connection, self.context.clock.elapsed_s())

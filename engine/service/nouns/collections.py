@@ -37,7 +37,7 @@ class Collections(Noun[M]):
             Conflict: indexes_full.
             NotFound: tenant_unknown.
         """
-        with self._changing("collections.index", tenant_id, collection) as change:
+        with self._changing(Collections.index, tenant_id, collection) as change:
             collections.declare(change.connection, tenant_id, collection, path, self._now_us)
             change.made(None, {"collection": collection, "path": path})
         complete = False
@@ -55,7 +55,7 @@ class Collections(Noun[M]):
         Raises:
             NotFound: index_unknown.
         """
-        with self._changing("collections.drop_index", tenant_id, collection) as change:
+        with self._changing(Collections.drop_index, tenant_id, collection) as change:
             change.before({"collection": collection, "path": path})
             collections.drop(change.connection, tenant_id, collection, path)
             change.made(None, None)

@@ -1,6 +1,7 @@
 """The verbs on grants and on the addresses of a tenant's own people."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.service.nouns.base import Change, Noun
@@ -35,17 +36,17 @@ class Grants(Noun[M]):
             InputError: grant_unknown, host_invalid, grants_too_many.
             NotFound: tenant_unknown.
         """
-        return self._changed("grants.give", tenant_id, give=given)
+        return self._changed(Grants.give, tenant_id, give=given)
 
     @operation("POST", "/tenants/{tenant_id}/grants/take", Role.OPERATOR, tagged=True)
     def take(self, tenant_id: str, *taken: str) -> Held:
         """Revoke grants of a tenant, in the form of ``list``; missing ones are ignored."""
-        return self._changed("grants.take", tenant_id, take=taken)
+        return self._changed(Grants.take, tenant_id, take=taken)
 
     @operation("PUT", "/tenants/{tenant_id}/grants", Role.OPERATOR, tagged=True, command=None)
     def keep(self, tenant_id: str, held: Iterable[str] | None) -> Held:
         """Set a tenant's grants to exactly these; None for those of the setting ``grants``, even if it changes."""
-        with self._changing("grants.keep", tenant_id, tenant_id) as change:
+        with self._changing(Grants.keep, tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
             grants.store_grants(change.connection, tenant_id, held)
             return self._held(change, tenant_id)
@@ -58,12 +59,14 @@ class Grants(Noun[M]):
             InputError: address_invalid, people_too_many.
             NotFound: tenant_unknown.
         """
-        with self._changing("grants.people", tenant_id, tenant_id) as change:
+        with self._changing(Grants.people, tenant_id, tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             grants.store_people(change.connection, tenant_id, addresses)
             return change.made(tenants.get(change.connection, tenant_id))
 
-    def _changed(self, verb: str, tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()) -> Held:
+    def _changed(
+        self, verb: Callable[..., Any], tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()
+    ) -> Held:
         with self._changing(verb, tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
             grants.change_grants(self.context, change.connection, tenant_id, give, take)

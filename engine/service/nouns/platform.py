@@ -1,7 +1,8 @@
 """The verbs on nodes and metrics."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.metrics import Metric, ProcessMetrics, joined, labelled, prometheus_text
@@ -39,7 +40,7 @@ class Nodes(Noun[M]):
         Raises:
             NotFound: node_unknown.
         """
-        return self._set_paused("nodes.pause", node, self._now_us)
+        return self._set_paused(Nodes.pause, node, self._now_us)
 
     @operation("POST", "/nodes/{node}/resume", Role.OPERATOR)
     def resume(self, node: str) -> NodeRow:
@@ -48,9 +49,9 @@ class Nodes(Noun[M]):
         Raises:
             NotFound: node_unknown.
         """
-        return self._set_paused("nodes.resume", node, None)
+        return self._set_paused(Nodes.resume, node, None)
 
-    def _set_paused(self, verb: str, node: str, paused_us: int | None) -> NodeRow:
+    def _set_paused(self, verb: Callable[..., Any], node: str, paused_us: int | None) -> NodeRow:
         with self._changing(verb, None, node) as change:
             found = node_rows.get(self.context, change.connection, node, self._now_us)
             change.before({"name": found.name, "state": found.state})

@@ -55,7 +55,7 @@ class Schedules(Previews[M]):
 
     __slots__ = ()
 
-    @operation("POST", "/tenants/{tenant_id}/schedules", Role.EDITOR, status=201)
+    @operation("POST", "/tenants/{tenant_id}/schedules", Role.EDITOR, status=201, stores=True)
     def create(
         self,
         tenant_id: str,
@@ -121,7 +121,7 @@ class Schedules(Previews[M]):
         now_us = self._now_us
         rules_wished = self.context.revision_cache.prepare(wished, from_us(now_us), owed)
         wish = ScheduleFields(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
-        with self._changing("schedules.create", tenant_id, name, name) as change:
+        with self._changing(Schedules.create, tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
                     self.context,
@@ -135,7 +135,7 @@ class Schedules(Previews[M]):
                 )
             )
 
-    @operation("PATCH", "/tenants/{tenant_id}/schedules/{schedule}", Role.EDITOR, tagged=True)
+    @operation("PATCH", "/tenants/{tenant_id}/schedules/{schedule}", Role.EDITOR, tagged=True, stores=True)
     def edit(
         self,
         tenant_id: str,
@@ -208,7 +208,7 @@ class Schedules(Previews[M]):
         cache, now_us = self.context.revision_cache, self._now_us
         wished = replace(self._get(tenant_id, schedule).rules, **named)
         prepared = cache.prepare(wished, from_us(now_us))
-        with self._changing("schedules.edit", tenant_id, schedule) as changing:
+        with self._changing(Schedules.edit, tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
             current_audit_context = replace(before.rules, **named)
             # A concurrent edit may have changed the rules.
@@ -233,7 +233,7 @@ class Schedules(Previews[M]):
             raise Conflict("changed_meanwhile", name=before.name, current=before.revision, expected=revision)
         return before
 
-    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/rollback", Role.EDITOR, tagged=True)
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/rollback", Role.EDITOR, tagged=True, stores=True)
     def rollback(self, tenant_id: str, schedule: str, revision: int, *, why: str | None = None) -> Schedule:
         """Restore an earlier revision as a new revision; the revisions in between stay readable.
 
@@ -250,7 +250,7 @@ class Schedules(Previews[M]):
             "missed": old.missed, "overlap": old.overlap, "retry": old.retry,
             "limits": old.limits, "params": old.params, "conduct": old.conduct, "grants": old.grants,
         }  # fmt: skip
-        with self._changing("schedules.rollback", tenant_id, schedule) as change:
+        with self._changing(Schedules.rollback, tenant_id, schedule) as change:
             audit_context = change.with_reason(why or change.audit_context.why or f"rollback to revision {revision}")
             self._at(change, tenant_id, found.id)
             return change.made(
@@ -293,7 +293,7 @@ class Schedules(Previews[M]):
             until: instant at which the schedule is resumed; None for no end.
         """
         wake = aware(until)
-        with self._changing("schedules.pause", tenant_id, schedule) as change:
+        with self._changing(Schedules.pause, tenant_id, schedule) as change:
             change.with_reason(note)
             before = self._at(change, tenant_id, schedule)
             wake_us = None if wake is None else to_us(wake)
@@ -304,7 +304,7 @@ class Schedules(Previews[M]):
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/resume", Role.EDITOR, tagged=True)
     def resume(self, tenant_id: str, schedule: str) -> Schedule:
         """Resume a paused schedule."""
-        with self._changing("schedules.resume", tenant_id, schedule) as change:
+        with self._changing(Schedules.resume, tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.resume(self.context, change.connection, tenant_id, before.id, self._now_us))
 
@@ -324,7 +324,7 @@ class Schedules(Previews[M]):
         Raises:
             Conflict: changed_meanwhile.
         """
-        with self._changing("schedules.delete", tenant_id, schedule) as change:
+        with self._changing(Schedules.delete, tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule, revision)
             return change.made(schedules.erase(self.context, change.connection, tenant_id, before.id, self._now_us))
 

@@ -81,7 +81,7 @@ class Scripts(Noun[M]):
         )
 
     @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
-    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True)
+    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True, stores=True)
     def put(
         self,
         tenant_id: str,
@@ -135,7 +135,7 @@ class Scripts(Noun[M]):
         fields = read_fields(params)
         content, unchecked = self._read_checked(tenant_id, name, source, force=force)
         needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
-        with self._changing("scripts.put", tenant_id, name, name) as change:
+        with self._changing(Scripts.put, tenant_id, name, name) as change:
             latest = scripts.find_latest(change.connection, tenant_id, name)
             if latest is not None:
                 change.before(latest)
@@ -171,7 +171,7 @@ class Scripts(Noun[M]):
     @local("a Python function cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:
         """Store a handler as a platform script; see :meth:`lodger.engine.sync.Engine.handler`."""
-        with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
+        with self._changing(Scripts.put_handler, PLATFORM, handler.name, handler.name) as change:
             latest = scripts.find_latest(change.connection, PLATFORM, handler.name)
             if latest is not None:
                 change.before(latest)
@@ -310,10 +310,10 @@ class Scripts(Noun[M]):
         files = differences.of_files(_compared(before), _compared(after))
         return ScriptDiff(name, before.version, after.version, files)
 
-    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/rollback", Role.EDITOR, tagged=True)
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/rollback", Role.EDITOR, tagged=True, stores=True)
     def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
         """Store an earlier version's source again, as a new version; the versions in between stay readable."""
-        with self._changing("scripts.rollback", tenant_id, name, name) as change:
+        with self._changing(Scripts.rollback, tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))
             audit_context = change.with_reason(why or change.audit_context.why or f"rollback to version {version}")
@@ -336,7 +336,7 @@ class Scripts(Noun[M]):
         Raises:
             NotFound: script_unknown.
         """
-        with self._changing("scripts.suspend", tenant_id, name, name) as change:
+        with self._changing(Scripts.suspend, tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             return change.made(suspensions.suspend(change.connection, tenant_id, name, self._now_us))
 
@@ -347,7 +347,7 @@ class Scripts(Noun[M]):
         Raises:
             NotFound: script_unknown.
         """
-        with self._changing("scripts.resume", tenant_id, name, name) as change:
+        with self._changing(Scripts.resume, tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             return change.made(suspensions.resume(change.connection, tenant_id, name))
 
@@ -362,7 +362,7 @@ class Scripts(Noun[M]):
             NotFound: script_unknown.
             InputError: record_unknown.
         """
-        with self._changing("scripts.record", tenant_id, name, name) as change:
+        with self._changing(Scripts.record, tenant_id, name, name) as change:
             found = scripts.get(change.connection, tenant_id, name)
             change.before({"record": recorded.choice(change.connection, found)}, of=found)
             return change.made(recorded.keep(change.connection, found, which), {"record": which})
@@ -377,7 +377,7 @@ class Scripts(Noun[M]):
         with self.context.database.read() as connection:
             return shadows.get(connection, scripts.get(connection, tenant_id, name))
 
-    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/promote", Role.EDITOR, tagged=True)
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/promote", Role.EDITOR, tagged=True, stores=True)
     def promote(self, tenant_id: str, name: str, *, why: str | None = None) -> ScriptVersion:
         """Make a script's shadow its live version, whatever its runs were compared to so far.
 
@@ -389,7 +389,7 @@ class Scripts(Noun[M]):
             InputError: why_invalid.
             Conflict: shadow_outdated, versions_full.
         """
-        with self._changing("scripts.promote", tenant_id, name, name) as change:
+        with self._changing(Scripts.promote, tenant_id, name, name) as change:
             live = change.before(scripts.get(change.connection, tenant_id, name))
             audit_context = change.with_reason(why or change.audit_context.why or "promoted from the shadow")
             return change.made(shadows.promote(self.context, change.connection, live, self._now_us, audit_context))
@@ -401,7 +401,7 @@ class Scripts(Noun[M]):
         Raises:
             NotFound: script_unknown, shadow_unknown.
         """
-        with self._changing("scripts.drop", tenant_id, name, name) as change:
+        with self._changing(Scripts.drop, tenant_id, name, name) as change:
             live = scripts.get(change.connection, tenant_id, name)
             return change.made(change.before(shadows.drop(change.connection, live), of=live), None)
 

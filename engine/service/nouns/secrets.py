@@ -37,7 +37,7 @@ class Secrets(Noun[M]):
     def of(cls, engine: "Engine") -> Self:
         return cls(engine.context, engine.changed, engine.vault)
 
-    @operation("PUT", "/tenants/{tenant_id}/secrets/{name}", Role.EDITOR, secret=True)
+    @operation("PUT", "/tenants/{tenant_id}/secrets/{name}", Role.EDITOR, secret=True, stores=True)
     def put(self, tenant_id: str, name: str, value: str, *, hosts: Iterable[str] = (), grant: bool = False) -> Secret:
         """Store a secret, or its new value; requests from now on use it.
 
@@ -51,7 +51,7 @@ class Secrets(Noun[M]):
             NotFound: tenant_unknown.
             Unavailable: keys_unset, keys_missing, keys_readable, keys_invalid, extra_missing.
         """
-        with self._changing("secrets.put", tenant_id, name, name) as change:
+        with self._changing(Secrets.put, tenant_id, name, name) as change:
             before = [each for each in secrets.list_all(change.connection, tenant_id) if each.name == name]
             change.before(before[0] if before else None)
             made = secrets.put(self.vault, change.connection, tenant_id, name, value, hosts, self._now_us)
@@ -82,7 +82,7 @@ class Secrets(Noun[M]):
         Raises:
             NotFound: secret_unknown.
         """
-        with self._changing("secrets.delete", tenant_id, name, name) as change:
+        with self._changing(Secrets.delete, tenant_id, name, name) as change:
             change.before({"name": name})
             secrets.erase(change.connection, tenant_id, name)
             change.made(None, after=None)
@@ -115,6 +115,6 @@ class Secrets(Noun[M]):
                 dropped = set(ring.keys()) - secrets.keys_in_use(connection) - {ring.newest()[0]}
             ring.drop(dropped)
         done = Rotated(renewed, ring.newest()[0], tuple(sorted(dropped)))
-        with self._changing("secrets.rotate", None, done.key_id) as change:
+        with self._changing(Secrets.rotate, None, done.key_id) as change:
             change.made(done)
         return done

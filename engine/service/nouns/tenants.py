@@ -53,7 +53,7 @@ class Tenants(Noun[M]):
         """
         more, own = tuple(grants), encode_people(people)
         held = encode([*self.context.content_cache.grants(None).shown(), *more]) if more else None
-        with self._changing("tenants.create", tenant_id) as change:
+        with self._changing(Tenants.create, tenant_id) as change:
             made = tenants.create(
                 self.context,
                 change.connection,
@@ -106,7 +106,7 @@ class Tenants(Noun[M]):
         Raises:
             InputError: limit_unknown, limit_out_of_range, label_invalid.
         """
-        with self._changing("tenants.edit", tenant_id) as change:
+        with self._changing(Tenants.edit, tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             given = {"name": name, "limits": limits, "labels": labels}
             wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
@@ -115,14 +115,14 @@ class Tenants(Noun[M]):
     @operation("POST", "/tenants/{tenant_id}/suspend", Role.OPERATOR, tagged=True)
     def suspend(self, tenant_id: str) -> Tenant:
         """Stop a tenant at once; none of its actions starts or commits until it is resumed."""
-        with self._changing("tenants.suspend", tenant_id) as change:
+        with self._changing(Tenants.suspend, tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.suspend(self.context, change.connection, tenant_id, self._now_us))
 
     @operation("POST", "/tenants/{tenant_id}/resume", Role.OPERATOR, tagged=True)
     def resume(self, tenant_id: str) -> Tenant:
         """Resume a suspended tenant; slots of the suspension become gap rows."""
-        with self._changing("tenants.resume", tenant_id) as change:
+        with self._changing(Tenants.resume, tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.resume(self.context, change.connection, tenant_id, self._now_us))
 
@@ -155,7 +155,7 @@ class Tenants(Noun[M]):
     )
     def delete(self, tenant_id: str) -> None:
         """Delete a tenant and all its data permanently; the platform's audit log keeps a record of the deletion."""
-        with self._changing("tenants.delete", None, tenant_id) as change:
+        with self._changing(Tenants.delete, None, tenant_id) as change:
             ready_queue.lock(change.connection, [tenant_id])
             change.before(tenants.get(change.connection, tenant_id))
             tenants.erase(change.connection, tenant_id)

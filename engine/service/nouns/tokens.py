@@ -36,7 +36,7 @@ class Tokens(Noun[M]):
             NotFound: tenant_unknown.
         """
         ends = aware(expires_at)
-        with self._changing("tokens.create", tenant_id, name) as change:
+        with self._changing(Tokens.create, tenant_id, name) as change:
             made = tokens.create(
                 self.context, change.connection, name, role, tenant_id, None if ends is None else to_us(ends),
                 change.audit_context.actor, self._now_us,
@@ -52,7 +52,7 @@ class Tokens(Noun[M]):
     @local("a client needs a token, and this creates the first one: use lodger up or lodger token first")
     def first(self, name: str) -> NewToken | None:
         """Create an administrator's token if there never was one in this ledger; None if there was."""
-        with self._changing("tokens.create", None, name) as change:
+        with self._changing(Tokens.create, None, name) as change:
             if tokens.any_of_platform(change.connection):
                 return None
             made = tokens.create(
@@ -67,7 +67,7 @@ class Tokens(Noun[M]):
             token_id = tokens.oldest_administrator(connection, self._now_us)
         if token_id is None:
             return None
-        with self._changing("tokens.sign_in_code", None, token_id) as change:
+        with self._changing(Tokens.sign_in_code, None, token_id) as change:
             code = sign_in_codes.create(change.connection, token_id, self._now_us)
             return change.made(code, after="a code for one session")
 
@@ -82,7 +82,7 @@ class Tokens(Noun[M]):
         """Revoke a token at once, by id or prefix, with every session that was started with it."""
         with self.context.database.read() as connection:
             found = tokens.get(connection, token)
-        with self._changing("tokens.revoke", found.tenant_id, found.id) as change:
+        with self._changing(Tokens.revoke, found.tenant_id, found.id) as change:
             change.before(tokens.get(change.connection, found.id))
             return change.made(tokens.revoke(change.connection, found.id, self._now_us))
 

@@ -102,6 +102,8 @@ class Declared:
         endpoints: none for a verb that only a local engine has.
         local: the reason for that.
         reads: it changes nothing, although its method is not GET.
+        stores: it stores data of the tenant, and is refused if the tenant's storage is full.
+        requests: the same, if it is given params, which count as history.
         slow: it takes seconds, because it starts its own sandbox.
         tagged: it changes a resource with an ETag, so that If-Match is accepted.
         secret: request or result contain a secret, so that no response is kept for an idempotency key.
@@ -118,6 +120,8 @@ class Declared:
     endpoints: tuple[Endpoint, ...] = ()
     local: str | None = None
     reads: bool = False
+    stores: bool = False
+    requests: bool = False
     slow: bool = False
     tagged: bool = False
     secret: bool = False
