@@ -81,7 +81,6 @@ NOUNS = {
     "grant": "Manage grants: permissions of a tenant's scripts.",
     "collection": "List collections of documents, and manage their indexes.",
     "secret": "Manage secrets, which scripts send in headers of requests.",
-    "alert": "Manage alert rules: messages to people about failing, late or silent schedules.",
     "script": "Manage scripts and their versions.",
     "schedule": "Manage schedules: when a script runs, and under which policies.",
     "action": "Manage actions: past, running and waiting runs of scripts.",

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+import lodger.engine.features.alerts as alerts
 import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
 import lodger.engine.features.locks as locks
@@ -49,6 +50,7 @@ class Tenants(
 
 
 class Nouns(
+    alerts.AlertNouns[M],
     locks.LockNouns[M],
     script_urls.UrlNouns[M],
     webhooks.WebhookNouns[M],

@@ -22,7 +22,6 @@ from lodger.engine.node.outbox.senders import Senders
 from lodger.engine.node.reporting import Reporter
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service, either
-from lodger.engine.node.services.alerts import Alerts
 from lodger.engine.node.services.cancelled_usage import CancelledUsage
 from lodger.engine.node.services.change_feed import ChangeFeed
 from lodger.engine.node.services.commit_watch import CommitWatch
@@ -40,6 +39,7 @@ from lodger.engine.node.services.retention import Retention
 from lodger.engine.node.services.sealed_commits import SealedCommits
 from lodger.engine.node.services.shadow_runs import ShadowRuns
 from lodger.engine.node.tracing import open_tracer
+from lodger.engine.node.wings import SERVICES, NodeParts
 from lodger.engine.store.lifecycle import leases, retiming
 from lodger.engine.store.lifecycle.claims import Lease
 
@@ -150,8 +150,8 @@ class Node:
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))
-        if self._deliver:
-            self.services.append(Alerts(context, host.process_metrics))
+        parts = NodeParts(context, host, self.attempts, self._deliver)
+        self.services += [made for make in SERVICES if (made := make(parts)) is not None]
         if settings.heartbeat_url is not None:
             self.services.append(Heartbeat(context))
         if self._side is not None:  # other executors say nothing before the end

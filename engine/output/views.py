@@ -157,14 +157,6 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Secret": (
         ("secret", "name"), ("hosts", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", when("updated_at")),
     ),
-    "AlertRule": (
-        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", words("kinds")),
-        ("receivers", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
-    ),
-    "Alert": (
-        ("raised", when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
-        ("over", when("closed_at")), ("sent", when("sent_at")),
-    ),
     "CollectionInfo": (
         ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),

@@ -1,8 +1,6 @@
 """Text of a script cannot make a line that looks like another event's: one event is one line, or its further lines are marked."""
 
-import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,9 +8,6 @@ from tests.e2e.command import Said, inside, lodger
 
 from lodger.engine.core.events import Event
 from lodger.engine.output import event_lines
-from lodger.engine.store.alerts import messages
-from lodger.engine.store.alerts.messages import Alert
-from lodger.engine.store.alerts.rules import AlertRule
 from lodger.engine.sync import Engine
 
 FORGED = "2026-11-27T10:00:00Z  finished  acme  nightly  ok"
@@ -89,19 +84,3 @@ def test_a_record_of_the_log_is_one_line() -> None:
     ]
     assert not line.startswith(FORGED)
     assert "\x1b" not in said.err
-
-
-def test_each_alert_is_one_line_of_a_mail_and_of_a_chat() -> None:
-    now = datetime(2026, 11, 27, tzinfo=UTC)
-    rule = AlertRule(
-        "acme", "ops", None, None, ("failed",), ("ops@example.com",), ("chat",), (), "UTC", 60, None, None, now, now
-    )
-    details = {"outcome": "script_error", "error": f"no stock\n{FORGED}\u202e"}
-    rows = messages.compose(
-        rule, [Alert("acme", "1", "ops", "failed", "s", "nightly", "a", details, 1, now, None, None)], "m"
-    )
-    mail, chat = (json.loads(row["payload"]) for row in rows)
-    for text in (mail["text"], chat["data"]["text"]):
-        assert [line for line in text.splitlines() if line.startswith(FORGED)] == []
-        assert "\u202e" not in text
-        assert FORGED in text

@@ -8,10 +8,8 @@ import pytest
 from sqlalchemy import event, text
 from tests.databases.fixtures import unused_url as url
 from tests.store.bench import Bench
+from tests.store.pages_read import OTHER_SESSIONS, pages_read
 
-from lodger.engine.policy.alerts import AlertKind
-from lodger.engine.store.alerts import evaluation
-from lodger.engine.store.connection.database import Database
 from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
 from lodger.engine.store.queue import followers
@@ -142,15 +140,13 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
         connection.exec_driver_sql("; ".join(f"ALTER TABLE {each} SET (autovacuum_enabled = false)" for each in tables))
     bench.schedule(tenant_id=bench.tenant())
     bench.schedule("on changes of carts", name="follows")
-    bench.engine.grants.people("acme", ["ann@shop.example"])
-    bench.engine.alerts.put("acme", "page", kinds=list(AlertKind), mail=["ann@shop.example"])
 
     def looked_at() -> int:
         """Count the pages of seven rounds: with the sixth use of a statement its plan no longer depends on values."""
         database.engine.dispose()  # new sessions, which prepare their statements anew; what the old ones did is counted when they end
-        while bench.scalar(_OTHERS):
+        while bench.scalar(OTHER_SESSIONS):
             time.sleep(0.01)
-        before = _pages(database)
+        before = pages_read(database)
         for _ in range(7):
             bench.clock.advance(60)
             with database.write() as connection:
@@ -162,8 +158,7 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
                 leases.find_overdue(bench.engine.context, connection, now_us=bench.clock.us)
                 followers.list_followers(connection, since_us=bench.clock.us - 1)
                 followers.list_followers(connection, "carts", {"acme"})
-                evaluation.find(bench.engine.context, connection, bench.clock.us)
-        return _pages(database) - before
+        return pages_read(database) - before
 
     few = looked_at()
     bench.schedule("every 1d", tenant_id=bench.tenant("idle"))
@@ -175,19 +170,3 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
             every = f"FROM lodger_{table} one, generate_series(1, 600) number WHERE {key} = 'idle'"
             connection.execute(text(f"INSERT INTO lodger_{table} SELECT {copied} {every}"))
     assert looked_at() < 1.2 * few
-
-
-_OTHERS = (
-    "SELECT count(*) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
-)
-
-
-def _pages(database: Database) -> int:
-    with database.read() as connection:
-        connection.execute(text("SELECT pg_stat_force_next_flush()"))
-    with database.read() as connection:
-        counted = "sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))"
-        found = connection.scalar(text(f"SELECT {counted}::bigint FROM pg_statio_user_tables"))
-    assert isinstance(found, int)
-    return found

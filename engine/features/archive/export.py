@@ -20,7 +20,7 @@ from lodger.engine.core.errors import Conflict
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.store.migrations.revision import current
-from lodger.engine.store.schema import access, alerts, attempt_records, feeds, scheduling, script_data
+from lodger.engine.store.schema import access, attempt_records, feeds, scheduling, script_data
 from lodger.engine.store.schema.metadata import ARCHIVED, metadata
 from lodger.engine.store.tenants import tenants as tenant_rows
 
@@ -37,7 +37,6 @@ _MAIN_LINE = (
         scheduling.usage_days,
         script_data.documents, script_data.collection_indexes, script_data.document_index, script_data.kv,
         script_data.outbox, script_data.fetches, script_data.secrets, feeds.followers, access.audit,
-        alerts.alert_rules,
 )  # fmt: skip
 
 

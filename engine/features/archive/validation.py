@@ -26,7 +26,6 @@ from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MAX_BODY
-from lodger.engine.store.alerts import rules as alert_rules
 from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.scripts.content import check_file_name
 from lodger.engine.store.stored_modules import authored, used
@@ -271,10 +270,6 @@ def _check_message(row: Row, cells: Row) -> None:
         raise TypeError("fields of a message must be text")
 
 
-def _check_alert_rule(row: Row, cells: Row) -> None:
-    alert_rules.check(row["name"], row | cells)
-
-
 def _check_secret(_row: Row, cells: Row) -> None:
     for each in cells["hosts"]:
         parse_origin(each)
@@ -313,7 +308,6 @@ _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {
     "lodger_attempt_logs": _check_log_lines,
     "lodger_attempt_records": _check_record,
     "lodger_outbox": _check_message,
-    "lodger_alert_rules": _check_alert_rule,
     "lodger_secrets": _check_secret,
     "lodger_documents": _check_document,
     "lodger_collection_indexes": _check_index,

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, Concatenate, Generic, cast, get_origin, get_type_hints, overload
 
 from lodger.engine.service.nouns.actions import Actions
-from lodger.engine.service.nouns.alerts import Alerts
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.nouns.collections import Collections
@@ -62,7 +61,6 @@ class Nouns(Generic[M]):
     grants: Grants[M]
     collections: Collections[M]
     secrets: Secrets[M]
-    alerts: Alerts[M]
     scripts: Scripts[M]
     schedules: Schedules[M]
     actions: Actions[M]

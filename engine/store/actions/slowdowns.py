@@ -9,7 +9,6 @@ from sqlalchemy import Connection, func, select, update
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.slowdown import Baseline, Slowdown, review
 from lodger.engine.store.actions.monitoring import timings
-from lodger.engine.store.alerts import evaluation
 from lodger.engine.store.queue import events
 from lodger.engine.store.schema.scheduling import schedules
 
@@ -66,9 +65,6 @@ def store_baselines(connection: Connection, reviews: Iterable[Review], now_us: i
             place = (claim.action_id, claim.step, PLACE)
             data = _event_data(each, each.slowdown)
             events.enqueue(connection, claim.tenant_id, EVENT, data, place, now_us)
-            evaluation.note_slow(
-                connection, claim.tenant_id, claim.action_id, {"step": claim.step, **asdict(each.slowdown)}
-            )
     return begun
 
 

@@ -27,9 +27,9 @@ class Receivers:
     """
 
     enqueue: Callable[[Connection, str, str, Json, tuple[str, int, int], int], int]
-    subscriptions: Callable[[Connection, Sequence[str]], dict[str, list[list[str]]]]
-    exist: Callable[[ColumnElement[Any]], ColumnElement[bool]]
-    has: Callable[[Connection, str, str], bool]
+    subscriptions: Callable[[Connection, Sequence[str]], dict[str, list[list[str]]]] = lambda _connection, _tenants: {}
+    exist: Callable[[ColumnElement[Any]], ColumnElement[bool]] = lambda _tenant: false()
+    has: Callable[[Connection, str, str], bool] = lambda _connection, _tenant, _name: False
 
 
 #: Appended to by wings.

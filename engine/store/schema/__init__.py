@@ -2,7 +2,6 @@
 
 from lodger.engine.store.schema import (
     access,
-    alerts,
     attempt_records,
     feeds,
     nodes,
@@ -14,7 +13,6 @@ from lodger.engine.store.schema.metadata import metadata
 
 __all__ = [
     "access",
-    "alerts",
     "attempt_records",
     "feeds",
     "metadata",

@@ -10,11 +10,11 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.strict_json import instant_text
-from lodger.engine.policy.alerts import AlertKind, kind_of
+from lodger.engine.features.alerts.kinds import AlertKind, kind_of
+from lodger.engine.features.alerts.rules import AlertRule
+from lodger.engine.features.alerts.tables import alert_queue
 from lodger.engine.policy.budget_table import WARNED_PERCENT
-from lodger.engine.store.alerts.rules import AlertRule
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.schema.alerts import alert_queue
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock
 from lodger.engine.store.usage import usage
 

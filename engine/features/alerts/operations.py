@@ -1,6 +1,7 @@
 """The verbs on alert rules and raised alerts."""
 
 from collections.abc import Iterable
+from typing import Generic
 
 from sqlalchemy import Connection
 
@@ -8,11 +9,11 @@ from lodger.engine.capabilities.mail import checked_address
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.features.alerts import evaluation, messages, rules
+from lodger.engine.features.alerts.messages import Alert
+from lodger.engine.features.alerts.rules import AlertRule
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
-from lodger.engine.store.alerts import evaluation, messages, rules
-from lodger.engine.store.alerts.messages import Alert
-from lodger.engine.store.alerts.rules import AlertRule
 from lodger.engine.store.context import dump_json
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.tenants import tenants
@@ -150,3 +151,9 @@ class Alerts(Noun[M]):
             tenants.get(connection, tenant_id)
             found = max(1, min(limit, MAX_LISTED))
             return evaluation.list_raised(connection, tenant_id, open_only=open_only, limit=found)
+
+
+class AlertNouns(Generic[M]):
+    """Alert rules on an engine or a client."""
+
+    alerts: Alerts[M]

@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.alerts import is_quiet, parse_window
+from lodger.engine.features.alerts.kinds import is_quiet, parse_window
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,16 @@ from sqlalchemy import Connection, bindparam, delete, exists, insert, literal, o
 
 from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.strict_json import instant_text
-from lodger.engine.policy.alerts import UNTIL_SUCCESS, AlertKind, is_quiet
-from lodger.engine.store.alerts import conditions, messages, rules
-from lodger.engine.store.alerts.conditions import Condition, QueueKey
-from lodger.engine.store.alerts.messages import Alert
-from lodger.engine.store.alerts.rules import AlertRule
+from lodger.engine.features.alerts import conditions, messages, rules
+from lodger.engine.features.alerts.conditions import Condition, QueueKey
+from lodger.engine.features.alerts.kinds import UNTIL_SUCCESS, AlertKind, is_quiet
+from lodger.engine.features.alerts.messages import Alert
+from lodger.engine.features.alerts.rules import AlertRule
+from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.queue import outbox
+from lodger.engine.store.queue import events, outbox
+from lodger.engine.store.records import Json
 from lodger.engine.store.schema import script_data
-from lodger.engine.store.schema.alerts import alert_queue, alert_rules, alerts
 from lodger.engine.store.stores import driver_of
 
 #: How long alerts are kept, microseconds.
@@ -29,6 +30,8 @@ KEPT_US = 30 * 86_400_000_000
 _c = alerts.c
 
 
+#: The event of a slow-down.
+SLOWED = f"{events.ENGINE_PREFIX}schedule.slowed"
 #: Rule, schedule, kind and subject of an alert; there is one open alert of each.
 _Key = tuple[str, str, str | None, str, str]
 
@@ -205,15 +208,19 @@ def list_raised(connection: Connection, tenant_id: str, *, open_only: bool, limi
     return [_alert(each, names) for each in rows]
 
 
-def note_slow(connection: Connection, tenant_id: str, action_id: str, details: dict[str, Any]) -> None:
-    """Queue a slow-down, if the tenant has alert rules."""
+def hear(
+    connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], _now_us: int
+) -> int:
+    """Queue a slow-down, if the tenant has alert rules; other events of the engine raise no alert."""
+    if event != SLOWED or not isinstance(data, dict):
+        return 0
+    details = {name: value for name, value in data.items() if name not in ("tenant", "schedule", "action")}
     watched = exists().where(alert_rules.c.tenant_id == tenant_id)
-    row = select(
-        literal(tenant_id), literal(action_id, type_=_c.id.type), literal("slow"), literal(json.dumps(details))
-    )
+    row = select(literal(tenant_id), literal(place[0], type_=_c.id.type), literal("slow"), literal(json.dumps(details)))
     columns = ["tenant_id", "action_id", "kind", "details"]
     statement = driver_of(connection).insert(alert_queue).from_select(columns, row.where(watched))
     connection.execute(statement.on_conflict_do_nothing())
+    return 0
 
 
 def _key(row: dict[str, Any]) -> _Key:

@@ -1,4 +1,4 @@
-"""Alerts of a real node: mail by SMTP, a signed webhook and a chat by HTTP, once each, from one node of two; the heartbeat."""
+"""Alerts of a real node: mail by SMTP, a signed webhook and a chat by HTTP, once each, from one node of two."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress.signature import verify
-from lodger.engine.node.services import alerts, heartbeat
+from lodger.engine.features.alerts import service
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -23,8 +23,7 @@ from lodger.sandbox.outcome import Outcome
 
 @pytest.fixture(autouse=True)
 def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alerts, "ROUND_S", 0.02)
-    monkeypatch.setattr(heartbeat, "HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(service, "ROUND_S", 0.02)
 
 
 def settings_of(peer: Peer, tmp_path: Path, **more: object) -> Settings:
@@ -79,37 +78,3 @@ def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: P
 
     with thread_of_peers(peer):
         asyncio.run(scenario())
-
-
-def test_the_heartbeat_is_sent_while_the_node_holds_its_lease(tmp_path: Path) -> None:
-    peer = Peer()
-
-    async def scenario() -> None:
-        settings = settings_of(peer, tmp_path, heartbeat_url=peer.url("/alive"))
-        async with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
-            signals = Signals(engine)
-            async with engine.node(Script(), "n1") as node:
-                await signals.until(lambda: asyncio.sleep(0, len(peer.asked) >= 2))
-                await node.lease_keeper.stop()
-                node.identity.lease = None
-                (heart,) = [each for each in node.services if isinstance(each, heartbeat.Heartbeat)]
-                await heart.stop()
-                sent = len(peer.asked)
-                await heart.round()
-                assert len(peer.asked) == sent
-        assert {each.line for each in peer.asked} == {"GET /alive HTTP/1.1"}
-
-    with thread_of_peers(peer):
-        asyncio.run(scenario())
-
-
-def test_a_heartbeat_that_cannot_be_sent_is_a_fault_and_tried_again(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"heartbeat_url": "http://127.0.0.1:9/"})
-        async with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
-            signals = Signals(engine)
-            async with engine.node(Script(), "n1"):
-                (first, *_more) = await signals.wait("fault", 2)
-            assert first.details["service"] == "heartbeat"
-
-    asyncio.run(scenario())

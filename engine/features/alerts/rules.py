@@ -11,12 +11,13 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.policy.alerts import AlertKind, parse_window
+from lodger.engine.features.alerts.kinds import AlertKind, parse_window
+from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
 from lodger.engine.recurrence.calendar.zones import zone as known_zone
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schedules import schedule_rows
-from lodger.engine.store.schema.alerts import alert_queue, alert_rules, alerts
+from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.schema.scheduling import schedules
 from lodger.engine.store.schema.scheduling import tenants as tenant_rows
 from lodger.engine.store.stores.prepared import Prepared
@@ -111,6 +112,9 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_S:
             raise InputError("alert_threshold_invalid", threshold=each, value=value, maximum=MAX_S)
     return {each: json.dumps(value) for each, value in lists.items()} | thresholds | {"zone": wanted["zone"]}
+
+
+alert_rules.info[ARCHIVED] = lambda row, cells: check(row["name"], row | cells)
 
 
 def get(connection: Connection, tenant_id: str, name: str) -> AlertRule:

@@ -11,11 +11,10 @@ from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.policy.slowdown import Baseline, Onset, Slowdown
-from lodger.engine.store.actions import slowdowns
-from lodger.engine.store.alerts import evaluation
-from lodger.engine.store.alerts.messages import Alert
-from lodger.engine.store.schema.alerts import alert_queue
+from lodger.engine.features.alerts import evaluation
+from lodger.engine.features.alerts.messages import Alert
+from lodger.engine.features.alerts.tables import alert_queue
+from lodger.engine.store.queue import events
 from lodger.engine.store.schema.script_data import outbox
 from lodger.engine.vault.keyring import Keyring
 
@@ -208,9 +207,9 @@ def test_a_slow_down_and_a_nearly_spent_budget_are_raised_once(acme: Bench) -> N
     acme.tick()
     (claim,) = acme.claim()
     acme.commit(claim)
-    found = slowdowns.Review(claim, None, Baseline(9000.0, 1), Slowdown(Onset.DRIFT, 100.0, 9000.0))
+    slowed = {"schedule": claim.schedule_id, "step": 0, "onset": "drift", "from_ms": 100.0, "to_ms": 9000.0}
     with acme.engine.context.database.write() as connection:
-        slowdowns.store_baselines(connection, [found], acme.clock.us)
+        events.enqueue(connection, "acme", "lodger.schedule.slowed", slowed, (claim.action_id, 0, -1), acme.clock.us)
     assert sorted(evaluated(acme)) == ["budget", "slow"]
     assert evaluated(acme) == []
     slow = next(each for each in raised(acme) if each.kind == "slow")

@@ -9,7 +9,7 @@ from typing import Any
 from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.strict_json import instant_text
-from lodger.engine.store.alerts.rules import AlertRule
+from lodger.engine.features.alerts.rules import AlertRule
 from lodger.engine.store.queue import events
 
 #: The webhook event of alerts.

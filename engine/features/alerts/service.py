@@ -6,11 +6,11 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from lodger.engine.core.metrics import ProcessMetrics
+from lodger.engine.features.alerts import evaluation, rules
+from lodger.engine.features.alerts.conditions import MAX_ROWS
+from lodger.engine.features.alerts.messages import Alert
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
-from lodger.engine.store.alerts import evaluation, rules
-from lodger.engine.store.alerts.conditions import MAX_ROWS
-from lodger.engine.store.alerts.messages import Alert
 from lodger.engine.store.platform import locks
 
 #: How often rules are evaluated, and how often old alerts are deleted, seconds.

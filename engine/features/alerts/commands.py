@@ -1,0 +1,16 @@
+"""Alert rules and alerts on the command line."""
+
+from lodger.engine.output import groups, views
+from lodger.engine.output.views import when, words
+
+groups.HELP["alert"] = "Manage alert rules: messages to people about failing, late or silent schedules."
+views.COLUMNS |= {
+    "AlertRule": (
+        ("rule", "name"), ("schedule", lambda each: each.schedule or "all"), ("kinds", words("kinds")),
+        ("receivers", lambda each: " ".join((*each.mail, *each.webhooks))), ("quiet", lambda each: ", ".join(each.quiet)),
+    ),
+    "Alert": (
+        ("raised", when("opened_at")), ("kind", "kind"), ("schedule", lambda each: each.schedule or ""), ("rule", "rule"),
+        ("over", when("closed_at")), ("sent", when("sent_at")),
+    ),
+}  # fmt: skip

@@ -1,1 +1,0 @@
-"""Alerts: rules, and the evaluation that raises, closes and sends them. It never sends anything itself: the outbox does."""
